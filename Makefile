@@ -1,0 +1,66 @@
+# What people and CI run; `make` alone prints the list.
+
+tools := target/cluster-tools
+kube := kube-apiserver kube-controller-manager kube-scheduler kubectl
+modules := tests/cluster
+
+# The release that the components say they are is the one that go.mod asks for.
+kube_version = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' $(modules)/kube/go.mod)
+version_part = $(word $(1),$(subst ., ,$(patsubst v%,%,$(kube_version))))
+version_package := k8s.io/component-base/version
+kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
+	-X $(version_package).gitMajor=$(call version_part,1) \
+	-X $(version_package).gitMinor=$(call version_part,2)
+
+# Tests of the tests package: those in cluster/ need the tools, the others do not.
+plain_suite := $(patsubst tests/%.rs,--test %,$(wildcard tests/*.rs))
+cluster_suite := $(patsubst tests/cluster/%.rs,--test %,$(wildcard tests/cluster/*.rs))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help check deny test test-cluster cluster-tools cluster cluster-down
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
+
+check: ## Format, lints, docs and the rules of the tree
+	cargo fmt --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps
+	cargo test -p cluster-tests --test tidy
+
+deny: ## Licences, sources and duplicates of the dependencies
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+	cargo deny check --config .deny.toml bans licenses sources
+
+test: ## All tests: those without a cluster, then those with one
+	cargo test --workspace --exclude cluster-tests
+	cargo test -p cluster-tests --lib $(plain_suite)
+	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
+		$(MAKE) --no-print-directory test-cluster; \
+	else \
+		echo "skipped: the cluster tests, which need Go to build etcd and Kubernetes"; \
+		test "$$CI" != true; \
+	fi
+
+# One cluster at a time: each keeps two cores busy.
+test-cluster: cluster-tools
+	cargo test -p cluster-tests $(cluster_suite) -- --test-threads=1
+
+cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube)) ## Build etcd, Kubernetes and kwok
+
+cluster: cluster-tools ## Start a cluster without controllers and leave it running
+	@cargo run --quiet -p cluster-tests --bin cluster -- up
+
+cluster-down: ## End that cluster
+	@cargo run --quiet -p cluster-tests --bin cluster -- down
+
+$(tools)/etcd: $(modules)/etcd/go.mod $(modules)/etcd/go.sum
+	cd $(<D) && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
+
+$(tools)/kwok: $(modules)/kwok/go.mod $(modules)/kwok/go.sum
+	cd $(<D) && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ sigs.k8s.io/kwok/cmd/kwok
+
+$(addprefix $(tools)/,$(kube)): $(modules)/kube/go.mod $(modules)/kube/go.sum
+	cd $(<D) && go build -trimpath -ldflags "$(kube_ldflags)" -o $(CURDIR)/$@ \
+		k8s.io/kubernetes/cmd/$(@F)

@@ -1,0 +1,48 @@
+//! An entry of `status.conditions`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Time;
+
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It cannot be told; also what an unknown word reads as.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// A condition of an object whose status we write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// What is said of the object.
+    pub r#type: String,
+    /// Whether it holds.
+    pub status: Status,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Time>,
+    /// One word for programs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl Status {
+    /// Reads the API's word.
+    pub fn parse(word: &str) -> Self {
+        match word {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What makes a view a kind that can be listed, watched and cached.
+
+use crate::{Meta, Resource, Text, wire};
+
+/// How objects of a kind travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// `application/vnd.kubernetes.protobuf`, for kinds of which we hold only a view: unknown
+    /// fields are skipped by their length.
+    Protobuf,
+    /// `application/json`, for kinds that we write back whole, and for custom resources.
+    Json,
+}
+
+/// A kind: a view, where its objects live, and how they are found.
+pub trait Kind: Sized + Send + Sync + 'static {
+    /// Its place in the API.
+    const RESOURCE: Resource;
+    /// What we ask the API server for. The answer's content type decides, not this.
+    const CODEC: Codec;
+    /// The indexes that its cache keeps.
+    const INDEXES: &'static [Index<Self>];
+
+    /// What every object carries.
+    fn meta(&self) -> &Meta;
+
+    /// Decodes one object.
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError>;
+
+    /// Stands for an object of which only the metadata could be read, so that it still counts: a
+    /// controller that did not see it would make another one.
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self;
+}
+
+/// A way to find objects of kind `T` other than by their key.
+pub struct Index<T> {
+    /// Upstream's name for it where there is one.
+    pub name: &'static str,
+    /// The value under which an object is found; none: it is not in this index.
+    pub value: fn(&T) -> Option<Text>,
+}
+
+/// Why bytes are not an object of the kind.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct DecodeError(pub String);
+
+impl DecodeError {
+    /// Decodes the metadata alone: who the broken object is.
+    pub fn metadata(codec: Codec, bytes: &[u8]) -> Result<Meta, Self> {
+        wire::decode::<wire::MetadataOnly>(codec, bytes)?.metadata.meta()
+    }
+}

@@ -1,0 +1,231 @@
+//! Pod: the view that the workload controllers share.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use serde::Deserialize;
+
+use crate::wire::{self, null_is_empty};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Resource, Status, Text, Time, intern};
+
+/// What controllers read of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// Name, labels, owners and so on.
+    pub meta: Meta,
+    /// The node that it is bound to.
+    pub node_name: Option<Text>,
+    /// How far it has come.
+    pub phase: Phase,
+    /// The `Ready` condition: its status and since when.
+    pub ready: Option<(Status, Option<Time>)>,
+    /// Annotation `controller.kubernetes.io/pod-deletion-cost`, 0 if absent or not a number as the
+    /// API server accepts it (no plus sign, no leading zeros unless negative).
+    pub deletion_cost: i32,
+    /// The highest restart count of its containers.
+    pub restarts_max: i32,
+    /// The highest restart count of its sidecars (init containers that restart).
+    pub sidecar_restarts_max: i32,
+}
+
+/// `status.phase`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not all containers have started; also what unknown words read as.
+    Pending,
+    /// The node cannot be reached.
+    Unknown,
+    /// Bound to a node, with at least one container running.
+    Running,
+    /// All containers ended well.
+    Succeeded,
+    /// All containers ended, at least one of them badly.
+    Failed,
+}
+
+impl Pod {
+    /// Upstream's `podController`: pods by the uid of the controller that manages them.
+    pub const BY_CONTROLLER: &'static str = "podController";
+    /// Pods that nobody manages, by namespace.
+    pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
+    /// Upstream's `namespace`: all pods of a namespace.
+    pub const BY_NAMESPACE: &'static str = "namespace";
+    /// Upstream's `spec.nodeName`: pods by the node that they are bound to.
+    pub const BY_NODE: &'static str = "spec.nodeName";
+
+    /// Whether it has ended and will not run again.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    /// Whether it runs or may yet: not ended, not being deleted. As upstream's `IsPodActive`.
+    pub fn is_active(&self) -> bool {
+        !self.is_terminal() && !self.meta.is_terminating()
+    }
+
+    /// Whether its `Ready` condition holds.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.ready, Some((Status::True, _)))
+    }
+
+    /// Since when it is ready; none if it is not, or if the condition says no time.
+    pub fn ready_since(&self) -> Option<Time> {
+        match self.ready {
+            Some((Status::True, since)) => since,
+            Some((Status::False | Status::Unknown, _)) | None => None,
+        }
+    }
+}
+
+impl Kind for Pod {
+    const RESOURCE: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+    const CODEC: Codec = Codec::Protobuf;
+    const INDEXES: &'static [Index<Self>] = &[
+        Index {
+            name: Self::BY_CONTROLLER,
+            value: |pod| pod.meta.controller().map(|owner| owner.uid.clone()),
+        },
+        Index {
+            name: Self::ORPHANS_BY_NAMESPACE,
+            value: |pod| pod.meta.controller().is_none().then(|| pod.meta.key.namespace.clone()),
+        },
+        Index { name: Self::BY_NAMESPACE, value: |pod| Some(pod.meta.key.namespace.clone()) },
+        Index { name: Self::BY_NODE, value: |pod| pod.node_name.clone() },
+    ];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        wire::decode::<WirePod>(codec, bytes)?.view()
+    }
+
+    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
+        WirePod::default().view_with(meta)
+    }
+}
+
+// === Wire ===
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WirePod {
+    #[prost(message, required, tag = "1")]
+    metadata: wire::ObjectMeta,
+    #[prost(message, required, tag = "2")]
+    spec: WireSpec,
+    #[prost(message, required, tag = "3")]
+    status: WireStatus,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    #[prost(string, tag = "10")]
+    node_name: String,
+    #[prost(message, repeated, tag = "20")]
+    #[serde(deserialize_with = "null_is_empty")]
+    init_containers: Vec<WireContainer>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireContainer {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "24")]
+    restart_policy: String,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireStatus {
+    #[prost(string, tag = "1")]
+    phase: String,
+    #[prost(message, repeated, tag = "2")]
+    #[serde(deserialize_with = "null_is_empty")]
+    conditions: Vec<WireCondition>,
+    #[prost(message, repeated, tag = "8")]
+    #[serde(deserialize_with = "null_is_empty")]
+    container_statuses: Vec<WireContainerStatus>,
+    #[prost(message, repeated, tag = "10")]
+    #[serde(deserialize_with = "null_is_empty")]
+    init_container_statuses: Vec<WireContainerStatus>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireCondition {
+    #[prost(string, tag = "1")]
+    r#type: String,
+    #[prost(string, tag = "2")]
+    status: String,
+    #[prost(message, optional, tag = "4")]
+    last_transition_time: Option<wire::Time>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireContainerStatus {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(int32, tag = "5")]
+    restart_count: i32,
+}
+
+impl WirePod {
+    fn view(&self) -> Result<Pod, DecodeError> {
+        Ok(self.view_with(self.metadata.meta()?))
+    }
+
+    fn view_with(&self, meta: Meta) -> Pod {
+        let (spec, status) = (&self.spec, &self.status);
+        let restarts = &status.container_statuses;
+        Pod {
+            meta,
+            node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
+            phase: Phase::parse(&status.phase),
+            ready: status.conditions.iter().find(|condition| condition.r#type == "Ready").map(
+                |ready| {
+                    let since = ready.last_transition_time.and_then(wire::Time::view);
+                    (Status::parse(&ready.status), since)
+                },
+            ),
+            deletion_cost: deletion_cost(&self.metadata.annotations),
+            restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
+            sidecar_restarts_max: self.sidecar_restarts_max(),
+        }
+    }
+
+    /// As `maxContainerRestarts` in upstream's pkg/controller/controller_utils.go.
+    fn sidecar_restarts_max(&self) -> i32 {
+        let is_sidecar = |name: &str| {
+            let mut containers = self.spec.init_containers.iter();
+            containers.any(|c| c.name == name && c.restart_policy == "Always")
+        };
+        let statuses = self.status.init_container_statuses.iter();
+        statuses.filter(|c| is_sidecar(&c.name)).map(|c| c.restart_count).max().unwrap_or(0)
+    }
+}
+
+impl Phase {
+    fn parse(word: &str) -> Self {
+        match word {
+            "Running" => Self::Running,
+            "Succeeded" => Self::Succeeded,
+            "Failed" => Self::Failed,
+            "Unknown" => Self::Unknown,
+            _ => Self::Pending,
+        }
+    }
+}
+
+/// As `GetDeletionCostFromPodAnnotations` in upstream's pkg/apis/core/helper.
+fn deletion_cost(annotations: &BTreeMap<String, String>) -> i32 {
+    let Some(text) = annotations.get("controller.kubernetes.io/pod-deletion-cost") else {
+        return 0;
+    };
+    let well_formed = text == "0" || text.starts_with(|first| matches!(first, '-' | '1'..='9'));
+    if well_formed { text.parse().unwrap_or(0) } else { 0 }
+}

@@ -1,0 +1,137 @@
+//! ReplicaSet: a view beside the whole object.
+
+use serde::Deserialize;
+
+use crate::selector::WireSelector;
+use crate::wire::{self, null_is_empty};
+use crate::{
+    Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Raw, Resource, Selector,
+    SelectorError,
+};
+
+/// What controllers read of a ReplicaSet, and the whole of it.
+#[derive(Clone, Debug)]
+pub struct ReplicaSet {
+    /// Name, labels, owners and so on.
+    pub meta: Meta,
+    /// `spec.replicas`; 1 if absent, which the API server's defaults rule out.
+    pub replicas: i32,
+    /// `spec.minReadySeconds`.
+    pub min_ready_seconds: i32,
+    /// Which pods belong to it.
+    pub selector: Result<Selector, SelectorError>,
+    /// Labels of the pod template.
+    pub template_labels: Labels,
+    /// The status as it was last written.
+    pub status: ReplicaSetStatus,
+    /// The whole object. The pod template is read from it when a pod is made.
+    pub raw: Raw,
+    /// Why the object could not be read; a controller leaves such an object alone.
+    pub unreadable: Option<DecodeError>,
+}
+
+/// `status` of a ReplicaSet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaSetStatus {
+    /// Active pods.
+    pub replicas: i32,
+    /// Active pods with all labels of the template.
+    pub fully_labeled_replicas: i32,
+    /// Ready pods.
+    pub ready_replicas: i32,
+    /// Pods ready for at least `minReadySeconds`.
+    pub available_replicas: i32,
+    /// Pods that are being deleted; none if never counted.
+    pub terminating_replicas: Option<i32>,
+    /// The generation that the status speaks of.
+    pub observed_generation: i64,
+    /// The conditions.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+impl ReplicaSet {
+    /// Upstream's `controllerUID`: ReplicaSets by the uid of the Deployment that manages them.
+    pub const BY_CONTROLLER: &'static str = "controllerUID";
+    /// ReplicaSets by namespace: who may select a pod.
+    pub const BY_NAMESPACE: &'static str = "namespace";
+}
+
+impl Kind for ReplicaSet {
+    const RESOURCE: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
+    const CODEC: Codec = Codec::Json;
+    const INDEXES: &'static [Index<Self>] = &[
+        Index {
+            name: Self::BY_CONTROLLER,
+            value: |set| set.meta.controller().map(|owner| owner.uid.clone()),
+        },
+        Index { name: Self::BY_NAMESPACE, value: |set| Some(set.meta.key.namespace.clone()) },
+    ];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        match codec {
+            Codec::Json => {
+                let wire: WireSet = wire::decode_json(bytes)?;
+                wire.view(Raw::parse(bytes)?)
+            }
+            Codec::Protobuf => {
+                Err(DecodeError("a ReplicaSet must be JSON, to be kept whole".into()))
+            }
+        }
+    }
+
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self {
+        Self {
+            meta,
+            replicas: 0,
+            min_ready_seconds: 0,
+            selector: Ok(Selector::default()),
+            template_labels: Labels::new::<&str, &str>([]),
+            status: ReplicaSetStatus::default(),
+            raw: Raw::default(),
+            unreadable: Some(error.clone()),
+        }
+    }
+}
+
+// === Wire ===
+
+#[derive(Deserialize)]
+struct WireSet {
+    metadata: wire::ObjectMeta,
+    spec: WireSpec,
+    #[serde(default)]
+    status: ReplicaSetStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSpec {
+    replicas: Option<i32>,
+    #[serde(default)]
+    min_ready_seconds: i32,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    selector: WireSelector,
+    #[serde(default)]
+    template: wire::TemplateLabels,
+}
+
+impl WireSet {
+    fn view(self, raw: Raw) -> Result<ReplicaSet, DecodeError> {
+        Ok(ReplicaSet {
+            meta: self.metadata.meta()?,
+            replicas: self.spec.replicas.unwrap_or(1),
+            min_ready_seconds: self.spec.min_ready_seconds,
+            selector: self.spec.selector.parse(),
+            template_labels: self.spec.template.labels(),
+            status: self.status,
+            raw,
+            unreadable: None,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! Label selectors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::wire::null_is_empty;
+use crate::{Labels, is_label_key, is_label_value};
+
+/// A parsed `metav1.LabelSelector`: all requirements must hold. One without requirements matches
+/// everything; whoever takes it as "nothing" (pod owners do) asks [`Selector::is_empty`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<(String, Requirement)>,
+}
+
+/// What must hold of the value of one label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// It is one of these.
+    In(BTreeSet<String>),
+    /// It is none of these, or the label is absent.
+    NotIn(BTreeSet<String>),
+    /// The label is there.
+    Exists,
+    /// The label is absent.
+    DoesNotExist,
+}
+
+/// Why a selector cannot be read.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SelectorError {
+    /// The operator is none of `In`, `NotIn`, `Exists`, `DoesNotExist`.
+    #[error("{0:?} is not a valid label selector operator")]
+    Operator(String),
+    /// No label can have this key.
+    #[error("{0:?} is not a valid label key")]
+    Key(String),
+    /// No label can have this value.
+    #[error("key {key:?}: {value:?} is not a valid label value")]
+    Value {
+        /// The label.
+        key: String,
+        /// The value as written.
+        value: String,
+    },
+    /// `In` and `NotIn` need values, `Exists` and `DoesNotExist` must have none.
+    #[error("key {key:?}: wrong number of values for operator {operator}")]
+    Values {
+        /// The label.
+        key: String,
+        /// The operator as written.
+        operator: String,
+    },
+}
+
+/// `metav1.LabelSelector` as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireSelector {
+    #[serde(deserialize_with = "null_is_empty")]
+    match_labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    match_expressions: Vec<WireRequirement>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct WireRequirement {
+    key: String,
+    operator: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    values: BTreeSet<String>,
+}
+
+impl Selector {
+    /// A selector that asks for these labels.
+    pub fn of(labels: &[(&str, &str)]) -> Self {
+        let requirement = |value: &str| Requirement::In(BTreeSet::from([value.to_owned()]));
+        let requirements =
+            labels.iter().map(|(key, value)| ((*key).to_owned(), requirement(value))).collect();
+        Self { requirements }
+    }
+
+    /// Whether there is no requirement.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether all requirements hold.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements.iter().all(|(key, requirement)| match (requirement, labels.get(key)) {
+            (Requirement::In(values), value) => value.is_some_and(|value| values.contains(value)),
+            (Requirement::NotIn(values), value) => {
+                value.is_none_or(|value| !values.contains(value))
+            }
+            (Requirement::Exists, value) => value.is_some(),
+            (Requirement::DoesNotExist, value) => value.is_none(),
+        })
+    }
+}
+
+impl WireSelector {
+    /// As upstream's `LabelSelectorAsSelector`.
+    pub(crate) fn parse(self) -> Result<Selector, SelectorError> {
+        let labels = self.match_labels.into_iter();
+        let labels = labels.map(|(key, value)| (key, Requirement::In(BTreeSet::from([value]))));
+        let expressions = self.match_expressions.into_iter().map(WireRequirement::parse);
+        let requirements: Vec<_> = labels.map(Ok).chain(expressions).collect::<Result<_, _>>()?;
+        requirements.iter().try_for_each(|(key, requirement)| check(key, requirement))?;
+        Ok(Selector { requirements })
+    }
+}
+
+impl WireRequirement {
+    fn parse(self) -> Result<(String, Requirement), SelectorError> {
+        let Self { key, operator, values } = self;
+        let wants_values = matches!(operator.as_str(), "In" | "NotIn");
+        let requirement = match operator.as_str() {
+            "In" | "NotIn" | "Exists" | "DoesNotExist" if wants_values == values.is_empty() => {
+                return Err(SelectorError::Values { key, operator });
+            }
+            "In" => Requirement::In(values),
+            "NotIn" => Requirement::NotIn(values),
+            "Exists" => Requirement::Exists,
+            "DoesNotExist" => Requirement::DoesNotExist,
+            _ => return Err(SelectorError::Operator(operator)),
+        };
+        Ok((key, requirement))
+    }
+}
+
+/// As upstream's `labels.NewRequirement`. The API server lets older objects keep invalid values.
+fn check(key: &str, requirement: &Requirement) -> Result<(), SelectorError> {
+    if !is_label_key(key) {
+        return Err(SelectorError::Key(key.to_owned()));
+    }
+    let (Requirement::In(values) | Requirement::NotIn(values)) = requirement else {
+        return Ok(());
+    };
+    match values.iter().find(|value| !is_label_value(value)) {
+        Some(value) => Err(SelectorError::Value { key: key.to_owned(), value: value.to_owned() }),
+        None => Ok(()),
+    }
+}

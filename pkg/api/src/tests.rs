@@ -1,0 +1,275 @@
+//! Tests. `testdata/` holds pods as upstream's own serializers write them (k8s.io/api v0.36.3), in
+//! both codecs, which holds our field numbers to `generated.proto`.
+
+mod pod;
+mod selector;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::intern::{intern_pairs, texts_held};
+use crate::*;
+
+const NOON: &str = "2024-05-01T12:00:00Z";
+
+fn labels(pairs: &[(&str, &str)]) -> Labels {
+    Labels::new(pairs.iter().copied())
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+// === Meta ===
+
+#[test]
+fn keys_print_as_they_parse() {
+    for (text, namespace, name) in
+        [("shop/web", "shop", "web"), ("node-1", "", "node-1"), ("a/b/c", "a", "b/c")]
+    {
+        let key = Key::parse(text);
+        assert_eq!((&*key.namespace, &*key.name), (namespace, name), "{text}");
+        assert_eq!(key.to_string(), text);
+    }
+}
+
+#[test]
+fn labels_are_sorted_and_the_last_of_equal_keys_stays() {
+    let found = labels(&[("b", "1"), ("a", "2"), ("b", "3"), ("a/c", "4")]);
+    assert_eq!(found.iter().collect::<Vec<_>>(), [("a", "2"), ("a/c", "4"), ("b", "3")]);
+    for (key, value) in [("a", Some("2")), ("a/c", Some("4")), ("b", Some("3")), ("c", None)] {
+        assert_eq!(found.get(key), value, "{key}");
+    }
+    assert!(!found.is_empty() && labels(&[]).is_empty());
+}
+
+#[test]
+fn labels_contain_what_a_template_asks_for() {
+    let pod = labels(&[("app", "web"), ("extra", "x")]);
+    for (asked, contained) in [
+        (labels(&[]), true),
+        (labels(&[("app", "web")]), true),
+        (labels(&[("extra", "x"), ("app", "web")]), true),
+        (labels(&[("app", "db")]), false),
+        (labels(&[("app", "web"), ("more", "")]), false),
+    ] {
+        assert_eq!(pod.contains_all(&asked), contained, "{asked:?}");
+    }
+}
+
+#[test]
+fn names_are_checked_as_the_api_server_checks_them() {
+    let long = "a".repeat(253);
+    for (name, valid) in [
+        ("web-1", true),
+        ("a.b-c.0", true),
+        (long.as_str(), true),
+        (&*format!("{long}a"), false),
+        ("", false),
+        ("-a", false),
+        ("a-", false),
+        ("a..b", false),
+        ("a.-b", false),
+        ("Web", false),
+        ("a_b", false),
+    ] {
+        assert_eq!(is_subdomain(name), valid, "{name:?}");
+    }
+    for (key, valid) in [
+        ("app", true),
+        ("App_1.x", true),
+        ("example.com/app", true),
+        ("Example.com/app", false),
+        ("/app", false),
+        ("example.com/", false),
+        ("a/b/c", false),
+        ("", false),
+        (&*"k".repeat(64), false),
+    ] {
+        assert_eq!(is_label_key(key), valid, "{key:?}");
+    }
+    for (value, valid) in
+        [("", true), ("a", true), ("A.b_c-1", true), ("-a", false), ("a ", false), ("ä", false)]
+    {
+        assert_eq!(is_label_value(value), valid, "{value:?}");
+    }
+}
+
+// === Raw ===
+
+/// An update must not lose what our types do not know: numbers that no type of ours can hold, text
+/// in any script, fields of later versions.
+#[test]
+fn an_update_keeps_what_we_do_not_know() {
+    let json = br#"{"kind":"ReplicaSet","apiVersion":"apps/v1",
+        "metadata":{"name":"web","resourceVersion":"7","managedFields":[{"manager":"x"}],
+            "annotations":{"gr\u00fc\u00dfe":"\u2028 <&> \ud83d\ude80"}},
+        "spec":{"replicas":3,"later":{"big":123456789012345678901234567890,"tiny":1.50e-400}},
+        "status":{"replicas":1,"conditions":[],"later":98765432109876543210.0000,"gone":1},
+        "future":[1,2]}"#;
+    let status = object(&json!({"replicas": 2, "readyReplicas": 1, "gone": null, "never": null}));
+    let body = Raw::parse(json).unwrap().with_status(&ReplicaSet::RESOURCE, &status).unwrap();
+    let expected = concat!(
+        r#"{"apiVersion":"apps/v1","future":[1,2],"kind":"ReplicaSet","#,
+        r#""metadata":{"annotations":{"gr\u00fc\u00dfe":"\u2028 <&> \ud83d\ude80"},"#,
+        r#""name":"web","resourceVersion":"7"},"#,
+        r#""spec":{"replicas":3,"later":{"big":123456789012345678901234567890,"#,
+        r#""tiny":1.50e-400}},"#,
+        r#""status":{"conditions":[],"later":98765432109876543210.0000,"#,
+        r#""readyReplicas":1,"replicas":2}}"#,
+    );
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn an_update_makes_the_status_if_there_is_none() {
+    for json in [r#"{"metadata":{}}"#, r#"{"metadata":{},"status":null}"#] {
+        let raw = Raw::parse(json.as_bytes()).unwrap();
+        let body =
+            raw.with_status(&ReplicaSet::RESOURCE, &object(&json!({"replicas": 0}))).unwrap();
+        let expected =
+            r#"{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{},"status":{"replicas":0}}"#;
+        assert_eq!(body, expected, "{json}");
+    }
+}
+
+// === Time ===
+
+#[test]
+fn times_are_rfc_3339_with_whole_seconds() {
+    for (text, nanos, printed) in [
+        ("1970-01-01T00:00:00Z", 0, "1970-01-01T00:00:00Z"),
+        (NOON, 1_714_564_800_000_000_000, NOON),
+        ("2024-05-01T14:00:00+02:00", 1_714_564_800_000_000_000, NOON),
+        ("2024-05-01T12:00:00.75Z", 1_714_564_800_750_000_000, NOON),
+        ("1969-12-31T23:59:59.25Z", -750_000_000, "1969-12-31T23:59:59Z"),
+        ("9999-01-01T00:00:00Z", i64::MAX, "2262-04-11T23:47:16Z"),
+    ] {
+        let time = Time::parse(text).unwrap();
+        assert_eq!((time.unix_nanos(), time.to_string().as_str()), (nanos, printed), "{text}");
+        let printed = Time::parse(printed).unwrap();
+        assert_eq!(time.whole_seconds(), printed, "{text}");
+        assert_eq!(serde_json::to_value(time).unwrap(), json!(printed.to_string()), "{text}");
+    }
+    for text in ["", "noon", "2024-05-01", "2024-13-01T00:00:00Z", "1714564800"] {
+        assert!(Time::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn time_arithmetic_saturates() {
+    let (noon, second) = (Time::parse(NOON).unwrap(), std::time::Duration::from_secs(1));
+    assert_eq!((noon + second).since(noon), second);
+    assert_eq!((noon - second).since(noon), std::time::Duration::ZERO);
+    let end = Time::from_unix(i64::MAX, 0);
+    assert_eq!((end + second, end + std::time::Duration::MAX), (end, end));
+    let start = Time::from_unix(i64::MIN, 0);
+    assert_eq!(start - std::time::Duration::MAX, start);
+}
+
+// === ReplicaSet ===
+
+#[test]
+fn a_replica_set_is_read_and_kept() {
+    let json = json!({
+        "kind": "ReplicaSet", "apiVersion": "apps/v1",
+        "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "5",
+            "generation": 4, "creationTimestamp": null, "finalizers": null,
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web",
+                "uid": "d", "controller": true}]},
+        "spec": {"replicas": 3, "minReadySeconds": 10,
+            "selector": {"matchLabels": {"app": "web"}, "matchExpressions": null},
+            "template": {"metadata": {"creationTimestamp": null, "labels": {"app": "web"}},
+                "spec": {"containers": []}}},
+        "status": {"replicas": 2, "observedGeneration": 3, "conditions": [{"type": "ReplicaFailure",
+            "status": "True", "lastTransitionTime": NOON, "reason": "FailedCreate"}]},
+    });
+    let set = ReplicaSet::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+    assert_eq!(set.meta.key.to_string(), "shop/web");
+    assert_eq!((set.meta.resource_version, set.meta.generation), (5, 4));
+    assert_eq!(set.meta.creation_timestamp, None);
+    assert_eq!((set.replicas, set.min_ready_seconds), (3, 10));
+    assert_eq!(set.selector, Ok(Selector::of(&[("app", "web")])));
+    assert_eq!(set.template_labels, labels(&[("app", "web")]));
+    let expected = ReplicaSetStatus {
+        replicas: 2,
+        observed_generation: 3,
+        conditions: vec![Condition {
+            r#type: "ReplicaFailure".to_owned(),
+            status: Status::True,
+            last_transition_time: Some(Time::parse(NOON).unwrap()),
+            reason: "FailedCreate".to_owned(),
+            message: String::new(),
+        }],
+        ..ReplicaSetStatus::default()
+    };
+    assert_eq!(set.status, expected);
+    let found: Vec<_> = ReplicaSet::INDEXES
+        .iter()
+        .filter_map(|index| (index.value)(&set).map(|value| (index.name, value)))
+        .collect();
+    assert_eq!(found, [("controllerUID", intern("d")), ("namespace", intern("shop"))]);
+}
+
+#[test]
+fn broken_objects_say_which_field_is_broken() {
+    let base = json!({"metadata": {"name": "web"}, "spec": {}});
+    for (path, value, field) in [
+        ("/spec", json!({"replicas": "three"}), "spec.replicas"),
+        ("/spec", json!({"selector": {"matchLabels": {"a": 1}}}), "spec.selector.matchLabels.a"),
+        ("/spec", json!({"template": {"metadata": 7}}), "spec.template.metadata"),
+        ("/metadata", json!({"resourceVersion": "v7"}), "metadata.resourceVersion"),
+        ("/metadata", json!({"deletionTimestamp": "soon"}), "metadata.deletionTimestamp"),
+        ("/metadata", json!({"ownerReferences": [{"uid": 7}]}), "metadata.ownerReferences[0].uid"),
+    ] {
+        let mut json = base.clone();
+        *json.pointer_mut(path).unwrap() = value;
+        let error = ReplicaSet::decode(Codec::Json, json.to_string().as_bytes()).unwrap_err();
+        assert!(error.0.starts_with(field), "{field}: {error}");
+    }
+    assert!(ReplicaSet::decode(Codec::Protobuf, b"k8s\0").is_err());
+}
+
+#[test]
+fn an_unreadable_set_is_known_by_its_metadata() {
+    let json =
+        br#"{"metadata":{"name":"web","namespace":"shop","uid":"u"},"spec":{"replicas":{}}}"#;
+    let error = ReplicaSet::decode(Codec::Json, json).unwrap_err();
+    let set = ReplicaSet::unreadable(DecodeError::metadata(Codec::Json, json).unwrap(), &error);
+    assert_eq!(set.meta.key, Key::new("shop", "web"));
+    assert_eq!(set.unreadable, Some(error));
+}
+
+// === Resource ===
+
+#[test]
+fn resources_know_their_paths() {
+    let key = Key::new("shop", "web");
+    let (set, pod) = (ReplicaSet::RESOURCE, Pod::RESOURCE);
+    assert_eq!(set.object_path(&key), "/apis/apps/v1/namespaces/shop/replicasets/web");
+    assert_eq!(pod.object_path(&key), "/api/v1/namespaces/shop/pods/web");
+    assert_eq!(pod.collection_path(""), "/api/v1/pods");
+    assert_eq!((set.to_string().as_str(), &*pod.to_string()), ("replicasets.apps", "pods"));
+}
+
+// === Interner ===
+
+#[test]
+fn the_interner_shares_texts_and_forgets_unused_ones() {
+    let kept: Vec<Text> = (0..100).map(|n| intern(&format!("kept-{n}"))).collect();
+    let kept_labels = labels(&[("kept", "labels")]);
+    for n in 0..20_000 {
+        drop(intern(&format!("dropped-{n}")));
+        drop(labels(&[("dropped", &n.to_string())]));
+    }
+    // Twice the least size that is swept, for each of the two tables that hold texts.
+    assert!(texts_held() <= 4 * 1024 + 2 * kept.len(), "{} texts held", texts_held());
+    for (n, text) in kept.iter().enumerate() {
+        assert!(Arc::ptr_eq(text, &intern(&format!("kept-{n}"))), "{text}");
+    }
+    let again: Vec<(Text, Text)> = vec![(intern("kept"), intern("labels"))];
+    let before = Arc::strong_count(&intern_pairs(&again));
+    let more = [kept_labels.clone(), labels(&[("kept", "labels")])];
+    assert_eq!(Arc::strong_count(&intern_pairs(&again)), before + more.len());
+}

@@ -1,0 +1,245 @@
+//! The wire shapes of what views are made from: only the fields that we read, once for both codecs.
+//!
+//! Field numbers are those of `generated.proto` in k8s.io/api and k8s.io/apimachinery; JSON names
+//! are the camel case of the field names.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+
+use crate::meta::{Key, Labels, Meta, OwnerRef};
+use crate::{Codec, DecodeError, intern};
+
+/// What protobuf objects start with, before a `runtime.Unknown` message.
+pub const PROTOBUF_MAGIC: &[u8; 4] = b"k8s\0";
+
+/// `runtime.Unknown`, which wraps every object in protobuf.
+#[derive(Clone, PartialEq, Message)]
+pub struct Unknown {
+    /// The object's own message.
+    #[prost(bytes = "vec", tag = "2")]
+    pub raw: Vec<u8>,
+}
+
+/// `metav1.WatchEvent`.
+#[derive(Clone, PartialEq, Message)]
+pub struct WatchEvent {
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
+    #[prost(string, tag = "1")]
+    pub r#type: String,
+    /// `runtime.RawExtension`.
+    #[prost(message, optional, tag = "2")]
+    pub object: Option<RawExtension>,
+}
+
+/// `runtime.RawExtension`.
+#[derive(Clone, PartialEq, Message)]
+pub struct RawExtension {
+    /// An enveloped object.
+    #[prost(bytes = "vec", tag = "1")]
+    pub raw: Vec<u8>,
+}
+
+/// `metav1.ListMeta`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListMeta {
+    /// The version of the list.
+    #[prost(string, tag = "2")]
+    pub resource_version: String,
+    /// Where the next page starts; empty on the last one.
+    #[prost(string, tag = "3")]
+    pub r#continue: String,
+}
+
+/// `metav1.ObjectMeta`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectMeta {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "3")]
+    namespace: String,
+    #[prost(string, tag = "5")]
+    uid: String,
+    #[prost(string, tag = "6")]
+    resource_version: String,
+    #[prost(int64, tag = "7")]
+    generation: i64,
+    #[prost(message, optional, tag = "8")]
+    creation_timestamp: Option<Time>,
+    #[prost(message, optional, tag = "9")]
+    deletion_timestamp: Option<Time>,
+    #[prost(btree_map = "string, string", tag = "11")]
+    #[serde(deserialize_with = "null_is_empty")]
+    labels: BTreeMap<String, String>,
+    /// The annotations; views keep what they read of them.
+    #[prost(btree_map = "string, string", tag = "12")]
+    #[serde(deserialize_with = "null_is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "13")]
+    #[serde(deserialize_with = "null_is_empty")]
+    owner_references: Vec<OwnerReference>,
+    #[prost(string, repeated, tag = "14")]
+    #[serde(deserialize_with = "null_is_empty")]
+    finalizers: Vec<String>,
+}
+
+/// `metav1.OwnerReference`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference {
+    #[prost(string, tag = "1")]
+    kind: String,
+    #[prost(string, tag = "3")]
+    name: String,
+    #[prost(string, tag = "4")]
+    uid: String,
+    #[prost(string, tag = "5")]
+    api_version: String,
+    #[prost(bool, optional, tag = "6")]
+    controller: Option<bool>,
+    #[prost(bool, optional, tag = "7")]
+    block_owner_deletion: Option<bool>,
+}
+
+/// `metav1.Time`: two numbers in protobuf, RFC 3339 in JSON. Go's zero time is no time; it travels
+/// as an empty message, or as the first second of year 1.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Time {
+    #[prost(int64, optional, tag = "1")]
+    seconds: Option<i64>,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+/// An object of which only the metadata is read.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+pub struct MetadataOnly {
+    /// `metadata` is field 1 of every kind.
+    #[prost(message, required, tag = "1")]
+    pub metadata: ObjectMeta,
+}
+
+/// The labels of a `PodTemplateSpec`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct TemplateLabels {
+    metadata: TemplateMeta,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct TemplateMeta {
+    #[serde(deserialize_with = "null_is_empty")]
+    labels: BTreeMap<String, String>,
+}
+
+impl TemplateLabels {
+    pub(crate) fn labels(&self) -> Labels {
+        Labels::new(&self.metadata.labels)
+    }
+}
+
+/// Decodes one object; a JSON error names the field.
+pub fn decode<T: Message + Default + DeserializeOwned>(
+    codec: Codec,
+    bytes: &[u8],
+) -> Result<T, DecodeError> {
+    match codec {
+        Codec::Protobuf => T::decode(&*unwrap_unknown(bytes)?).map_err(error),
+        Codec::Json => decode_json(bytes),
+    }
+}
+
+/// Decodes JSON; an error names the field. The slow path that finds it runs only on errors.
+pub fn decode_json<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DecodeError> {
+    serde_json::from_slice(bytes).or_else(|_| {
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        serde_path_to_error::deserialize(&mut json).map_err(error)
+    })
+}
+
+/// The object inside the `k8s\0` envelope.
+pub fn unwrap_unknown(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let body = bytes
+        .strip_prefix(PROTOBUF_MAGIC)
+        .ok_or_else(|| DecodeError("a protobuf object without the k8s envelope".to_owned()))?;
+    Ok(Unknown::decode(body).map_err(error)?.raw)
+}
+
+fn error(error: impl std::fmt::Display) -> DecodeError {
+    DecodeError(error.to_string())
+}
+
+/// Go writes empty maps and lists as `null` here and there.
+pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+// === impl ObjectMeta ===
+
+impl ObjectMeta {
+    /// The view of it. An error if the resource version is not a number.
+    pub fn meta(&self) -> Result<Meta, DecodeError> {
+        let resource_version = match self.resource_version.as_str() {
+            "" => 0,
+            text => text.parse().map_err(|_| {
+                DecodeError(format!("metadata.resourceVersion: {text:?} is not a number"))
+            })?,
+        };
+        let owners: Vec<OwnerRef> =
+            self.owner_references.iter().map(OwnerReference::view).collect();
+        Ok(Meta {
+            key: Key::new(&self.namespace, &self.name),
+            uid: self.uid.as_str().into(),
+            resource_version,
+            generation: self.generation,
+            creation_timestamp: self.creation_timestamp.and_then(Time::view),
+            deletion_timestamp: self.deletion_timestamp.and_then(Time::view),
+            labels: Labels::new(&self.labels),
+            owners: OwnerRef::shared(&owners),
+            finalizers: self.finalizers.iter().map(|name| intern(name)).collect(),
+        })
+    }
+}
+
+// === impl OwnerReference ===
+
+impl OwnerReference {
+    fn view(&self) -> OwnerRef {
+        OwnerRef {
+            api_version: intern(&self.api_version),
+            kind: intern(&self.kind),
+            name: intern(&self.name),
+            uid: intern(&self.uid),
+            controller: self.controller.unwrap_or(false),
+            block_owner_deletion: self.block_owner_deletion.unwrap_or(false),
+        }
+    }
+}
+
+// === impl Time ===
+
+impl Time {
+    /// The view of it; none for Go's zero time.
+    pub fn view(self) -> Option<crate::Time> {
+        self.seconds.map(|seconds| crate::Time::from_unix(seconds, self.nanos))
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let nanos = crate::Time::deserialize(deserializer)?.unix_nanos();
+        if nanos == i64::MIN {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            seconds: Some(nanos.div_euclid(1_000_000_000)),
+            nanos: i32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or(0),
+        })
+    }
+}

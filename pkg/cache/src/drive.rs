@@ -1,0 +1,391 @@
+//! Does what the reflector decides: the only part that talks to the API server.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Codec, Key, Kind, Meta};
+use client::{Answer, ApiError};
+use runtime::Instant;
+
+use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, error_of};
+use crate::health::Trouble;
+use crate::informer::Informer;
+use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, Why};
+
+/// A watch is asked to end after a time in [min, 2 * min), so that watches spread over the servers.
+const WATCH_SECONDS_MIN: u32 = 300;
+/// A watch that is silent for so long after it should have ended is a broken connection.
+const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// A list that is silent for so long is a broken connection: the API server itself gives up after
+/// 60 seconds.
+const LIST_SILENCE_MAX: Duration = Duration::from_secs(90);
+
+/// The task of an informer.
+pub(crate) struct Drive<T: Kind> {
+    informer: Arc<Informer<T>>,
+    started: Instant,
+    reflector: Reflector,
+    open: Option<Open>,
+    /// The event that was read last.
+    event: Option<Happened<T>>,
+    /// The list so far.
+    collected: BTreeMap<Key, Arc<T>>,
+    /// The failure that was reported last.
+    failure: Option<ApiError>,
+}
+
+/// A watch that is being read.
+struct Open {
+    answer: Answer,
+    decoder: WatchDecoder,
+    /// How long it may be silent now.
+    silence: Duration,
+    /// How long it may be silent once it has sent its list.
+    watch_silence: Duration,
+}
+
+enum Happened<T> {
+    Set(Arc<T>),
+    Gone(Meta, Option<Arc<T>>),
+}
+
+// === impl Drive ===
+
+impl<T: Kind> Drive<T> {
+    pub(crate) fn new(informer: Arc<Informer<T>>) -> Self {
+        Self {
+            started: informer.runtime().clock.instant(),
+            informer,
+            reflector: Reflector::default(),
+            open: None,
+            event: None,
+            collected: BTreeMap::new(),
+            failure: None,
+        }
+    }
+
+    /// Lists and watches until the runtime is cancelled.
+    pub(crate) async fn run(mut self) {
+        let runtime = self.informer.runtime().clone();
+        let forever = async {
+            let mut input = Input::Start;
+            loop {
+                let now = runtime.clock.instant().duration_since(self.started);
+                let effect = self.reflector.on(input, now);
+                input = self.carry_out(effect).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = runtime.cancel.cancelled() => {}
+            () = forever => {}
+        }
+    }
+
+    async fn carry_out(&mut self, effect: Effect) -> Input {
+        match effect {
+            Effect::Send(request) => self.send(&request).await,
+            Effect::Wait { delay, why } => {
+                self.open = None;
+                self.collected.clear();
+                self.report(why);
+                let runtime = self.informer.runtime();
+                runtime.clock.sleep(runtime.random.jitter(delay, 1.0)).await;
+                Input::Waited
+            }
+            Effect::Read => self.read().await,
+            Effect::Collect => {
+                match self.event.take() {
+                    Some(Happened::Set(object)) => self.collect(object),
+                    Some(Happened::Gone(meta, _)) => drop(self.collected.remove(&meta.key)),
+                    None => {}
+                }
+                self.read().await
+            }
+            Effect::Apply => {
+                self.arrived();
+                if let Some(event) = self.event.take() {
+                    self.apply(event).await;
+                }
+                self.read().await
+            }
+            Effect::Advance(version) => {
+                self.arrived();
+                let advance = |store: &mut crate::Store<T>| {
+                    store.advance(version);
+                    Vec::new()
+                };
+                self.informer.update(advance).await;
+                self.read().await
+            }
+            Effect::Replace(version) => {
+                self.replace(version).await;
+                Input::Replaced
+            }
+        }
+    }
+
+    async fn send(&mut self, request: &Request) -> Input {
+        self.open = None;
+        if let Some(error) = self.failure.take() {
+            tracing::debug!(resource = %self.informer.resource(), %error, "trying another way");
+        }
+        if !matches!(request, Request::List { page: Some(_), .. }) {
+            self.collected.clear();
+        }
+        let seconds = self.watch_seconds();
+        let watch_silence = Duration::from_secs(seconds.into()) + WATCH_GRACE;
+        let silence = match request {
+            Request::Watch { .. } => watch_silence,
+            Request::Stream { .. } | Request::List { .. } => LIST_SILENCE_MAX,
+        };
+        let path = self.informer.resource().collection_path("") + &query(request, seconds);
+        let accept = match T::CODEC {
+            Codec::Protobuf => "application/vnd.kubernetes.protobuf, application/json",
+            Codec::Json => "application/json",
+        };
+        match self.informer.client().stream(&path, accept, silence).await {
+            Err(error) => self.failed(error),
+            Ok(answer) if matches!(request, Request::List { .. }) => self.read_page(answer).await,
+            Ok(answer) => {
+                if matches!(request, Request::Watch { .. }) {
+                    self.informer.health().failing = None;
+                }
+                let decoder = WatchDecoder::new(answer.codec);
+                self.open = Some(Open { answer, decoder, silence, watch_silence });
+                self.read().await
+            }
+        }
+    }
+
+    /// A number of seconds in [min, 2 * min), as upstream draws it.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a product of a number in [0, 1) and 300"
+    )]
+    fn watch_seconds(&self) -> u32 {
+        let extra = self.informer.runtime().random.unit() * f64::from(WATCH_SECONDS_MIN);
+        WATCH_SECONDS_MIN + extra as u32
+    }
+
+    /// The next thing that the open watch brings.
+    async fn read(&mut self) -> Input {
+        let Self { open: Some(open), informer, event: happened, failure, .. } = self else {
+            return Input::Ended;
+        };
+        let codec = open.answer.codec;
+        loop {
+            let error = match open.decoder.pop() {
+                Err(error) => ApiError::Decode(error.to_string()),
+                Ok(Some(event)) => match event.kind {
+                    EventKind::Error => error_of(codec, event.object),
+                    EventKind::Bookmark => match Mark::parse(codec, event.object) {
+                        Ok(Mark { version, list_end }) => {
+                            return Input::Bookmark { version, list_end };
+                        }
+                        Err(error) => ApiError::Decode(format!("a bookmark: {error}")),
+                    },
+                    kind @ (EventKind::Added | EventKind::Modified | EventKind::Deleted) => {
+                        let Some(decoded) = informer.decode(codec, event.object) else { continue };
+                        let object = decoded.object;
+                        let meta = object.meta().clone();
+                        let version = meta.resource_version;
+                        *happened = Some(if kind == EventKind::Deleted {
+                            Happened::Gone(meta, decoded.whole.then_some(object))
+                        } else {
+                            Happened::Set(object)
+                        });
+                        return Input::Event(version);
+                    }
+                },
+                Ok(None) => match open.answer.chunk(open.silence).await {
+                    Ok(Some(chunk)) => {
+                        open.decoder.feed(&chunk);
+                        continue;
+                    }
+                    Ok(None) => return Input::Ended,
+                    Err(error) => {
+                        let resource = informer.resource();
+                        tracing::debug!(%resource, %error, "the connection of a watch broke");
+                        return Input::Ended;
+                    }
+                },
+            };
+            let input = Input::Failed(failure_of(&error));
+            *failure = Some(error);
+            return input;
+        }
+    }
+
+    async fn read_page(&mut self, mut answer: Answer) -> Input {
+        let mut decoder = ListDecoder::new(answer.codec);
+        loop {
+            match answer.chunk(LIST_SILENCE_MAX).await {
+                Ok(Some(chunk)) => decoder.feed(&chunk),
+                Ok(None) => break,
+                Err(error) => return self.failed(error),
+            }
+            loop {
+                match decoder.pop() {
+                    Ok(Some(item)) => {
+                        if let Some(decoded) = self.informer.decode(answer.codec, item) {
+                            self.collect(decoded.object);
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => return self.failed(error.into()),
+                }
+            }
+        }
+        let meta = match decoder.finish() {
+            Ok(meta) => meta,
+            Err(error) => return self.failed(error.into()),
+        };
+        match meta.resource_version.parse() {
+            Ok(version) if version > 0 => {
+                let next = Some(meta.r#continue).filter(|next| !next.is_empty());
+                Input::Page { version, next }
+            }
+            Ok(_) | Err(_) => {
+                let text = format!("a list of resourceVersion {:?}", meta.resource_version);
+                self.failed(ApiError::Decode(text))
+            }
+        }
+    }
+
+    /// An object that is held already is not held twice: a relist needs little more memory.
+    fn collect(&mut self, object: Arc<T>) {
+        let meta = object.meta();
+        let held = self.informer.read().get(&meta.key).map(Arc::clone).filter(|held| {
+            let held = held.meta();
+            held.uid == meta.uid && held.resource_version == meta.resource_version
+        });
+        self.collected.insert(meta.key.clone(), held.unwrap_or(object));
+    }
+
+    async fn apply(&mut self, event: Happened<T>) {
+        match event {
+            Happened::Set(object) => self.informer.update(|store| store.apply(object)).await,
+            Happened::Gone(meta, last) => {
+                self.informer.health().readable(&meta.key);
+                self.informer.update(|store| store.delete(&meta, last)).await;
+            }
+        }
+    }
+
+    async fn replace(&mut self, version: u64) {
+        if let Some(open) = &mut self.open {
+            open.silence = open.watch_silence;
+        }
+        let list = std::mem::take(&mut self.collected);
+        self.informer.health().forget_unless(|key| list.contains_key(key));
+        let (resource, objects) = (self.informer.resource(), list.len());
+        tracing::debug!(%resource, objects, version, "listed");
+        self.informer.update(|store| store.replace(list, version)).await;
+        self.arrived();
+        self.informer.health().lists += 1;
+        self.informer.set_synced();
+    }
+
+    fn failed(&mut self, error: ApiError) -> Input {
+        let input = Input::Failed(failure_of(&error));
+        self.failure = Some(error);
+        input
+    }
+
+    /// Tells the health, and the log if it is news.
+    fn report(&mut self, why: Why) {
+        let text = match self.failure.take() {
+            Some(error) if matches!(why, Why::Failed(_)) => error.to_string(),
+            Some(_) | None => why.to_string(),
+        };
+        let resource = self.informer.resource();
+        if why == Why::Failed(Failure::Expired) {
+            tracing::debug!(%resource, error = text, "the watch is too old; listing again");
+            return;
+        }
+        let trouble = match why {
+            Why::Failed(Failure::Unavailable) => Trouble::Unreachable(text.clone()),
+            Why::Failed(_) | Why::Short | Why::Incomplete | Why::Older { .. } => {
+                Trouble::Error(text.clone())
+            }
+        };
+        let now = self.informer.runtime().clock.now();
+        if self.informer.health().failed(trouble, now) {
+            tracing::warn!(%resource, error = text, "cannot list or watch; will try again");
+        }
+    }
+
+    fn arrived(&self) {
+        if self.informer.health().arrived(self.informer.runtime().clock.now()) {
+            tracing::info!(resource = %self.informer.resource(), "lists and watches again");
+        }
+    }
+}
+
+impl From<FrameError> for ApiError {
+    fn from(error: FrameError) -> Self {
+        Self::Decode(error.to_string())
+    }
+}
+
+fn failure_of(error: &ApiError) -> Failure {
+    if error.is_refused() || error.is_too_many_requests() {
+        Failure::Unavailable
+    } else if error.is_gone() {
+        Failure::Expired
+    } else if error.is_too_large_resource_version() {
+        Failure::TooLarge
+    } else {
+        Failure::Other
+    }
+}
+
+/// The parameters of a request, in the order in which client-go sends them.
+fn query(request: &Request, watch_seconds: u32) -> String {
+    match request {
+        Request::Stream { at } => format!(
+            "?allowWatchBookmarks=true{}&resourceVersionMatch=NotOlderThan&sendInitialEvents=true\
+             &timeoutSeconds={watch_seconds}&watch=true",
+            version("&", *at)
+        ),
+        Request::Watch { from } => format!(
+            "?allowWatchBookmarks=true&resourceVersion={from}&timeoutSeconds={watch_seconds}\
+             &watch=true"
+        ),
+        Request::List { limit, page: Some(page), .. } => {
+            let limit = limit.map(|limit| format!("&limit={limit}")).unwrap_or_default();
+            format!("?continue={}{limit}", percent_encoded(page))
+        }
+        Request::List { at, limit: Some(limit), page: None } => {
+            format!("?limit={limit}{}", version("&", *at))
+        }
+        Request::List { at, limit: None, page: None } => version("?", *at),
+    }
+}
+
+fn version(before: &str, at: At) -> String {
+    match at {
+        At::Any => format!("{before}resourceVersion=0"),
+        At::Latest => String::new(),
+        At::NotOlderThan(version) => format!("{before}resourceVersion={version}"),
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}

@@ -1,0 +1,119 @@
+//! How an informer fares, and which of its troubles are worth a line in the log.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::{Key, Resource, Time};
+
+/// Between two log lines that say that the server cannot be reached.
+const UNREACHABLE_LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// Broken objects that are remembered, so that each is logged once.
+const UNREADABLE_MAX: usize = 1024;
+
+/// How an informer fares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// What it watches.
+    pub resource: Resource,
+    /// Whether the first list is in the cache and the handlers know of it.
+    pub synced: bool,
+    /// The number of objects held.
+    pub objects: usize,
+    /// How many of them are held by their metadata alone since they cannot be read; at most 1024
+    /// are counted.
+    pub unreadable: usize,
+    /// The resource version up to which the cache is complete.
+    pub version: u64,
+    /// How often everything had to be listed again after the first time.
+    pub relists: u64,
+    /// When the last event or bookmark came.
+    pub last_event: Option<Time>,
+    /// Set while it fails.
+    pub failing: Option<Failing>,
+}
+
+/// Why an informer does not get on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// When the first of the errors came.
+    pub since: Time,
+    /// The last error.
+    pub error: String,
+}
+
+/// The facts behind a [`Status`].
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    pub(crate) lists: u64,
+    pub(crate) last_event: Option<Time>,
+    pub(crate) failing: Option<Failing>,
+    /// The error that was last logged, and when; forgotten once something arrives.
+    logged: Option<(Time, Trouble)>,
+    /// Broken objects and what is wrong with them.
+    unreadable: BTreeMap<Key, String>,
+}
+
+/// An error of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Connection refused, or 429. Its text may change from try to try.
+    Unreachable(String),
+    /// Anything else.
+    Error(String),
+}
+
+// === impl Health ===
+
+impl Health {
+    /// A round failed. Whether that should be logged: once for each text, and for an unreachable
+    /// server now and then.
+    pub(crate) fn failed(&mut self, trouble: Trouble, now: Time) -> bool {
+        let (Trouble::Unreachable(text) | Trouble::Error(text)) = &trouble;
+        let since = self.failing.as_ref().map_or(now, |failing| failing.since);
+        self.failing = Some(Failing { since, error: text.clone() });
+        let log = match (&self.logged, &trouble) {
+            (Some((at, Trouble::Unreachable(_))), Trouble::Unreachable(_)) => {
+                now.since(*at) >= UNREACHABLE_LOG_INTERVAL
+            }
+            (Some((_, logged)), trouble) => logged != trouble,
+            (None, _) => true,
+        };
+        if log {
+            self.logged = Some((now, trouble));
+        }
+        log
+    }
+
+    /// Something arrived. Whether that ends a trouble that was logged.
+    pub(crate) fn arrived(&mut self, now: Time) -> bool {
+        self.last_event = Some(now);
+        self.failing = None;
+        self.logged.take().is_some()
+    }
+
+    /// An object could not be read. Whether that should be logged.
+    pub(crate) fn unreadable(&mut self, key: &Key, error: &str) -> bool {
+        if self.unreadable.get(key).is_some_and(|known| known == error) {
+            return false;
+        }
+        if self.unreadable.len() >= UNREADABLE_MAX {
+            self.unreadable.clear();
+        }
+        self.unreadable.insert(key.clone(), error.to_owned());
+        true
+    }
+
+    /// An object could be read, or is gone.
+    pub(crate) fn readable(&mut self, key: &Key) {
+        self.unreadable.remove(key);
+    }
+
+    /// Everything was listed: what is not `listed` is gone.
+    pub(crate) fn forget_unless(&mut self, listed: impl Fn(&Key) -> bool) {
+        self.unreadable.retain(|key, _| listed(key));
+    }
+
+    pub(crate) fn unreadable_count(&self) -> usize {
+        self.unreadable.len()
+    }
+}

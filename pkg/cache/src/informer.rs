@@ -1,0 +1,289 @@
+//! The cache of one kind, kept up to date.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use api::{Codec, DecodeError, Key, Kind, Resource};
+use client::Client;
+use controller::{Change, Lister};
+use runtime::{Runtime, fenced, spawn};
+use tokio::sync::watch;
+
+use crate::drive::Drive;
+use crate::health::{Health, Status};
+use crate::store::Store;
+
+/// Handlers hear of so many changes before other tasks get a turn.
+const BATCH: usize = 256;
+
+/// Called for each change of the cache, after the cache was changed, in the order of the changes.
+/// The cache waits meanwhile, so it only notes which keys to look at.
+pub type Handler<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
+/// A [`Handler`] that gets its `&Change<T>` as `&dyn Any`.
+pub type AnyHandler = Box<dyn Fn(&dyn Any) + Send + Sync>;
+/// Called with the cache's version each time it has advanced, after the handlers.
+pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
+
+/// Keeps a cache of all objects of one kind and tells handlers what changes.
+///
+/// Until [`Informer::has_synced`] the cache is empty; then it holds every object, and never goes
+/// back to an older state. Objects that cannot be decoded are held as `Kind::unreadable`.
+pub struct Informer<T: Kind> {
+    resource: Resource,
+    client: Client,
+    runtime: Runtime,
+    store: RwLock<Store<T>>,
+    handlers: RwLock<Vec<Handler<T>>>,
+    hooks: RwLock<Vec<VersionHook>>,
+    synced: watch::Sender<bool>,
+    health: Mutex<Health>,
+    started: AtomicBool,
+}
+
+/// An informer whose kind is not known where it is used.
+pub trait AnyInformer: Send + Sync {
+    /// What it watches.
+    fn resource(&self) -> &Resource;
+    /// As [`Informer::start`].
+    fn start(self: Arc<Self>);
+    /// As [`Informer::add_handler`]; the handler gets a `&Change<T>`.
+    fn subscribe(&self, handler: AnyHandler);
+    /// As [`Informer::on_version`].
+    fn on_version(&self, hook: VersionHook);
+    /// As [`Informer::version`].
+    fn version(&self) -> u64;
+    /// Whether the object with this key is the one with this uid, and not being deleted.
+    fn holds(&self, key: &Key, uid: &str) -> bool;
+    /// Shows true once [`Informer::has_synced`].
+    fn watch_synced(&self) -> watch::Receiver<bool>;
+    /// As [`Informer::status`].
+    fn status(&self) -> Status;
+}
+
+/// An object as far as it could be read.
+pub(crate) struct Decoded<T> {
+    pub(crate) object: Arc<T>,
+    /// Whether it is more than its metadata.
+    pub(crate) whole: bool,
+}
+
+// === impl Informer ===
+
+impl<T: Kind> Informer<T> {
+    /// An informer that does nothing before [`Informer::start`].
+    pub fn new(client: Client, runtime: Runtime) -> Self {
+        Self {
+            resource: T::RESOURCE,
+            client,
+            runtime,
+            store: RwLock::default(),
+            handlers: RwLock::default(),
+            hooks: RwLock::default(),
+            synced: watch::Sender::new(false),
+            health: Mutex::default(),
+            started: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts the task that lists and watches, until the runtime is cancelled. Later calls do
+    /// nothing.
+    pub fn start(self: &Arc<Self>) {
+        if !self.started.swap(true, Ordering::Relaxed) {
+            spawn("informer", Drive::new(Arc::clone(self)).run());
+        }
+    }
+
+    /// Adds a handler. One that is added before the start hears of everything; one that is added
+    /// later only of what changes from then on. A panic inside is logged and goes no further.
+    pub fn add_handler(&self, handler: Handler<T>) {
+        self.handlers.write().unwrap_or_else(PoisonError::into_inner).push(handler);
+    }
+
+    /// Calls `hook` each time the version of the cache has advanced, by an object, a bookmark or a
+    /// list.
+    pub fn on_version(&self, hook: VersionHook) {
+        self.hooks.write().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    /// The resource version up to which the cache is complete; 0 before the first list.
+    pub fn version(&self) -> u64 {
+        self.read().version()
+    }
+
+    /// Whether the first list is in the cache and the handlers know of it.
+    pub fn has_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Waits until [`Informer::has_synced`], at most for `limit`; whether it has.
+    pub async fn synced(&self, limit: Duration) -> bool {
+        let mut synced = self.synced.subscribe();
+        let waited = self.runtime.clock.timeout(limit, synced.wait_for(|synced| *synced)).await;
+        waited.is_ok_and(|synced| synced.is_ok())
+    }
+
+    /// Reads the cache.
+    pub fn lister(self: &Arc<Self>) -> Arc<dyn Lister<T>> {
+        Arc::clone(self) as Arc<dyn Lister<T>>
+    }
+
+    /// How it fares.
+    pub fn status(&self) -> Status {
+        let (objects, version) = {
+            let store = self.read();
+            (store.len(), store.version())
+        };
+        let health = self.health();
+        Status {
+            resource: self.resource.clone(),
+            synced: self.has_synced(),
+            objects,
+            unreadable: health.unreadable_count(),
+            version,
+            relists: health.lists.saturating_sub(1),
+            last_event: health.last_event,
+            failing: health.failing.clone(),
+        }
+    }
+
+    pub(crate) fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(crate) fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store<T>> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the cache, then tells the handlers and the version hooks.
+    pub(crate) async fn update(&self, change: impl FnOnce(&mut Store<T>) -> Vec<Change<T>>) {
+        let (changes, before, after) = {
+            let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
+            let before = store.version();
+            (change(&mut store), before, store.version())
+        };
+        for (at, batch) in changes.chunks(BATCH).enumerate() {
+            if at > 0 {
+                tokio::task::yield_now().await;
+            }
+            self.tell(batch);
+        }
+        if after > before {
+            for hook in &*self.hooks.read().unwrap_or_else(PoisonError::into_inner) {
+                self.fence(|| hook(after));
+            }
+        }
+    }
+
+    /// The first list is in the cache and the handlers know of it.
+    pub(crate) fn set_synced(&self) {
+        self.synced.send_replace(true);
+    }
+
+    /// Decodes an object. One that is broken is logged, and none if not even its metadata can be
+    /// read.
+    pub(crate) fn decode(&self, codec: Codec, bytes: &[u8]) -> Option<Decoded<T>> {
+        let decoded = fenced(|| T::decode(codec, bytes));
+        let decoded = decoded.unwrap_or_else(|panic| Err(DecodeError(panic.0)));
+        let error = match decoded {
+            Ok(object) => {
+                self.health().readable(&object.meta().key);
+                return Some(Decoded { object: Arc::new(object), whole: true });
+            }
+            Err(error) => error,
+        };
+        let resource = &self.resource;
+        match DecodeError::metadata(codec, bytes) {
+            Ok(meta) => {
+                if self.health().unreadable(&meta.key, &error.0) {
+                    let object = &meta.key;
+                    tracing::warn!(%resource, %object, %error, "an object cannot be read");
+                }
+                let object = Arc::new(T::unreadable(meta, &error));
+                Some(Decoded { object, whole: false })
+            }
+            Err(metadata) => {
+                tracing::warn!(%resource, %error, %metadata, "skipped an object without metadata");
+                None
+            }
+        }
+    }
+
+    fn tell(&self, changes: &[Change<T>]) {
+        let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
+        for change in changes {
+            for handler in &*handlers {
+                self.fence(|| handler(change));
+            }
+        }
+    }
+
+    fn fence(&self, body: impl FnOnce()) {
+        if let Err(panic) = fenced(body) {
+            tracing::error!(resource = %self.resource, panic = panic.0, "a handler panicked");
+        }
+    }
+}
+
+impl<T: Kind> Lister<T> for Informer<T> {
+    fn get(&self, key: &Key) -> Option<Arc<T>> {
+        self.read().get(key).map(Arc::clone)
+    }
+
+    fn by(&self, index: &str, value: &str) -> Vec<Arc<T>> {
+        self.read().by(index, value)
+    }
+
+    fn all(&self) -> Vec<Arc<T>> {
+        self.read().all()
+    }
+}
+
+impl<T: Kind> AnyInformer for Informer<T> {
+    fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    fn start(self: Arc<Self>) {
+        Self::start(&self);
+    }
+
+    fn subscribe(&self, handler: AnyHandler) {
+        self.add_handler(Box::new(move |change| handler(change)));
+    }
+
+    fn on_version(&self, hook: VersionHook) {
+        Self::on_version(self, hook);
+    }
+
+    fn version(&self) -> u64 {
+        Self::version(self)
+    }
+
+    fn holds(&self, key: &Key, uid: &str) -> bool {
+        let store = self.read();
+        let meta = store.get(key).map(|object| object.meta());
+        meta.is_some_and(|meta| &*meta.uid == uid && !meta.is_terminating())
+    }
+
+    fn watch_synced(&self) -> watch::Receiver<bool> {
+        self.synced.subscribe()
+    }
+
+    fn status(&self) -> Status {
+        Self::status(self)
+    }
+}

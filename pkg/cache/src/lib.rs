@@ -1,0 +1,23 @@
+//! What the process knows of the cluster: one cache for each kind, kept up to date by a watch.
+//!
+//! [`SharedInformerFactory`] makes one [`Informer`] for each kind. An informer drives a
+//! [`reflector::Reflector`] (every decision, no I/O) over the bytes that [`frames`] cuts into
+//! objects, keeps the objects in a [`Store`] and tells handlers what changed.
+//!
+//! **Invariant:** a cache never shows an older state than it has shown before.
+
+mod drive;
+mod factory;
+pub mod frames;
+mod health;
+mod informer;
+pub mod reflector;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub use factory::{Listers, NotSynced, SharedInformerFactory};
+pub use health::{Failing, Status};
+pub use informer::{AnyHandler, AnyInformer, Handler, Informer, VersionHook};
+pub use store::Store;

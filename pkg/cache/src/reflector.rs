@@ -1,0 +1,413 @@
+//! Lists and watches one kind: every decision of it, and no I/O.
+//!
+//! A state machine: the driver (`informer`) says what happened ([`Input`]) and does what it is
+//! told ([`Effect`]). The rules are those of upstream's client-go tools/cache/reflector.go and
+//! tools/pager/pager.go, except that a list is refused if it is older than what was shown before:
+//! upstream then goes back in time, and a controller that saw a pod would make it again. Versions
+//! are comparable numbers since Kubernetes 1.35. After an etcd restore to an older revision the
+//! process must be restarted, or the revision bumped, as Kubernetes documents it.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Objects in one page of a paged list, as upstream's pager.
+pub const PAGE_OBJECTS: u32 = 500;
+/// The first wait after a failure.
+pub const BACKOFF_MIN: Duration = Duration::from_millis(800);
+/// The longest wait, before jitter.
+pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// After so long without a wait the next one is the shortest again.
+pub const BACKOFF_RESET: Duration = Duration::from_mins(2);
+/// A watch that ends sooner, without an event, is an error.
+pub const WATCH_SHORT: Duration = Duration::from_secs(1);
+
+/// The decisions of one reflector.
+#[derive(Debug)]
+pub struct Reflector {
+    state: State,
+    /// The highest version that was shown to anybody; none before the first list.
+    shown: Option<u64>,
+    /// The server no longer has `shown`, or not yet: read what is newest.
+    unavailable: bool,
+    /// A list at version 0 came in pages: the server has no watch cache, so lists at a version are
+    /// paged too.
+    paginated: bool,
+    backoff: Backoff,
+    /// When the last request was sent, or the list of a stream was complete.
+    since: Duration,
+    /// Whether an event came since then.
+    events: bool,
+}
+
+/// Where the reflector stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was sent yet.
+    Idle,
+    /// A streaming list was asked for; objects are being collected.
+    Streaming,
+    /// A list, or a page of it, was asked for.
+    Listing {
+        /// Which state was asked for.
+        at: At,
+        /// Objects in a page, if paged.
+        limit: Option<u32>,
+        /// The version of the first page, once that was read.
+        version: Option<u64>,
+    },
+    /// The driver is putting a list into the store.
+    Replacing {
+        /// Whether the list came as a stream, which goes on as the watch.
+        stream: bool,
+    },
+    /// A watch was asked for, or a stream has passed its list.
+    Watching,
+    /// A round failed: wait, then begin another one with a list.
+    Resting,
+    /// The server could not take the watch: wait, then ask for the same watch again.
+    Pausing,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The driver is ready.
+    Start,
+    /// The wait is over.
+    Waited,
+    /// An object was added, changed or deleted, which made this version.
+    Event(u64),
+    /// All events up to `version` were sent.
+    Bookmark {
+        /// The version.
+        version: u64,
+        /// Whether the objects that were there at the beginning have all been sent: annotation
+        /// `k8s.io/initial-events-end`.
+        list_end: bool,
+    },
+    /// A page of a list was collected.
+    Page {
+        /// The version of the list.
+        version: u64,
+        /// Where the next page starts; none: this was the last.
+        next: Option<String>,
+    },
+    /// The store now holds the list.
+    Replaced,
+    /// The request was refused, or its answer said or was an error.
+    Failed(Failure),
+    /// The watch ended or its connection broke.
+    Ended,
+}
+
+/// Errors, as far as they make a difference here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Connection refused, or 429: the server will be back, and nothing is lost.
+    Unavailable,
+    /// 410: the version, or the continuation of the list, is too old for the server.
+    Expired,
+    /// The version is ahead of the server.
+    TooLarge,
+    /// Anything else.
+    Other,
+}
+
+/// What the driver must do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Drop the open answer, send this, and report the first thing that comes of it. A
+    /// [`Request::Stream`] and a first page begin a new collection.
+    Send(Request),
+    /// Drop the open answer and wait for `delay`, and at random up to as much again; then
+    /// [`Input::Waited`].
+    Wait {
+        /// The shortest wait.
+        delay: Duration,
+        /// What went wrong.
+        why: Why,
+    },
+    /// Report the next thing that the open answer brings.
+    Read,
+    /// Put the event into the collection, then as [`Effect::Read`].
+    Collect,
+    /// Put the event into the store and tell the handlers, then as [`Effect::Read`].
+    Apply,
+    /// The store is at this version now, then as [`Effect::Read`].
+    Advance(u64),
+    /// Replace the store by the collection, which has this version; then [`Input::Replaced`].
+    Replace(u64),
+}
+
+/// A request to the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A watch that first sends all objects there are (`sendInitialEvents`).
+    Stream {
+        /// Which state.
+        at: At,
+    },
+    /// A list.
+    List {
+        /// Which state; not sent with `page`, which says it.
+        at: At,
+        /// The most objects in the answer.
+        limit: Option<u32>,
+        /// Where to continue.
+        page: Option<String>,
+    },
+    /// A watch of what comes after `from`.
+    Watch {
+        /// The version that is known.
+        from: u64,
+    },
+}
+
+/// How new the state must be that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// `resourceVersion=0`: any state that the server has at hand.
+    Any,
+    /// No `resourceVersion`: the newest, as etcd has it.
+    Latest,
+    /// This one or a newer one.
+    NotOlderThan(u64),
+}
+
+/// Why a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The failure that was reported.
+    Failed(Failure),
+    /// The watch ended within [`WATCH_SHORT`] without an event.
+    Short,
+    /// The streaming list ended before it was complete.
+    Incomplete,
+    /// The list is older than what was shown.
+    Older {
+        /// Version of the list.
+        list: u64,
+        /// The version that was shown.
+        shown: u64,
+    },
+}
+
+/// Exponential delays, as `Backoff.DelayWithReset` of k8s.io/apimachinery.
+#[derive(Debug)]
+struct Backoff {
+    next: Duration,
+    last: Duration,
+}
+
+// === impl Reflector ===
+
+impl Default for Reflector {
+    fn default() -> Self {
+        Self {
+            state: State::Idle,
+            shown: None,
+            unavailable: false,
+            paginated: false,
+            backoff: Backoff { next: BACKOFF_MIN, last: Duration::ZERO },
+            since: Duration::ZERO,
+            events: false,
+        }
+    }
+}
+
+impl Reflector {
+    /// Takes what happened at `now` (any monotonic time) and says what to do next.
+    #[expect(
+        clippy::too_many_lines,
+        clippy::match_same_arms,
+        reason = "the table of transitions is read as a whole, one arm each"
+    )]
+    pub fn on(&mut self, input: Input, now: Duration) -> Effect {
+        match (self.state.clone(), input) {
+            (State::Idle, Input::Start) | (State::Resting, Input::Waited) => self.stream(now),
+            (State::Pausing, Input::Waited) => self.watch(now),
+
+            (State::Streaming, Input::Event(_)) => {
+                self.events = true;
+                Effect::Collect
+            }
+            (State::Streaming, Input::Bookmark { version, list_end: true }) => {
+                self.complete(version, true, now)
+            }
+            (State::Streaming, Input::Bookmark { list_end: false, .. }) => {
+                self.events = true;
+                Effect::Read
+            }
+            (State::Streaming, Input::Failed(Failure::Unavailable)) => {
+                self.rest(Why::Failed(Failure::Unavailable), now)
+            }
+            (State::Streaming, Input::Failed(Failure::Expired | Failure::TooLarge))
+                if !self.unavailable =>
+            {
+                self.unavailable = true;
+                self.stream(now)
+            }
+            (State::Streaming, Input::Failed(_)) => self.list(self.list_at(), true, now),
+            (State::Streaming, Input::Ended) if self.is_short(now) => {
+                self.list(self.list_at(), true, now)
+            }
+            (State::Streaming, Input::Ended) => self.rest(Why::Incomplete, now),
+
+            (State::Listing { at, limit, version: first }, Input::Page { version, next }) => {
+                let version = first.unwrap_or(version);
+                let Some(page) = next else {
+                    self.paginated |= at == At::Any && first.is_some();
+                    return self.complete(version, false, now);
+                };
+                self.state = State::Listing { at, limit, version: Some(version) };
+                self.send(Request::List { at, limit, page: Some(page) }, now)
+            }
+            // The continuation expired: the whole list in one answer cannot.
+            (State::Listing { at, version: Some(_), .. }, Input::Failed(Failure::Expired)) => {
+                self.list(at, false, now)
+            }
+            (
+                State::Listing { at: At::Any | At::NotOlderThan(_), .. },
+                Input::Failed(Failure::Expired | Failure::TooLarge),
+            ) => {
+                self.unavailable = true;
+                self.list(At::Latest, true, now)
+            }
+            (State::Listing { .. }, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
+
+            (State::Replacing { stream: false }, Input::Replaced) => self.watch(now),
+            (State::Replacing { stream: true }, Input::Replaced) => {
+                self.state = State::Watching;
+                (self.since, self.events) = (now, false);
+                Effect::Read
+            }
+
+            (State::Watching, Input::Event(version)) => {
+                self.events = true;
+                self.shown = self.shown.max(Some(version));
+                Effect::Apply
+            }
+            (State::Watching, Input::Bookmark { version, .. }) => {
+                self.events = true;
+                self.shown = self.shown.max(Some(version));
+                Effect::Advance(version)
+            }
+            // The server will take the same watch later: no need to list again.
+            (State::Watching, Input::Failed(Failure::Unavailable)) => {
+                self.wait(State::Pausing, Why::Failed(Failure::Unavailable), now)
+            }
+            (State::Watching, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
+            (State::Watching, Input::Ended) if self.is_short(now) => self.rest(Why::Short, now),
+            (State::Watching, Input::Ended) => self.watch(now),
+
+            // A driver that keeps the contract never says these; a new round is safe after any.
+            (State::Idle | State::Resting | State::Pausing | State::Replacing { .. }, _)
+            | (
+                State::Streaming,
+                Input::Start | Input::Waited | Input::Page { .. } | Input::Replaced,
+            )
+            | (
+                State::Listing { .. },
+                Input::Start
+                | Input::Waited
+                | Input::Event(_)
+                | Input::Bookmark { .. }
+                | Input::Replaced
+                | Input::Ended,
+            )
+            | (
+                State::Watching,
+                Input::Start | Input::Waited | Input::Page { .. } | Input::Replaced,
+            ) => self.rest(Why::Failed(Failure::Other), now),
+        }
+    }
+
+    /// A round begins with a streaming list, which is cheap for the server.
+    fn stream(&mut self, now: Duration) -> Effect {
+        self.state = State::Streaming;
+        let at = match self.shown {
+            Some(version) if !self.unavailable => At::NotOlderThan(version),
+            Some(_) | None => At::Latest,
+        };
+        self.send(Request::Stream { at }, now)
+    }
+
+    fn list(&mut self, at: At, paged: bool, now: Duration) -> Effect {
+        // A server with a watch cache serves a list at a version from it only if it is not paged.
+        let whole = matches!(at, At::NotOlderThan(_)) && !self.paginated;
+        let limit = (paged && !whole).then_some(PAGE_OBJECTS);
+        self.state = State::Listing { at, limit, version: None };
+        self.send(Request::List { at, limit, page: None }, now)
+    }
+
+    fn list_at(&self) -> At {
+        match self.shown {
+            _ if self.unavailable => At::Latest,
+            Some(version) => At::NotOlderThan(version),
+            None => At::Any,
+        }
+    }
+
+    fn watch(&mut self, now: Duration) -> Effect {
+        self.state = State::Watching;
+        self.send(Request::Watch { from: self.shown.unwrap_or_default() }, now)
+    }
+
+    fn send(&mut self, request: Request, now: Duration) -> Effect {
+        (self.since, self.events) = (now, false);
+        Effect::Send(request)
+    }
+
+    /// A list is complete.
+    fn complete(&mut self, version: u64, stream: bool, now: Duration) -> Effect {
+        if let Some(shown) = self.shown.filter(|&shown| version < shown) {
+            return self.rest(Why::Older { list: version, shown }, now);
+        }
+        self.shown = Some(version);
+        self.unavailable = false;
+        self.state = State::Replacing { stream };
+        Effect::Replace(version)
+    }
+
+    fn rest(&mut self, why: Why, now: Duration) -> Effect {
+        self.wait(State::Resting, why, now)
+    }
+
+    fn wait(&mut self, state: State, why: Why, now: Duration) -> Effect {
+        self.state = state;
+        Effect::Wait { delay: self.backoff.step(now), why }
+    }
+
+    fn is_short(&self, now: Duration) -> bool {
+        !self.events && now.saturating_sub(self.since) < WATCH_SHORT
+    }
+}
+
+// === impl Backoff ===
+
+impl Backoff {
+    fn step(&mut self, now: Duration) -> Duration {
+        if now.saturating_sub(self.last) > BACKOFF_RESET {
+            self.next = BACKOFF_MIN;
+        }
+        self.last = now;
+        let delay = self.next;
+        self.next = BACKOFF_MAX.min(delay * 2);
+        delay
+    }
+}
+
+// === impl Why ===
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(_) => f.write_str("the request failed"),
+            Self::Short => f.write_str("the watch ended within a second without an event"),
+            Self::Incomplete => f.write_str("the stream ended before it had sent all objects"),
+            Self::Older { list, shown } => {
+                write!(f, "the server's list is of version {list}, older than {shown} seen before")
+            }
+        }
+    }
+}

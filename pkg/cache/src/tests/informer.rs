@@ -1,0 +1,390 @@
+//! An informer against a server that the test plays.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Key, Pod};
+use tokio::sync::mpsc;
+
+use super::frames::{envelope, frame, pod_list, wire_pod};
+use super::server::{LIMIT, Server, Stream, run, status};
+use super::{bookmark, event, json, text};
+use crate::Informer;
+
+const STREAM: &str = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
+                      &sendInitialEvents=true&watch=true";
+const FORBIDDEN: &str = "sendInitialEvents is forbidden for watch";
+
+fn stream_at(version: u64) -> String {
+    format!(
+        "/api/v1/pods?allowWatchBookmarks=true&resourceVersion={version}\
+         &resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true"
+    )
+}
+
+fn watch_from(version: u64) -> String {
+    format!("/api/v1/pods?allowWatchBookmarks=true&resourceVersion={version}&watch=true")
+}
+
+/// An informer of pods, and what its handlers heard.
+struct Test {
+    server: Server,
+    informer: Arc<Informer<Pod>>,
+    heard: mpsc::UnboundedReceiver<String>,
+}
+
+impl Test {
+    fn new() -> Self {
+        let server = Server::new();
+        let informer = Arc::new(Informer::new(server.client.clone(), server.runtime.clone()));
+        let (sender, heard) = mpsc::unbounded_channel();
+        let changes = sender.clone();
+        informer.add_handler(Box::new(move |change| changes.send(text(change)).unwrap()));
+        informer.on_version(Box::new(move |version| {
+            sender.send(format!("at {version}")).unwrap();
+        }));
+        informer.start();
+        Self { server, informer, heard }
+    }
+
+    /// One that holds a@5 and b@6, and watches from 10.
+    async fn watching() -> (Self, Stream) {
+        let mut test = Self::new();
+        let mut stream = test.server.json(STREAM).await;
+        for (name, version) in [("a", 5), ("b", 6)] {
+            stream.send(event("ADDED", &json(name, name, version))).await;
+        }
+        stream.send(bookmark(10, true)).await;
+        test.hears(&["+ default/a@5", "+ default/b@6", "at 10"]).await;
+        (test, stream)
+    }
+
+    /// What handlers hear next.
+    async fn hears(&mut self, expected: &[&str]) {
+        for expected in expected {
+            let clock = &self.server.runtime.clock;
+            let heard = clock.timeout(LIMIT, self.heard.recv()).await.unwrap().unwrap();
+            assert_eq!(heard, *expected);
+        }
+    }
+
+    fn held(&self) -> Vec<String> {
+        let pods = self.informer.lister().all();
+        pods.iter().map(|p| format!("{}@{}", p.meta.key.name, p.meta.resource_version)).collect()
+    }
+
+    fn error(&self) -> Option<String> {
+        self.informer.status().failing.map(|failing| failing.error)
+    }
+}
+
+/// reflector_watchlist_test.go, TestWatchList: the list shows at once, and the answer goes on as
+/// the watch.
+#[test]
+fn streams_the_list_then_watches() {
+    run(async {
+        let mut test = Test::new();
+        let call = test.server.call().await;
+        assert_eq!(call.without_timeout(), STREAM);
+        assert!((300..600).contains(&call.timeout().unwrap()), "{}", call.path);
+        assert_eq!(call.accept, "application/vnd.kubernetes.protobuf, application/json");
+        let mut stream = call.answer(200, "application/json");
+        stream.send(event("ADDED", &json("b", "b1", 6))).await;
+        stream.send(event("ADDED", &json("a", "a1", 5))).await;
+        stream.send(event("ADDED", &json("x", "x1", 4))).await;
+        stream.send(event("MODIFIED", &json("a", "a1", 8))).await;
+        stream.send(event("DELETED", &json("x", "x1", 9))).await;
+        assert!(!test.informer.synced(Duration::from_secs(5)).await);
+        assert!(test.held().is_empty(), "nothing shows before all is there");
+
+        stream.send(bookmark(10, true)).await;
+        assert!(test.informer.synced(LIMIT).await);
+        test.hears(&["+ default/a@8", "+ default/b@6", "at 10"]).await;
+
+        stream.send(event("ADDED", &json("c", "c1", 11))).await;
+        stream.send(event("MODIFIED", &json("a", "a1", 12))).await;
+        stream.send(event("DELETED", &json("b", "b1", 13))).await;
+        stream.send(bookmark(20, false)).await;
+        let heard = ["+ default/c@11", "at 11", "~ default/a@8>12", "at 12", "- default/b@13"];
+        test.hears(&heard).await;
+        test.hears(&["at 13", "at 20"]).await;
+        assert_eq!(test.held(), ["a@12", "c@11"]);
+
+        drop(stream);
+        let mut stream = test.server.json(&watch_from(20)).await;
+        stream.send(event("ADDED", &json("d", "d1", 21))).await;
+        test.hears(&["+ default/d@21", "at 21"]).await;
+        stream.abort();
+        test.server.json(&watch_from(21)).await;
+        let status = test.informer.status();
+        assert_eq!((status.synced, status.objects, status.version), (true, 3, 21));
+        assert_eq!((status.relists, status.failing), (0, None));
+        assert!(status.last_event.is_some());
+    });
+}
+
+/// reflector.go: anything but refused and 429 falls back to a list, at once, and without an error
+/// that an operator would see; pager.go: pages.
+#[test]
+fn falls_back_to_pages() {
+    run(async {
+        let mut test = Test::new();
+        test.server.error(STREAM, 400, "Invalid", FORBIDDEN).await;
+        let mut page = test.server.json("/api/v1/pods?limit=500&resourceVersion=0").await;
+        let list = format!(
+            r#"{{"kind":"PodList","items":[{}],"metadata":{{"resourceVersion":"10","continue":"a+/="}}}}"#,
+            json("b", "b1", 6)
+        );
+        page.send(list).await;
+        drop(page);
+        let mut page = test.server.json("/api/v1/pods?continue=a%2B%2F%3D&limit=500").await;
+        assert!(test.held().is_empty(), "nothing shows before all is there");
+        let items = [json("a", "a1", 5), json("c", "c1", 7)].join(" , ");
+        page.send(format!(r#"{{"metadata":{{"resourceVersion":"10"}}, "items":[ {items}]}}"#))
+            .await;
+        drop(page);
+        test.hears(&["+ default/a@5", "+ default/b@6", "+ default/c@7", "at 10"]).await;
+        assert_eq!(test.error(), None);
+        test.server.json(&watch_from(10)).await;
+    });
+}
+
+/// machinery.md, Reflector and Queue: 410 gives a relist at the last version, which gives deletions
+/// first; what did not change stays where it is in memory.
+#[test]
+fn lists_again_after_410() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        let b = test.informer.lister().get(&Key::new("default", "b")).unwrap();
+        let sent = test.server.runtime.clock.instant();
+        stream.send(event("ERROR", &status(410, "Expired", "too old resource version"))).await;
+        let call = test.server.call().await;
+        let delay = call.at.duration_since(sent).as_millis();
+        assert!((800..1600).contains(&delay), "waited {delay} ms");
+        assert_eq!(call.without_timeout(), stream_at(10));
+        call.answer(410, "application/json").send(status(410, "Expired", "too old")).await;
+
+        let mut stream = test.server.json(STREAM).await;
+        for (name, uid, version) in [("0", "0", 21), ("a", "a2", 22), ("b", "b", 6)] {
+            stream.send(event("ADDED", &json(name, uid, version))).await;
+        }
+        stream.send(bookmark(30, true)).await;
+        test.hears(&["- default/a@5", "+ default/0@21", "+ default/a@22", "at 30"]).await;
+        assert!(Arc::ptr_eq(&b, &test.informer.lister().get(&b.meta.key).unwrap()));
+        let status = test.informer.status();
+        assert_eq!((status.relists, status.failing), (1, None));
+    });
+}
+
+/// TestBackoffOnTooManyRequests and isWatchErrorRetriable: the delays are 800 ms doubled, each up
+/// to twice as long by chance, and the watch goes on from where it was.
+#[test]
+fn backs_off_while_refused() {
+    run(async {
+        let (mut test, stream) = Test::watching().await;
+        test.server.runtime.clock.sleep(Duration::from_secs(5)).await;
+        drop(stream);
+        let mut last = None;
+        for delay in [0, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000] {
+            let call = test.server.call().await;
+            assert_eq!(call.without_timeout(), watch_from(10));
+            let waited = last.map_or(0, |last| call.at.duration_since(last).as_millis());
+            assert!((delay..=2 * delay).contains(&waited), "{delay}: waited {waited} ms");
+            last = Some(call.at);
+            call.refuse();
+        }
+        let call = test.server.call().await;
+        assert!(test.error().unwrap().contains("connection refused"), "{:?}", test.error());
+        let mut stream = call.answer(200, "application/json");
+        stream.send(event("ADDED", &json("c", "c", 11))).await;
+        test.hears(&["+ default/c@11", "at 11"]).await;
+        assert_eq!(test.error(), None);
+        assert_eq!(test.informer.status().relists, 0);
+    });
+}
+
+/// Ours: a list from a server that lags behind is refused, by stream and by list; the cache stays.
+#[test]
+fn never_goes_back() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        stream.send(event("MODIFIED", &json("a", "a", 15))).await;
+        test.hears(&["~ default/a@5>15", "at 15"]).await;
+        stream.send(event("ERROR", &status(500, "InternalError", "etcd"))).await;
+        let mut stream = test.server.json(&stream_at(15)).await;
+        assert_eq!(test.error().as_deref(), Some("etcd"));
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        stream.send(bookmark(12, true)).await;
+
+        test.server.error(&stream_at(15), 400, "Invalid", FORBIDDEN).await;
+        let older = "the server's list is of version 12, older than 15 seen before";
+        assert_eq!(test.error().as_deref(), Some(older));
+        let mut list = test.server.json("/api/v1/pods?resourceVersion=15").await;
+        list.send(r#"{"metadata":{"resourceVersion":"14"},"items":[]}"#).await;
+        drop(list);
+
+        let mut stream = test.server.json(&stream_at(15)).await;
+        assert_eq!(test.held(), ["a@15", "b@6"]);
+        stream.send(event("ADDED", &json("a", "a", 15))).await;
+        stream.send(bookmark(16, true)).await;
+        test.hears(&["- default/b@6", "at 16"]).await;
+        assert_eq!(test.error(), None);
+    });
+}
+
+/// An object that cannot be read still counts, so that nobody makes another one.
+#[test]
+fn holds_broken_objects() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        let broken = json("c", "c", 11).replace(r#""phase":"Running""#, r#""phase":[7]"#);
+        stream.send(event("ADDED", &broken)).await;
+        stream.send(event("ADDED", r#"{"metadata":{"name":"x","resourceVersion":"y"}}"#)).await;
+        stream.send(event("MODIFIED", &json("a", "a", 12))).await;
+        test.hears(&["+ default/c@11", "at 11", "~ default/a@5>12", "at 12"]).await;
+        assert_eq!(test.held(), ["a@12", "b@6", "c@11"]);
+        assert_eq!(test.informer.status().unreadable, 1);
+
+        // Nor can its last state be read: handlers get what was held.
+        stream.send(event("DELETED", &broken.replace("11", "13"))).await;
+        test.hears(&["- default/c@11", "at 13"]).await;
+        assert_eq!(test.informer.status().unreadable, 0);
+    });
+}
+
+/// The same in protobuf, byte by byte.
+#[test]
+fn reads_protobuf_in_small_pieces() {
+    run(async {
+        let mut test = Test::new();
+        test.server.error(STREAM, 400, "Invalid", FORBIDDEN).await;
+        let protobuf = "application/vnd.kubernetes.protobuf";
+        let mut page = test.server.call().await.answer(200, protobuf);
+        for byte in pod_list(&[wire_pod("a", 5), wire_pod("b", 6)], 10) {
+            page.send([byte]).await;
+        }
+        drop(page);
+        test.hears(&["+ default/a@5", "+ default/b@6", "at 10"]).await;
+
+        let call = test.server.call().await;
+        let mut stream = call.answer(200, "application/vnd.kubernetes.protobuf;stream=watch");
+        let pod = |version| envelope("Pod", &wire_pod("a", version));
+        for (kind, object) in [("DELETED", pod(11)), ("ADDED", pod(12)), ("BOOKMARK", pod(20))] {
+            for byte in frame(kind, &object) {
+                stream.send([byte]).await;
+            }
+        }
+        test.hears(&["- default/a@5", "at 11", "+ default/a@12", "at 12", "at 20"]).await;
+        drop(stream);
+        test.server.json(&watch_from(20)).await;
+    });
+}
+
+/// A connection that is silent long after the server should have ended the watch is broken.
+#[test]
+fn leaves_a_silent_watch() {
+    run(async {
+        let (mut test, stream) = Test::watching().await;
+        drop(stream);
+        // The stream ended within a second without an event: a new round.
+        let mut stream = test.server.json(&stream_at(10)).await;
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        stream.send(bookmark(10, true)).await;
+        test.hears(&["- default/b@6"]).await;
+        let opened = test.server.runtime.clock.instant();
+        let call = test.server.call().await;
+        let silence = call.at.duration_since(opened).as_secs();
+        assert!((330..630).contains(&silence), "silent for {silence} s");
+        assert_eq!(call.without_timeout(), watch_from(10));
+
+        // The same before the answer begins; that is an error.
+        let (asked, timeout) = (call.at, call.timeout().unwrap());
+        let call = test.server.call().await;
+        let waited = call.at.duration_since(asked).as_millis();
+        let delays = u128::from(timeout + 30) * 1000;
+        assert!((delays + 800..delays + 4800).contains(&waited), "waited {waited} ms");
+        assert_eq!(call.without_timeout(), stream_at(10));
+        // A list comes at once, or not at all.
+        let mut stream = call.answer(200, "application/json");
+        let opened = test.server.runtime.clock.instant();
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        let call = test.server.call().await;
+        assert!(call.at.duration_since(opened) < Duration::from_mins(2));
+        assert_eq!(test.held(), ["a@5"]);
+    });
+}
+
+#[test]
+fn shows_why_it_cannot_list() {
+    run(async {
+        let mut test = Test::new();
+        let forbidden = "pods is forbidden: User \\\"x\\\" cannot list resource \\\"pods\\\"";
+        for _ in 0..2 {
+            test.server.error(STREAM, 403, "Forbidden", forbidden).await;
+            let list = "/api/v1/pods?limit=500&resourceVersion=0";
+            test.server.error(list, 403, "Forbidden", forbidden).await;
+        }
+        test.server.call().await.refuse();
+        let failing = test.informer.status().failing.unwrap();
+        let text = "pods is forbidden: User \"x\" cannot list resource \"pods\"";
+        assert_eq!(failing.error, text);
+        test.server.call().await;
+        let later = test.informer.status().failing.unwrap();
+        assert!(later.error.contains("connection refused"), "{}", later.error);
+        assert_eq!(later.since, failing.since, "since the first of them");
+        assert!(!test.informer.has_synced());
+    });
+}
+
+/// An answer that cannot be understood is an error of the round, not the end of the informer.
+#[test]
+fn survives_nonsense() {
+    run(async {
+        let mut test = Test::new();
+        let list = "/api/v1/pods?limit=500&resourceVersion=0";
+        test.server.json(STREAM).await.send("<html>\n").await;
+        test.server.json(list).await.send(r#"{"items":[],"metadata":{}}"#).await;
+        test.server.json(STREAM).await.send(event("ERROR", "7")).await;
+        assert_eq!(test.error().as_deref(), Some("a list of resourceVersion \"\""));
+        test.server.json(list).await.send(r#"{"items":[{"#).await;
+        test.server.json(STREAM).await.send(event("BOOKMARK", "{}")).await;
+        assert_eq!(test.error().as_deref(), Some("the answer broke off"));
+        test.server.json(list).await.send(r#"{"metadata":{"resourceVersion":"3"}}"#).await;
+        assert!(test.informer.synced(LIMIT).await);
+        test.hears(&["at 3"]).await;
+    });
+}
+
+#[test]
+fn fences_handlers() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        test.informer.add_handler(Box::new(|_| panic!("a bug in a handler")));
+        test.informer.on_version(Box::new(|_| panic!("a bug in a hook")));
+        let (sender, mut second) = mpsc::unbounded_channel();
+        let informer = Arc::clone(&test.informer);
+        test.informer.add_handler(Box::new(move |change| {
+            let held = informer.lister().get(&change.object().meta.key).is_some();
+            sender.send((text(change), held)).unwrap();
+        }));
+        stream.send(event("ADDED", &json("c", "c", 11))).await;
+        stream.send(event("DELETED", &json("c", "c", 12))).await;
+        test.hears(&["+ default/c@11", "at 11", "- default/c@12", "at 12"]).await;
+        assert_eq!(second.recv().await.unwrap(), ("+ default/c@11".to_owned(), true));
+        assert_eq!(second.recv().await.unwrap(), ("- default/c@12".to_owned(), false));
+    });
+}
+
+#[test]
+fn ends_when_cancelled() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        test.server.runtime.cancel.cancel();
+        let ended = async { while stream.try_send("\n").await.is_ok() {} };
+        assert!(test.server.runtime.clock.timeout(LIMIT, ended).await.is_ok());
+        assert_eq!(test.held(), ["a@5", "b@6"], "the cache can still be read");
+        // All that the task held is gone, the handlers' channel stays with the informer.
+        assert_eq!(Arc::strong_count(&test.informer), 1);
+        assert!(test.heard.try_recv().is_err());
+    });
+}

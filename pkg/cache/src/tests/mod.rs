@@ -1,0 +1,49 @@
+//! Tests of the parts, and of an informer against a server that the test plays.
+
+mod factory;
+mod frames;
+mod health;
+mod informer;
+mod reflector;
+mod server;
+mod store;
+
+use api::Pod;
+use controller::Change;
+
+/// A change as `+ key@version`, `~ key@old>new` or `- key@version`.
+fn text(change: &Change<Pod>) -> String {
+    let version = |pod: &Pod| pod.meta.resource_version;
+    match change {
+        Change::Added(pod) => format!("+ {}@{}", pod.meta.key, version(pod)),
+        Change::Updated { old, new } => {
+            format!("~ {}@{}>{}", new.meta.key, version(old), version(new))
+        }
+        Change::Deleted(pod) => format!("- {}@{}", pod.meta.key, version(pod)),
+    }
+}
+
+/// A pod in namespace `default` as JSON.
+fn json(name: &str, uid: &str, version: u64) -> String {
+    format!(
+        r#"{{"metadata":{{"namespace":"default","name":"{name}","uid":"{uid}","resourceVersion":"{version}"}},"spec":{{}},"status":{{"phase":"Running"}}}}"#
+    )
+}
+
+/// The same as a pod bound to `node`.
+fn on_node(name: &str, uid: &str, version: u64, node: &str) -> String {
+    json(name, uid, version).replace(r#""spec":{}"#, &format!(r#""spec":{{"nodeName":"{node}"}}"#))
+}
+
+/// An event of a JSON watch, as a line.
+fn event(kind: &str, object: &str) -> String {
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
+}
+
+fn bookmark(version: u64, list_end: bool) -> String {
+    let end = if list_end { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
+    let object = format!(
+        r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"resourceVersion":"{version}","creationTimestamp":null{end}}},"spec":{{"containers":null}},"status":{{}}}}"#
+    );
+    event("BOOKMARK", &object)
+}

@@ -1,0 +1,149 @@
+//! From `--kubeconfig` and `--master` to a connection.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
+use kube::client::{Body, ConfigExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tower::{BoxError, ServiceBuilder, ServiceExt};
+
+/// How long a TCP connection may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// An idle connection is asked for a sign of life this often, as client-go does.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// How long that sign may take.
+const PING_LIMIT: Duration = Duration::from_secs(15);
+
+/// Where the API server is and who we are.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectOptions {
+    /// `--kubeconfig`; none: the service account that the pod was given.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--master`, which replaces the kubeconfig's server.
+    pub master: Option<String>,
+}
+
+/// Why there is no client. Names the flag or the file at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file of `--kubeconfig` cannot be used.
+    #[error("--kubeconfig {path}: {text}", path = path.display())]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        text: String,
+    },
+    /// The value of `--master` is no URL.
+    #[error("--master {master:?}: {text}")]
+    Master {
+        /// The value.
+        master: String,
+        /// What is wrong with it.
+        text: String,
+    },
+    /// There is no kubeconfig, and we do not run in a pod.
+    #[error(
+        "neither --kubeconfig nor --master was given, and the in-cluster configuration cannot be \
+         used: {0}"
+    )]
+    InCluster(String),
+    /// The certificates cannot be used.
+    #[error("{origin}: cannot set up TLS: {text}")]
+    Tls {
+        /// The flag that the configuration comes from.
+        origin: String,
+        /// What is wrong.
+        text: String,
+    },
+}
+
+/// Builds the connection that all named clients share: HTTP/2 where the server offers it, with
+/// pings, so that a dead connection is noticed within 45 seconds.
+///
+/// Returns it with the server's `host:port`.
+pub async fn connect(options: &ConnectOptions) -> Result<(kube::Client, String), ConfigError> {
+    let config = config(options).await?;
+    let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
+    let origin = options.kubeconfig.as_ref().map_or_else(
+        || "in-cluster configuration".into(),
+        |p| format!("--kubeconfig {}", p.display()),
+    );
+    let tls = |error: kube::Error| ConfigError::Tls { origin: origin.clone(), text: chain(&error) };
+
+    let mut tcp = hyper_util::client::legacy::connect::HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT_LIMIT));
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(config.rustls_client_config().map_err(tls)?)
+        .https_or_http();
+    let connector = match &config.tls_server_name {
+        Some(name) => {
+            let name = name.clone().try_into().map_err(|error| ConfigError::Tls {
+                origin: origin.clone(),
+                text: format!("tls-server-name {name:?}: {error}"),
+            })?;
+            connector.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name))
+        }
+        None => connector,
+    };
+    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_LIMIT)
+        .http2_keep_alive_while_idle(true)
+        .build::<_, Body>(connector.enable_all_versions().wrap_connector(tcp));
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer().map_err(tls)?)
+        .layer(config.extra_headers_layer().map_err(tls)?)
+        .map_err(BoxError::from)
+        .service(http);
+    Ok((kube::Client::new(service.boxed(), config.default_namespace), host))
+}
+
+async fn config(options: &ConnectOptions) -> Result<Config, ConfigError> {
+    let master = options.master.as_deref().map(parse_master).transpose()?;
+    let mut config = match (&options.kubeconfig, &master) {
+        (Some(path), _) => from_kubeconfig(path).await?,
+        (None, Some(url)) => Config::new(url.clone()),
+        (None, None) => Config::incluster().map_err(|e| ConfigError::InCluster(chain(&e)))?,
+    };
+    if let Some(url) = master {
+        config.cluster_url = url;
+    }
+    Ok(config)
+}
+
+async fn from_kubeconfig(path: &Path) -> Result<Config, ConfigError> {
+    let failed = |error: kube::config::KubeconfigError| ConfigError::Kubeconfig {
+        path: path.to_owned(),
+        text: chain(&error),
+    };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let options = KubeConfigOptions::default();
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)
+}
+
+fn parse_master(master: &str) -> Result<http::Uri, ConfigError> {
+    let failed = |text: String| ConfigError::Master { master: master.to_owned(), text };
+    let with_scheme =
+        if master.contains("://") { master.to_owned() } else { format!("http://{master}") };
+    let url: http::Uri =
+        with_scheme.parse().map_err(|e: http::uri::InvalidUri| failed(e.to_string()))?;
+    match url.scheme_str() {
+        Some("http" | "https") => Ok(url),
+        _ => Err(failed("the scheme must be http or https".to_owned())),
+    }
+}
+
+/// An error with its causes, each said once.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    match crate::ApiError::from_transport(error) {
+        crate::ApiError::Transport { text, .. } => text,
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,181 @@
+//! What can go wrong with a request.
+
+use std::error::Error;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A request that did not succeed. Prints as the message that an operator or an Event shows: the
+/// API server's own words where it answered.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ApiError {
+    /// The API server answered with an error.
+    #[error("{}", .0.message)]
+    Status(Box<Status>),
+    /// No answer came; whether the request was carried out is not known.
+    #[error("{text}")]
+    Transport {
+        /// The error and its causes.
+        text: String,
+        /// Whether the connection was refused, so that nothing was carried out.
+        refused: bool,
+    },
+    /// No answer came in time; whether the request was carried out is not known.
+    #[error("{0}")]
+    Timeout(String),
+    /// The answer could not be understood.
+    #[error("{0}")]
+    Decode(String),
+}
+
+/// `metav1.Status`, and what the answer's headers add.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// The HTTP code.
+    pub code: u16,
+    /// One word, such as `Conflict`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+    /// `details`.
+    pub details: Details,
+    /// How long the server asks to wait.
+    #[serde(skip)]
+    pub retry_after: Option<Duration>,
+}
+
+/// The part of `details` of a `metav1.Status` that we read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    /// What exactly was wrong.
+    pub causes: Vec<Cause>,
+}
+
+/// An entry of `details.causes` of a `metav1.Status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    /// One word, such as `NamespaceTerminating`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+    /// The field that is at fault.
+    pub field: String,
+}
+
+impl ApiError {
+    /// An error answer. A body that is no `Status` becomes the message.
+    pub fn from_answer(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
+        let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+        if status.message.is_empty() {
+            let text = String::from_utf8_lossy(body);
+            let text: String = text.trim().chars().take(1024).collect();
+            status.message = if text.is_empty() {
+                format!("the server answered with HTTP {code}")
+            } else {
+                format!("the server answered with HTTP {code}: {text}")
+            };
+        }
+        status.code = code;
+        status.retry_after = retry_after;
+        Self::Status(Box::new(status))
+    }
+
+    /// A failure below HTTP.
+    pub fn from_transport(error: &(dyn Error + 'static)) -> Self {
+        let (mut text, mut refused) = (error.to_string(), false);
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            let io = error.downcast_ref::<std::io::Error>();
+            refused |= io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused);
+            let words = error.to_string();
+            if !text.contains(&words) {
+                text = format!("{text}: {words}");
+            }
+            cause = error.source();
+        }
+        Self::Transport { text, refused }
+    }
+
+    /// The API server's answer, if it gave one.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Status(status) => Some(status),
+            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) => None,
+        }
+    }
+
+    /// 404.
+    pub fn is_not_found(&self) -> bool {
+        self.has_code(404)
+    }
+
+    /// 409 because the object has changed or exists.
+    pub fn is_conflict(&self) -> bool {
+        self.has_code(409)
+    }
+
+    /// 409 because the object is not the one that the request named by uid.
+    pub fn is_failed_precondition(&self) -> bool {
+        let precondition = |status: &Status| status.message.contains("Precondition failed: UID");
+        self.is_conflict() && self.status().is_some_and(precondition)
+    }
+
+    /// 410, or the reason of it: the version that was asked for is no longer kept.
+    pub fn is_gone(&self) -> bool {
+        let gone = |status: &Status| matches!(status.reason.as_str(), "Expired" | "Gone");
+        self.has_code(410) || self.status().is_some_and(gone)
+    }
+
+    /// 422: the object is not valid.
+    pub fn is_invalid(&self) -> bool {
+        self.has_code(422)
+    }
+
+    /// 429.
+    pub fn is_too_many_requests(&self) -> bool {
+        self.has_code(429)
+    }
+
+    /// Whether the connection was refused.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Transport { refused: true, .. })
+    }
+
+    /// Whether the request may have been carried out although it failed.
+    pub fn is_ambiguous(&self) -> bool {
+        match self {
+            Self::Transport { refused, .. } => !refused,
+            Self::Timeout(_) | Self::Decode(_) => true,
+            // 504: the API server itself gave up waiting.
+            Self::Status(status) => status.code == 504,
+        }
+    }
+
+    /// The server has not come as far as the version that was asked for.
+    pub fn is_too_large_resource_version(&self) -> bool {
+        self.has_cause("ResourceVersionTooLarge")
+            || self.status().is_some_and(|s| s.message.contains("Too large resource version"))
+    }
+
+    /// Nothing can be made since the namespace is being deleted.
+    pub fn is_namespace_terminating(&self) -> bool {
+        self.has_cause("NamespaceTerminating")
+    }
+
+    /// A word for metrics: the HTTP code, or `<error>` as upstream has it.
+    pub fn label(&self) -> String {
+        self.status().map_or_else(|| "<error>".to_owned(), |status| status.code.to_string())
+    }
+
+    fn has_code(&self, code: u16) -> bool {
+        self.status().is_some_and(|status| status.code == code)
+    }
+
+    fn has_cause(&self, reason: &str) -> bool {
+        let mut causes = self.status().into_iter().flat_map(|status| &status.details.causes);
+        causes.any(|cause| cause.reason == reason)
+    }
+}

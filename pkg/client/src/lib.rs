@@ -1,0 +1,20 @@
+//! The REST client: named clients, each with its own rate limit, over one connection.
+//!
+//! Every request passes here, so every request is limited, timed out, retried where the server
+//! asks for it, and counted as upstream counts it (`rest_client_*`). Bodies go out and come in as
+//! bytes; what they mean is known above.
+
+mod answer;
+mod connect;
+mod error;
+mod metrics;
+mod rest;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::Answer;
+pub use connect::{ConfigError, ConnectOptions, connect};
+pub use error::{ApiError, Cause, Status};
+pub use metrics::Metrics;
+pub use rest::{Client, PatchType, Settings};

@@ -1,0 +1,258 @@
+//! A named client.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use api::Codec;
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use runtime::Runtime;
+use workqueue::TokenBucket;
+
+use crate::{Answer, ApiError, Metrics};
+
+/// Longest wait for an answer that is not a watch: the API server itself gives up after 60 s.
+const REQUEST_LIMIT: Duration = Duration::from_secs(65);
+/// Largest answer that is held in memory whole; etcd stores objects up to 1.5 MiB.
+const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How often a request is sent again because the server said when, as client-go.
+const RETRIES_MAX: u32 = 10;
+/// Longest wait that a server's Retry-After can ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Requests per second; zero or less: unlimited.
+    pub qps: f64,
+    /// Requests that may be sent at once after a pause.
+    pub burst: u32,
+    /// Sent with every request.
+    pub user_agent: String,
+    /// `host:port` of the server, for metrics.
+    pub host: String,
+}
+
+/// A client with a name, a rate limit and metrics. Cheap to clone; clones share the limit.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    kube: kube::Client,
+    settings: Settings,
+    bucket: Mutex<TokenBucket>,
+    metrics: Metrics,
+    runtime: Runtime,
+}
+
+/// How a patch is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// `application/strategic-merge-patch+json`.
+    StrategicMerge,
+    /// `application/merge-patch+json`.
+    Merge,
+    /// `application/json-patch+json`.
+    Json,
+}
+
+struct Call<'a> {
+    method: Method,
+    path: &'a str,
+    accept: &'a str,
+    body: Option<(&'static str, Bytes)>,
+    limit: Duration,
+}
+
+// === impl Client ===
+
+impl Client {
+    /// A client over `kube`'s connection.
+    pub fn new(
+        kube: kube::Client,
+        settings: Settings,
+        metrics: &Metrics,
+        runtime: &Runtime,
+    ) -> Self {
+        let bucket = TokenBucket::new(settings.qps, settings.burst);
+        Self(Arc::new(Inner {
+            kube,
+            settings,
+            bucket: Mutex::new(bucket),
+            metrics: metrics.clone(),
+            runtime: runtime.clone(),
+        }))
+    }
+
+    /// `host:port` of the server.
+    pub fn host(&self) -> &str {
+        &self.0.settings.host
+    }
+
+    /// GET, for a body that is read piece by piece: lists and watches. `limit` is the longest wait
+    /// for the answer to begin.
+    pub async fn stream(
+        &self,
+        path: &str,
+        accept: &str,
+        limit: Duration,
+    ) -> Result<Answer, ApiError> {
+        let call = Call { method: Method::GET, path, accept, body: None, limit };
+        let response = self.send(&call).await?;
+        let codec = match response.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok())
+        {
+            Some(kind) if kind.starts_with("application/vnd.kubernetes.protobuf") => {
+                Codec::Protobuf
+            }
+            _ => Codec::Json,
+        };
+        Ok(Answer::new(codec, response.into_body(), self.0.runtime.clock.clone()))
+    }
+
+    /// GET of one JSON body.
+    pub async fn get(&self, path: &str) -> Result<Bytes, ApiError> {
+        self.whole(Method::GET, path, None).await
+    }
+
+    /// POST of a JSON body.
+    pub async fn create(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
+        self.whole(Method::POST, path, Some(("application/json", body))).await
+    }
+
+    /// PUT of a JSON body.
+    pub async fn update(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
+        self.whole(Method::PUT, path, Some(("application/json", body))).await
+    }
+
+    /// PATCH.
+    pub async fn patch(&self, path: &str, how: PatchType, body: Bytes) -> Result<Bytes, ApiError> {
+        let kind = match how {
+            PatchType::StrategicMerge => "application/strategic-merge-patch+json",
+            PatchType::Merge => "application/merge-patch+json",
+            PatchType::Json => "application/json-patch+json",
+        };
+        self.whole(Method::PATCH, path, Some((kind, body))).await
+    }
+
+    /// DELETE with `DeleteOptions` as JSON.
+    pub async fn delete(&self, path: &str, options: Bytes) -> Result<Bytes, ApiError> {
+        self.whole(Method::DELETE, path, Some(("application/json", options))).await
+    }
+
+    async fn whole(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Bytes, ApiError> {
+        let accept = "application/json";
+        let call = Call { method, path, accept, body, limit: REQUEST_LIMIT };
+        let response = self.send(&call).await?;
+        let bytes = self.collect(response).await?;
+        let labels = [call.method.as_str(), &self.0.settings.host];
+        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.0.metrics.response_size.with_label_values(&labels).observe(f64::from(size));
+        Ok(bytes)
+    }
+
+    /// Sends until there is an answer that is not "later": 429 and 5xx with Retry-After are waited
+    /// for, as client-go does.
+    async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+        let mut tries = 0;
+        loop {
+            let error = match self.send_once(call).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            let later = error
+                .status()
+                .and_then(|s| s.retry_after.filter(|_| s.code == 429 || s.code >= 500));
+            let Some(delay) = later.filter(|_| tries < RETRIES_MAX) else {
+                return Err(error);
+            };
+            tries += 1;
+            let labels = [&*error.label(), call.method.as_str(), &self.0.settings.host];
+            self.0.metrics.retries.with_label_values(&labels).inc();
+            self.0.runtime.clock.sleep(delay.min(RETRY_AFTER_MAX)).await;
+        }
+    }
+
+    async fn send_once(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+        self.throttle(call).await;
+        let Inner { kube, settings, metrics, runtime, .. } = &*self.0;
+        let started = runtime.clock.instant();
+        let request = self.request(call)?;
+        let sent = runtime.clock.timeout(call.limit, kube.send(request)).await;
+        let labels = [call.method.as_str(), &settings.host];
+        let elapsed = runtime.clock.instant().duration_since(started).as_secs_f64();
+        metrics.duration.with_label_values(&labels).observe(elapsed);
+        let answer = match sent {
+            Err(_) => Err(ApiError::Timeout(format!(
+                "{} {}: no answer within {:?}",
+                call.method, call.path, call.limit
+            ))),
+            Ok(Err(error)) => Err(ApiError::from_transport(&error)),
+            Ok(Ok(response)) => Ok(response),
+        };
+        let code = answer.as_ref().map_or_else(ApiError::label, |r| r.status().as_str().to_owned());
+        metrics.requests.with_label_values(&[&*code, call.method.as_str(), &settings.host]).inc();
+        let response = answer?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.failure(response).await)
+    }
+
+    fn request(&self, call: &Call<'_>) -> Result<Request<Body>, ApiError> {
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(call.path)
+            .header(header::USER_AGENT, &self.0.settings.user_agent)
+            .header(header::ACCEPT, call.accept);
+        let mut body = Bytes::new();
+        if let Some((kind, bytes)) = &call.body {
+            request = request.header(header::CONTENT_TYPE, *kind);
+            body = bytes.clone();
+        }
+        let size = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let labels = [call.method.as_str(), &self.0.settings.host];
+        self.0.metrics.request_size.with_label_values(&labels).observe(f64::from(size));
+        request.body(Body::from(body)).map_err(|error| ApiError::from_transport(&error))
+    }
+
+    /// Waits for this client's turn.
+    async fn throttle(&self, call: &Call<'_>) {
+        let Inner { bucket, metrics, settings, runtime, .. } = &*self.0;
+        let now = runtime.clock.instant();
+        let delay = bucket.lock().unwrap_or_else(PoisonError::into_inner).reserve(now);
+        let labels = [call.method.as_str(), &settings.host];
+        metrics.limiter_duration.with_label_values(&labels).observe(delay.as_secs_f64());
+        if delay > Duration::from_secs(1) {
+            tracing::debug!(?delay, method = %call.method, path = call.path, "waited for the rate limit");
+        }
+        if !delay.is_zero() {
+            runtime.clock.sleep(delay).await;
+        }
+    }
+
+    async fn failure(&self, response: Response<Body>) -> ApiError {
+        let code = response.status().as_u16();
+        let seconds = response.headers().get(header::RETRY_AFTER).and_then(|v| v.to_str().ok());
+        let retry_after = seconds.and_then(|s| s.parse().ok()).map(Duration::from_secs);
+        match self.collect(response).await {
+            Ok(body) => ApiError::from_answer(code, retry_after, &body),
+            Err(error) => error,
+        }
+    }
+
+    async fn collect(&self, response: Response<Body>) -> Result<Bytes, ApiError> {
+        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect();
+        match self.0.runtime.clock.timeout(REQUEST_LIMIT, body).await {
+            Err(_) => Err(ApiError::Timeout(format!("the answer stopped for {REQUEST_LIMIT:?}"))),
+            Ok(Err(error)) => Err(ApiError::from_transport(&*error)),
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The client against a server that is a function, under paused time.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::Time;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use kube::client::Body;
+use prometheus::Registry;
+use runtime::Runtime;
+use tower::service_fn;
+
+use crate::{ApiError, Client, ConnectOptions, Metrics, Settings, connect};
+
+/// Answers every request with what `answer` makes of its number, and keeps the requests.
+struct Server {
+    client: Client,
+    seen: Arc<Mutex<Vec<(String, String, Duration)>>>,
+    registry: Registry,
+}
+
+fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Server {
+    let runtime = Runtime::simulated(Time::EPOCH, 1);
+    let started = runtime.clock.instant();
+    let seen: Arc<Mutex<Vec<_>>> = Arc::default();
+    let (log, clock) = (Arc::clone(&seen), runtime.clock.clone());
+    let service = service_fn(move |request: Request<Body>| {
+        let mut log = log.lock().unwrap();
+        let agent = request.headers()["user-agent"].to_str().unwrap().to_owned();
+        log.push((request.method().to_string(), agent, clock.instant() - started));
+        let (code, body) = answer(log.len());
+        let mut response = Response::builder().status(code).header("content-type", "application/json");
+        if code == 429 {
+            response = response.header("retry-after", "3");
+        }
+        let response = response.body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap();
+        async move { Ok::<_, std::convert::Infallible>(response) }
+    });
+    let registry = Registry::new();
+    let settings = Settings { qps, burst, user_agent: "kcm/replicaset".into(), host: "h:1".into() };
+    let metrics = Metrics::new(&registry).unwrap();
+    let client = Client::new(kube::Client::new(service, "default"), settings, &metrics, &runtime);
+    Server { client, seen, registry }
+}
+
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let mut tokio = tokio::runtime::Builder::new_current_thread();
+    tokio.enable_all().start_paused(true).build().unwrap().block_on(test)
+}
+
+fn metric(registry: &Registry, name: &str) -> Vec<(Vec<String>, f64)> {
+    let families = registry.gather();
+    let family = families.iter().find(|family| family.name() == name).unwrap();
+    let series = family.get_metric().iter();
+    let series = series.map(|m| {
+        let labels = m.get_label().iter().map(|l| l.value().to_owned()).collect();
+        (labels, m.get_counter().get_value())
+    });
+    series.collect()
+}
+
+/// machinery.md, REST client: QPS 20 / burst 30 token bucket per named client.
+#[test]
+fn requests_beyond_the_burst_wait_for_their_turn() {
+    run(async {
+        let server = server(20.0, 3, |_| (200, "{}"));
+        for _ in 0..5 {
+            server.client.get("/x").await.unwrap();
+        }
+        let times: Vec<_> = server.seen.lock().unwrap().iter().map(|(_, _, at)| *at).collect();
+        let ms = Duration::from_millis;
+        assert_eq!(times, [ms(0), ms(0), ms(0), ms(50), ms(100)]);
+    });
+}
+
+/// machinery.md, REST client: 429/5xx with Retry-After waits that long and retries, max 10.
+#[test]
+fn retry_after_is_obeyed_and_counted() {
+    run(async {
+        let server = server(0.0, 0, |n| if n < 3 { (429, "{}") } else { (200, "{\"a\":1}") });
+        assert_eq!(server.client.get("/x").await.unwrap(), Bytes::from_static(b"{\"a\":1}"));
+        let times: Vec<_> = server.seen.lock().unwrap().iter().map(|(_, _, at)| at.as_secs()).collect();
+        assert_eq!(times, [0, 3, 6]);
+        let retries = metric(&server.registry, "rest_client_request_retries_total");
+        assert_eq!(retries, [(vec!["429".into(), "h:1".into(), "GET".into()], 2.0)]);
+        let requests = metric(&server.registry, "rest_client_requests_total");
+        assert_eq!(requests.iter().map(|(_, n)| n).sum::<f64>(), 3.0);
+    });
+}
+
+/// machinery.md, REST client: at most 10 retries.
+#[test]
+fn a_server_that_never_accepts_is_given_up() {
+    run(async {
+        let server = server(0.0, 0, |_| (429, "{\"kind\":\"Status\",\"message\":\"too many\"}"));
+        let error = server.client.create("/x", Bytes::new()).await.unwrap_err();
+        assert_eq!(error.to_string(), "too many");
+        assert!(error.is_too_many_requests());
+        assert_eq!(server.seen.lock().unwrap().len(), 11);
+    });
+}
+
+/// machinery.md, REST client: without the header 5xx is returned as an error.
+#[test]
+fn an_error_without_retry_after_is_returned_at_once() {
+    run(async {
+        let server = server(0.0, 0, |_| (500, "boom"));
+        let error = server.client.get("/x").await.unwrap_err();
+        assert_eq!(error.to_string(), "the server answered with HTTP 500: boom");
+        assert_eq!(server.seen.lock().unwrap().len(), 1);
+    });
+}
+
+/// manager.md: the user agent ends with the client's name.
+#[test]
+fn requests_carry_the_user_agent() {
+    run(async {
+        let server = server(0.0, 0, |_| (200, "{}"));
+        server.client.delete("/x", Bytes::new()).await.unwrap();
+        let seen = server.seen.lock().unwrap();
+        assert_eq!((&*seen[0].0, &*seen[0].1), ("DELETE", "kcm/replicaset"));
+    });
+}
+
+/// A server that accepts a request and never answers is left after the limit.
+#[test]
+fn silence_ends_with_a_timeout() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let silent = service_fn(|_: Request<Body>| {
+            std::future::pending::<Result<Response<Full<Bytes>>, std::convert::Infallible>>()
+        });
+        let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
+        let metrics = Metrics::new(&Registry::new()).unwrap();
+        let client = Client::new(kube::Client::new(silent, "d"), settings, &metrics, &runtime);
+        let error = client.get("/api/v1/pods").await.unwrap_err();
+        assert_eq!(error.to_string(), "GET /api/v1/pods: no answer within 65s");
+    });
+}
+
+/// Issue: bad input gets a message that names the flag and the file.
+#[test]
+fn a_kubeconfig_that_cannot_be_read_is_named() {
+    let kubeconfig = Some("/nonexistent/kubeconfig".into());
+    let options = ConnectOptions { kubeconfig, master: None };
+    let Err(error) = run(connect(&options)) else { panic!("it connected") };
+    let text = error.to_string();
+    assert!(text.starts_with("--kubeconfig /nonexistent/kubeconfig: "), "{text}");
+    assert!(text.contains("No such file"), "{text}");
+}
+
+/// Issue: bad input gets a message that names the flag.
+#[test]
+fn a_master_that_is_no_url_is_named() {
+    let options = ConnectOptions { kubeconfig: None, master: Some("ftp://x".into()) };
+    let Err(error) = run(connect(&options)) else { panic!("it connected") };
+    assert_eq!(error.to_string(), "--master \"ftp://x\": the scheme must be http or https");
+}
+
+/// What a refused connection, a terminating namespace and a lost version are recognised by.
+#[test]
+fn errors_are_recognised() {
+    let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+    assert!(ApiError::from_transport(&refused).is_refused());
+    let body = br#"{"message":"no","reason":"Forbidden","code":403,
+        "details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
+    assert!(ApiError::from_answer(403, None, body).is_namespace_terminating());
+    assert!(ApiError::from_answer(410, None, b"").is_gone());
+    let expired = br#"{"message":"too old","reason":"Expired"}"#;
+    assert!(ApiError::from_answer(400, None, expired).is_gone());
+    let large = br#"{"message":"Too large resource version: 9, current: 5","code":504}"#;
+    assert!(ApiError::from_answer(504, None, large).is_too_large_resource_version());
+    let uid = br#"{"message":"Precondition failed: UID in precondition: a","reason":"Conflict"}"#;
+    assert!(ApiError::from_answer(409, None, uid).is_failed_precondition());
+    assert!(!ApiError::from_answer(409, None, b"{}").is_failed_precondition());
+}

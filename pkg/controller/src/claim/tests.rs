@@ -1,0 +1,257 @@
+//! Claims, mirroring upstream's `pkg/controller/controller_ref_manager_test.go`.
+
+use api::{Pod, Raw, ReplicaSet, Selector};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fixture::{NOW, decode, decode_all, owned_by, pod, with};
+use crate::pods::matcher;
+
+fn owner() -> Value {
+    json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u1"}, "spec": {}})
+}
+
+fn labelled(name: &str, value: &str, owner: Option<&Value>) -> Value {
+    let labels = json!({"metadata": {"labels": {"type": value}}});
+    let owners = owner.map_or(json!({}), |owner| owned_by("ReplicaSet", owner));
+    with(with(pod(name), labels), json!({"metadata": owners}))
+}
+
+fn deleted(object: Value) -> Value {
+    with(object, json!({"metadata": {"deletionTimestamp": NOW}}))
+}
+
+fn claim_of(owner: &Value, pods: &[Value]) -> (Meta, Claim<Pod>) {
+    let owner: Arc<ReplicaSet> = decode(owner);
+    let selector = Selector::of(&[("type", "production")]);
+    let claim = claim(&owner.meta, decode_all(pods), matcher(&selector));
+    (owner.meta.clone(), claim)
+}
+
+fn names(pods: &[Arc<Pod>]) -> String {
+    pods.iter().map(|pod| &*pod.meta.key.name).collect::<Vec<_>>().join(" ")
+}
+
+/// One row of TestClaimPods: the lists of the claim. Pods that are adopted count as claimed at once
+/// upstream, here only once the cache shows it.
+fn assert_claim(name: &str, set: &Value, pods: &[Value], expected: [&str; 3]) {
+    let (_, claim) = claim_of(set, pods);
+    let found = [&claim.mine, &claim.adopt, &claim.release].map(|pods| names(pods));
+    assert_eq!(found, expected, "{name}");
+    assert_eq!(claim.is_done(), expected[1].is_empty() && expected[2].is_empty(), "{name}");
+}
+
+/// TestClaimPods.
+#[test]
+fn pods_are_claimed_as_upstream() {
+    let (set, other) = (owner(), with(owner(), json!({"metadata": {"uid": "AAAAA"}})));
+    let production = |name, owner| labelled(name, "production", owner);
+    let test = |name, owner| labelled(name, "test", owner);
+    for (name, set, pods, expected) in [
+        (
+            "Claim pods with correct label",
+            &set,
+            vec![production("pod1", None), test("pod2", None)],
+            ["", "pod1", ""],
+        ),
+        (
+            "Controller marked for deletion can not claim pods",
+            &deleted(set.clone()),
+            vec![production("pod1", None), production("pod2", None)],
+            ["", "", ""],
+        ),
+        (
+            "Controller marked for deletion can not claim new pods",
+            &deleted(set.clone()),
+            vec![production("pod1", Some(&set)), production("pod2", None)],
+            ["pod1", "", ""],
+        ),
+        (
+            "Controller can not claim pods owned by another controller",
+            &set,
+            vec![production("pod1", Some(&set)), production("pod2", Some(&other))],
+            ["pod1", "", ""],
+        ),
+        (
+            "Controller releases claimed pods when selector doesn't match",
+            &set,
+            vec![production("pod1", Some(&set)), test("pod2", Some(&set))],
+            ["pod1", "", "pod2"],
+        ),
+        (
+            "a controller marked for deletion does not release either (card: Claiming)",
+            &deleted(set.clone()),
+            vec![production("pod1", Some(&set)), test("pod2", Some(&set))],
+            ["pod1", "", ""],
+        ),
+        (
+            "Controller does not claim orphaned pods marked for deletion",
+            &set,
+            vec![deleted(production("pod1", Some(&set))), deleted(production("pod2", None))],
+            ["pod1", "", ""],
+        ),
+        (
+            "Controller claims or release pods according to selector with finalizers",
+            &set,
+            vec![
+                production("pod1", Some(&set)),
+                test("pod2", Some(&set)),
+                production("pod3", None),
+            ],
+            ["pod1", "pod3", "pod2"],
+        ),
+    ] {
+        assert_claim(name, set, &pods, expected);
+    }
+}
+
+/// The rows of TestClaimPods with two namespaces.
+#[test]
+fn pods_are_claimed_in_the_owners_namespace() {
+    let elsewhere = json!({"metadata": {"namespace": "fakens"}});
+    let pods = [
+        labelled("pod1", "production", None),
+        with(labelled("pod2", "production", None), elsewhere),
+    ];
+    let cluster = with(owner(), json!({"metadata": {"namespace": ""}}));
+    for (name, set, expected) in [
+        ("Controller does not claim pods of different namespace", owner(), ["", "pod1", ""]),
+        (
+            "Cluster scoped controller claims pods of specified namespace",
+            cluster,
+            ["", "pod1 pod2", ""],
+        ),
+    ] {
+        assert_claim(name, &set, &pods, expected);
+    }
+}
+
+/// The live owner decides whether orphans are taken (upstream's `RecheckDeletionTimestamp`);
+/// releases go out in any case.
+#[test]
+fn orphans_are_taken_only_for_an_owner_that_stays() {
+    let set = owner();
+    let pods = [
+        labelled("a", "production", None),
+        labelled("b", "production", None),
+        labelled("c", "test", Some(&set)),
+    ];
+    let (meta, claim) = claim_of(&set, &pods);
+    let resource = ReplicaSet::RESOURCE;
+    let fetch = "why: orphans match; is the owner still there?\nfetch replicasets.apps shop/web\n";
+    let plan = claim.plan(&resource, &meta, &Facts::default()).unwrap();
+    assert_eq!(plan.to_string(), fetch);
+
+    let found = |live: &Value| {
+        let live: Arc<ReplicaSet> = decode(live);
+        Answer::Found(Box::new((live.meta.clone(), Raw::default())))
+    };
+    let adopt = |pod: &str| {
+        format!(
+            "together: patch pods shop/{pod} {{\"metadata\":{{\"uid\":\"uid-{pod}\",\
+             \"ownerReferences\":[{{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\
+             \"name\":\"web\",\"uid\":\"u1\",\"controller\":true,\"blockOwnerDeletion\":true}}]}}}}\n"
+        )
+    };
+    let release = "together: patch pods shop/c {\"metadata\":{\"uid\":\"uid-c\",\
+         \"ownerReferences\":[{\"$patch\":\"delete\",\"uid\":\"u1\"}]}}\n";
+    let refused = |reason: &str| format!("error: can't adopt Pod shop/a (uid-a): {reason}\n");
+    for (name, answer, adopted, error) in [
+        ("it is there", found(&set), true, String::new()),
+        (
+            "TestDoNotAdoptOrCreateIfBeingDeletedRace",
+            found(&deleted(set.clone())),
+            false,
+            refused("shop/web has just been deleted at 2024-05-01T12:00:00Z"),
+        ),
+        (
+            "another one with the same name",
+            found(&with(set.clone(), json!({"metadata": {"uid": "u2"}}))),
+            false,
+            refused(
+                "can't recheck DeletionTimestamp: original ReplicaSet shop/web is gone: \
+                 got uid u2, wanted u1",
+            ),
+        ),
+        (
+            "gone",
+            Answer::NotFound,
+            false,
+            refused("can't recheck DeletionTimestamp: replicasets.apps \"web\" not found"),
+        ),
+        (
+            "unreadable",
+            Answer::Failed("timeout".to_owned()),
+            false,
+            refused("can't recheck DeletionTimestamp: timeout"),
+        ),
+    ] {
+        let query = Query { resource: resource.clone(), key: meta.key.clone() };
+        let facts = Facts([(query, answer)].into());
+        let plan = claim.plan(&resource, &meta, &facts).unwrap();
+        let adopted = if adopted { adopt("a") + &adopt("b") } else { String::new() };
+        let why = "why: 2 to adopt, 1 to release\n";
+        assert_eq!(plan.to_string(), format!("{why}{adopted}{release}{error}"), "{name}");
+    }
+}
+
+#[test]
+fn nothing_to_take_or_let_go_is_no_plan() {
+    let set = owner();
+    let (meta, claim) = claim_of(&set, &[labelled("a", "production", Some(&set))]);
+    assert!(claim.plan(&ReplicaSet::RESOURCE, &meta, &Facts::default()).is_none());
+}
+
+/// An owner that has nothing to take is not read, and releases go out at once.
+#[test]
+fn releases_need_no_live_owner() {
+    let set = owner();
+    let (meta, claim) = claim_of(&set, &[labelled("c", "test", Some(&set))]);
+    let plan = claim.plan(&ReplicaSet::RESOURCE, &meta, &Facts::default()).unwrap();
+    assert!(matches!(plan.steps.as_slice(), [Step::Together(actions)] if actions.len() == 1));
+}
+
+/// `AdoptPod` and `ReleasePod`: a pod that is gone is no failure; an adoption that is refused is.
+#[test]
+fn the_answers_that_do_not_matter_are_upstreams() {
+    let (owner, pod): (Arc<ReplicaSet>, Arc<Pod>) = (decode(&owner()), decode(&pod("a")));
+    for (action, ignored) in [
+        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod), (true, false)),
+        (release(&owner.meta, &*pod), (true, true)),
+    ] {
+        let Action::Patch(patch) = action else { panic!("{action} is no patch") };
+        assert_eq!((patch.ignore_not_found, patch.ignore_invalid), ignored);
+        assert_eq!((&*patch.object.uid, patch.object.resource_version), ("uid-a", 1));
+    }
+}
+
+/// TestGeneratePatchBytesForDelete, the rows with one owner and no finalizers.
+#[test]
+fn patches_have_upstreams_bytes() {
+    for (name, owner, dependent, expected) in [
+        (
+            "check the structure of patch bytes",
+            "ss1",
+            "ss2",
+            r#"{"metadata":{"uid":"ss2","ownerReferences":[{"$patch":"delete","uid":"ss1"}]}}"#,
+        ),
+        (
+            "check if parent uid is escaped",
+            r#"ss1"hello"#,
+            "ss2",
+            r#"{"metadata":{"uid":"ss2","ownerReferences":[{"$patch":"delete","uid":"ss1\"hello"}]}}"#,
+        ),
+        (
+            "check if revision uid uid is escaped",
+            "ss1",
+            r#"ss2"hello"#,
+            r#"{"metadata":{"uid":"ss2\"hello","ownerReferences":[{"$patch":"delete","uid":"ss1"}]}}"#,
+        ),
+    ] {
+        assert_eq!(
+            owners_patch(dependent, Removal { patch: "delete", uid: owner }),
+            expected,
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Caches in memory and objects from JSON, for tests.
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use api::{Codec, Key, Kind, Time};
+use serde_json::{Value, json};
+
+use crate::{Caches, Call, Change, Controller, Handler, Lister, View, Wake, Watches};
+
+/// The moment at which tests take place.
+pub const NOW: &str = "2024-05-01T12:00:00Z";
+
+/// Caches that hold what a test put into them.
+pub struct Fixture {
+    /// The moment that views show.
+    pub now: Time,
+    listers: BTreeMap<TypeId, Box<dyn Any + Send + Sync>>,
+}
+
+struct Objects<T>(BTreeMap<Key, Arc<T>>);
+
+/// Asks the rows of a watch table whom a change wakes.
+struct Asked<'a, C> {
+    controller: &'a C,
+    change: &'a dyn Any,
+    view: &'a View<'a>,
+    wake: Wake,
+}
+
+/// The moment `nanos` after [`NOW`], or before it if negative.
+pub fn time(nanos: i64) -> Time {
+    let now = Time::parse(NOW).expect("a constant that is a time");
+    let span = std::time::Duration::from_nanos(nanos.unsigned_abs());
+    if nanos < 0 { now - span } else { now + span }
+}
+
+/// The text of the moment `seconds` before [`NOW`].
+pub fn ago(seconds: i64) -> String {
+    time(-seconds * 1_000_000_000).to_string()
+}
+
+/// Decodes an object as the informer would.
+pub fn decode<T: Kind>(json: &Value) -> Arc<T> {
+    let object = T::decode(Codec::Json, json.to_string().as_bytes());
+    Arc::new(object.expect("objects of tests can be read"))
+}
+
+/// Decodes objects as the informer would.
+pub fn decode_all<T: Kind>(json: &[Value]) -> Vec<Arc<T>> {
+    json.iter().map(decode).collect()
+}
+
+/// `base` with the fields of `patch`, field by field in objects; `null` removes one (RFC 7386).
+#[must_use]
+pub fn with(mut base: Value, patch: Value) -> Value {
+    match (&mut base, patch) {
+        (Value::Object(fields), Value::Object(patch)) => {
+            for (name, value) in patch {
+                match fields.remove(&name) {
+                    _ if value.is_null() => None,
+                    Some(known) => fields.insert(name, with(known, value)),
+                    None => fields.insert(name, with(json!({}), value)),
+                };
+            }
+            base
+        }
+        (_, patch) => patch,
+    }
+}
+
+/// A running, ready pod `shop/<name>` with uid `uid-<name>` that nobody manages.
+pub fn pod(name: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": name, "namespace": "shop", "uid": format!("uid-{name}"),
+            "resourceVersion": "1", "creationTimestamp": ago(3600),
+        },
+        "spec": {"nodeName": "node-1"},
+        "status": {"phase": "Running", "conditions": [ready(&ago(3600))]},
+    })
+}
+
+/// The `Ready` condition, true since a moment.
+pub fn ready(since: &str) -> Value {
+    json!({"type": "Ready", "status": "True", "lastTransitionTime": since})
+}
+
+/// The metadata of an object that `owner` (its JSON, of `kind`) manages.
+pub fn owned_by(kind: &str, owner: &Value) -> Value {
+    let (name, uid) = (&owner["metadata"]["name"], &owner["metadata"]["uid"]);
+    json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid,
+        "controller": true, "blockOwnerDeletion": true}]})
+}
+
+/// Whom a change wakes, by the controller's watch table: one call a line.
+pub fn woken<C: Controller, T: Kind>(
+    controller: &C,
+    change: &Change<T>,
+    fixture: &Fixture,
+) -> String {
+    let view = fixture.view();
+    let mut asked = Asked { controller, change, view: &view, wake: Wake::default() };
+    C::watches(&mut asked);
+    asked.wake.calls.iter().fold(String::new(), |mut text, call| {
+        let line = match call {
+            Call::Now(key) => writeln!(text, "now {key}"),
+            Call::After(key, delay) => writeln!(text, "after {delay:?} {key}"),
+            Call::Forget(key) => writeln!(text, "forget {key}"),
+        };
+        line.expect("a String takes all text");
+        text
+    })
+}
+
+// === impl Fixture ===
+
+impl Default for Fixture {
+    fn default() -> Self {
+        Self { now: time(0), listers: BTreeMap::new() }
+    }
+}
+
+impl Fixture {
+    /// The cache of kind `T` holds these objects, and no others.
+    #[must_use]
+    pub fn holding<T: Kind>(mut self, objects: &[Value]) -> Self {
+        let objects = decode_all(objects).into_iter();
+        let objects = objects.map(|object: Arc<T>| (object.meta().key.clone(), object));
+        let lister: Arc<dyn Lister<T>> = Arc::new(Objects(objects.collect()));
+        self.listers.insert(TypeId::of::<T>(), Box::new(lister));
+        self
+    }
+
+    /// The caches as they are.
+    pub fn view(&self) -> View<'_> {
+        View::new(self.now, self)
+    }
+}
+
+impl Caches for Fixture {
+    fn lister(&self, kind: TypeId) -> Option<&dyn Any> {
+        self.listers.get(&kind).map(|lister| &**lister as &dyn Any)
+    }
+}
+
+impl<T: Kind> Lister<T> for Objects<T> {
+    fn get(&self, key: &Key) -> Option<Arc<T>> {
+        self.0.get(key).cloned()
+    }
+
+    fn by(&self, index: &str, value: &str) -> Vec<Arc<T>> {
+        let index = T::INDEXES.iter().find(|known| known.name == index).expect("a known index");
+        let found =
+            self.0.values().filter(|object| (index.value)(object).as_deref() == Some(value));
+        found.cloned().collect()
+    }
+
+    fn all(&self) -> Vec<Arc<T>> {
+        self.0.values().cloned().collect()
+    }
+}
+
+impl<C: 'static> Watches<C> for Asked<'_, C> {
+    fn on<T: Kind>(&mut self, handler: Handler<C, T>) {
+        if let Some(change) = self.change.downcast_ref::<Change<T>>() {
+            handler(self.controller, change, self.view, &mut self.wake);
+        }
+    }
+}

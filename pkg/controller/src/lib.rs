@@ -1,0 +1,51 @@
+//! What a controller is: a pure function from what the caches show to what should be written.
+//!
+//! A [`Controller`] observes a snapshot, decides a [`Plan`], and reports a status; the engine does
+//! everything else. The shared pure helpers of the workload controllers stand here too. No client,
+//! no clock, no randomness, no async code.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod claim;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
+mod plan;
+pub mod pods;
+mod rank;
+mod view;
+mod watch;
+
+pub use claim::{Claim, claim};
+pub use plan::{
+    Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
+    Plan, Query, StatusRetry, Step, UpdateStatus, Why,
+};
+pub use rank::victims;
+pub use view::{Caches, Lister, View};
+pub use watch::{Call, Change, Handler, Seen, Wake, Watches};
+
+use api::Key;
+
+/// A controller. The engine runs `observe`, `decide` and `report` behind a panic fence, for one key
+/// at a time, never twice at once for the same key.
+pub trait Controller: Send + Sync + Sized + 'static {
+    /// Everything that one decision may look at, read at one moment, the time included.
+    type Snapshot: Send + Sync;
+
+    /// The watch table: the kinds that it reads, and whose key each of their events wakes.
+    fn watches(table: &mut impl Watches<Self>);
+
+    /// Reads the caches. None: the object is gone, nothing is to be done and all that the engine
+    /// remembers of the key is forgotten.
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Self::Snapshot>;
+
+    /// What should be written, and why. Infallible; `facts` holds the answers to what earlier plans
+    /// for the same snapshot asked to fetch.
+    fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> Plan;
+
+    /// The status write that follows from the snapshot and from how the plan went. Also asked when
+    /// the plan was not acted on because earlier writes are not visible yet.
+    fn report(&self, snapshot: &Self::Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+        let _ = (snapshot, outcome);
+        None
+    }
+}

@@ -1,0 +1,305 @@
+//! A decision as data: the writes, their order, and why.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Key, Meta, Raw, Resource, Text};
+use serde_json::{Map, Value};
+
+/// Why a plan is as it is, in a few words.
+pub type Why = Cow<'static, str>;
+
+/// What a controller wants done for one key. Prints as one action a line.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The reason, shown by the debug pages.
+    pub why: Why,
+    /// Steps, one after the other; the first one that fails ends the plan.
+    pub steps: Vec<Step>,
+    /// When to look again although nothing changed.
+    pub again: Option<Duration>,
+    /// Set if the key must be tried again with back-off even though all writes succeed.
+    pub error: Option<String>,
+}
+
+/// Some actions and how they run.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// One after the other; the first failure ends the step.
+    InOrder(Vec<Action>),
+    /// All at once; all are tried.
+    Together(Vec<Action>),
+    /// In batches of 1, 2, 4, …; after a batch with a failure the rest is skipped. As upstream's
+    /// `slowStartBatch`.
+    SlowStart(Vec<Action>),
+    /// Live reads. The engine adds the answers to the facts and decides again before anything is
+    /// written, at most four times.
+    Fetch(Vec<Query>),
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// POST.
+    Create(Create),
+    /// DELETE of exactly this object, by uid.
+    Delete(Delete),
+    /// Strategic merge PATCH of exactly this object.
+    Patch(Patch),
+    /// An Event; never fails.
+    Event(Event),
+}
+
+/// Makes an object.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// The kind to make.
+    pub resource: Resource,
+    /// Where; empty for cluster-scoped kinds.
+    pub namespace: Text,
+    /// The object as JSON. Shared by creates of equal objects.
+    pub body: Arc<str>,
+    /// The events that tell of it.
+    pub announce: Option<Announce>,
+}
+
+/// Deletes an object. That it is gone already counts as success.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// What; its uid is the precondition.
+    pub object: ObjectRef,
+    /// The events that tell of it.
+    pub announce: Option<Announce>,
+}
+
+/// Patches an object.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// What.
+    pub object: ObjectRef,
+    /// A strategic merge patch; it carries `metadata.uid` as its precondition.
+    pub body: String,
+    /// Whether it does not matter that the object is gone (404).
+    pub ignore_not_found: bool,
+    /// Whether it does not matter that the API server finds the result invalid (422).
+    pub ignore_invalid: bool,
+}
+
+/// Writes `status` with PUT on the status subresource.
+#[derive(Clone, Debug)]
+pub struct UpdateStatus {
+    /// What; its resource version is the precondition.
+    pub object: ObjectRef,
+    /// The object that was decided on.
+    pub raw: Raw,
+    /// The fields of `status` to set; `null` removes one, others stay.
+    pub status: Map<String, Value>,
+    /// What happens when the write fails.
+    pub retry: StatusRetry,
+}
+
+/// What happens when a status write fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusRetry {
+    /// Nothing; the sync fails.
+    Never,
+    /// The object is read live and the same status written once more. As upstream's
+    /// `updateReplicaSetStatus`.
+    OnceLive,
+}
+
+/// An Event about an object, as upstream's `record.EventRecorder` takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What it is about.
+    pub about: Arc<ObjectRef>,
+    /// Normal or Warning.
+    pub r#type: EventType,
+    /// One word.
+    pub reason: Cow<'static, str>,
+    /// A sentence.
+    pub message: String,
+}
+
+/// The two types of Events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventType {
+    /// All is well.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+/// The Events that follow a write, on another object. `<done.1><name>` once it succeeded,
+/// `<failed.1><error>` if it failed; none if it failed because the namespace is being deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// What the Events are about.
+    pub about: Arc<ObjectRef>,
+    /// Reason and start of the message after success.
+    pub done: (&'static str, &'static str),
+    /// Reason and start of the message after failure.
+    pub failed: (&'static str, &'static str),
+}
+
+/// Names one object, for good.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub resource: Resource,
+    /// Its namespace and name.
+    pub key: Key,
+    /// Its uid.
+    pub uid: Text,
+    /// The version that was looked at.
+    pub resource_version: u64,
+}
+
+/// A live read of one object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Query {
+    /// Its kind.
+    pub resource: Resource,
+    /// Its namespace and name.
+    pub key: Key,
+}
+
+/// What a live read found.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The object.
+    Found(Box<(Meta, Raw)>),
+    /// There is none.
+    NotFound,
+    /// It could not be read; the error's text.
+    Failed(String),
+}
+
+/// The answers to the queries of earlier rounds.
+#[derive(Clone, Debug, Default)]
+pub struct Facts(pub BTreeMap<Query, Answer>);
+
+/// How the plan went, for `report`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Earlier writes are not visible in the cache yet, so nothing was written this time.
+    pub unsettled: bool,
+    /// The first failure; if all writes went well, the plan's own error.
+    pub error: Option<String>,
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Nothing to do.
+    pub fn rest(why: impl Into<Why>) -> Self {
+        Self { why: why.into(), ..Self::default() }
+    }
+
+    /// Nothing but a live read of these.
+    pub fn fetch(why: impl Into<Why>, queries: Vec<Query>) -> Self {
+        Self { why: why.into(), steps: vec![Step::Fetch(queries)], ..Self::default() }
+    }
+
+    /// One step.
+    pub fn one(why: impl Into<Why>, step: Step) -> Self {
+        Self { why: why.into(), steps: vec![step], ..Self::default() }
+    }
+
+    /// Whether nothing would be read or written.
+    pub fn is_rest(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// How many writes it asks for.
+    pub fn actions(&self) -> usize {
+        let steps = self.steps.iter().map(|step| match step {
+            Step::InOrder(actions) | Step::Together(actions) | Step::SlowStart(actions) => {
+                actions.len()
+            }
+            Step::Fetch(_) => 0,
+        });
+        steps.sum()
+    }
+
+    /// The same plan, looked at again after `delay`.
+    #[must_use]
+    pub fn again_after(mut self, delay: Option<Duration>) -> Self {
+        self.again = delay;
+        self
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "why: {}", self.why)?;
+        for step in &self.steps {
+            match step {
+                Step::InOrder(actions) => write_actions(f, "in order", actions)?,
+                Step::Together(actions) => write_actions(f, "together", actions)?,
+                Step::SlowStart(actions) => write_actions(f, "slow start", actions)?,
+                Step::Fetch(queries) => {
+                    for Query { resource, key } in queries {
+                        writeln!(f, "fetch {resource} {key}")?;
+                    }
+                }
+            }
+        }
+        if let Some(delay) = self.again {
+            writeln!(f, "again in {delay:?}")?;
+        }
+        if let Some(error) = &self.error {
+            writeln!(f, "error: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_actions(f: &mut fmt::Formatter<'_>, how: &str, actions: &[Action]) -> fmt::Result {
+    actions.iter().try_for_each(|action| writeln!(f, "{how}: {action}"))
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create(create) => write!(f, "create {} in {}", create.resource, create.namespace),
+            Self::Delete(delete) => write!(f, "delete {}", delete.object),
+            Self::Patch(patch) => write!(f, "patch {} {}", patch.object, patch.body),
+            Self::Event(event) => {
+                write!(f, "event {:?} {}: {}", event.r#type, event.reason, event.message)
+            }
+        }
+    }
+}
+
+// === impl ObjectRef ===
+
+impl ObjectRef {
+    /// The object that `meta` belongs to.
+    pub fn new(resource: &Resource, meta: &Meta) -> Self {
+        Self {
+            resource: resource.clone(),
+            key: meta.key.clone(),
+            uid: meta.uid.clone(),
+            resource_version: meta.resource_version,
+        }
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.resource, self.key)
+    }
+}
+
+// === impl Facts ===
+
+impl Facts {
+    /// The answer to a query, if it was asked.
+    pub fn get(&self, query: &Query) -> Option<&Answer> {
+        self.0.get(query)
+    }
+}

@@ -1,0 +1,179 @@
+//! What the workload controllers do with pods: find theirs, see when they are available, make more.
+//! From upstream's `pkg/controller/controller_utils.go` and `pkg/api/v1/pod/util.go`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Kind, Labels, Meta, Pod, Resource, Selector, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::claim::{ControllerRef, controller_ref};
+use crate::{Action, Announce, Create, Delete, Lister, ObjectRef};
+
+#[cfg(test)]
+mod tests;
+
+/// The part of a workload's `spec` that pods are made from.
+#[derive(Deserialize)]
+struct Spec<'a> {
+    #[serde(borrow)]
+    template: Template<'a>,
+}
+
+#[derive(Deserialize)]
+struct Template<'a> {
+    #[serde(borrow, default)]
+    metadata: Option<TemplateMeta<'a>>,
+    #[serde(borrow)]
+    spec: &'a RawValue,
+}
+
+#[derive(Default, Deserialize)]
+struct TemplateMeta<'a> {
+    #[serde(borrow, default)]
+    labels: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    annotations: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    finalizers: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewPod<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    metadata: NewMeta<'a>,
+    spec: &'a RawValue,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewMeta<'a> {
+    generate_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalizers: Option<&'a RawValue>,
+    owner_references: [ControllerRef<'a>; 1],
+}
+
+// === Finding ===
+
+/// The pods that an owner manages and, in its namespace, the pods that nobody manages. As
+/// `FilterPodsByOwner`.
+pub fn pods_of(pods: &dyn Lister<Pod>, resource: &Resource, owner: &Meta) -> Vec<Arc<Pod>> {
+    let mut found = pods.by(Pod::BY_CONTROLLER, &owner.uid);
+    found.retain(|pod| {
+        pod.meta.key.namespace == owner.key.namespace
+            && pod.meta.controller().is_some_and(|controller| {
+                *controller.kind == *resource.kind && controller.name == owner.key.name
+            })
+    });
+    found.extend(pods.by(Pod::ORPHANS_BY_NAMESPACE, &owner.key.namespace));
+    found
+}
+
+/// Whether the selector matches, asked of one pod after the other. Pods of one owner mostly share
+/// their labels, which are then matched once.
+pub fn matcher(selector: &Selector) -> impl FnMut(&Pod) -> bool {
+    let mut last: Option<(Labels, bool)> = None;
+    move |pod| match &last {
+        Some((labels, matched)) if *labels == pod.meta.labels => *matched,
+        Some(_) | None => {
+            let matched = selector.matches(&pod.meta.labels);
+            last = Some((pod.meta.labels.clone(), matched));
+            matched
+        }
+    }
+}
+
+// === Availability ===
+
+/// Whether a pod is ready, and has been for `min_ready_seconds`. As `IsPodAvailable`.
+pub fn is_available(pod: &Pod, min_ready_seconds: i32, now: Time) -> bool {
+    let since = pod.ready_since();
+    let long_enough = since.is_some_and(|since| since + seconds(min_ready_seconds) <= now);
+    pod.is_ready() && (min_ready_seconds == 0 || long_enough)
+}
+
+/// How long until the next of the ready pods is available; none if all are, or never will be. As
+/// `FindMinNextPodAvailabilityCheck`.
+pub fn next_available(pods: &[Arc<Pod>], min_ready_seconds: i32, now: Time) -> Option<Duration> {
+    if min_ready_seconds <= 0 {
+        return None;
+    }
+    let since = pods.iter().filter_map(|pod| pod.ready_since());
+    let until = since.map(|since| (since + seconds(min_ready_seconds)).since(now));
+    until.filter(|until| !until.is_zero()).min()
+}
+
+fn seconds(count: i32) -> Duration {
+    Duration::from_secs(u64::try_from(count).unwrap_or(0))
+}
+
+// === Writing ===
+
+/// Makes `count` equal pods from `template` of the owner's `spec`. The pods have every field of
+/// the template's spec as it is written there, labels, annotations and finalizers of the template,
+/// and the owner as their only owner. As `GetPodFromTemplate`. An error if `spec` has no template.
+pub fn creates(
+    resource: &Resource,
+    owner: &Meta,
+    spec: Option<&RawValue>,
+    count: usize,
+) -> Result<Vec<Action>, String> {
+    let spec = spec.map_or("null", RawValue::get);
+    let Spec { template } = serde_json::from_str(spec).map_err(|error| error.to_string())?;
+    let meta = template.metadata.unwrap_or_default();
+    let pod = NewPod {
+        api_version: "v1",
+        kind: "Pod",
+        metadata: NewMeta {
+            generate_name: generate_name(&owner.key.name),
+            labels: meta.labels,
+            annotations: meta.annotations,
+            finalizers: meta.finalizers,
+            owner_references: [controller_ref(resource, owner)],
+        },
+        spec: template.spec,
+    };
+    let create = Action::Create(Create {
+        resource: Pod::RESOURCE,
+        namespace: owner.key.namespace.clone(),
+        body: serde_json::to_string(&pod).map_err(|error| error.to_string())?.into(),
+        announce: Some(Announce {
+            about: Arc::new(ObjectRef::new(resource, owner)),
+            done: ("SuccessfulCreate", "Created pod: "),
+            failed: ("FailedCreate", "Error creating: "),
+        }),
+    });
+    Ok(vec![create; count])
+}
+
+/// Deletes these pods, in their owner's name.
+pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Action> {
+    let announce = Announce {
+        about: Arc::new(ObjectRef::new(resource, owner)),
+        done: ("SuccessfulDelete", "Deleted pod: "),
+        failed: ("FailedDelete", "Error deleting: "),
+    };
+    let delete = |pod: &Arc<Pod>| {
+        Action::Delete(Delete {
+            object: ObjectRef::new(&Pod::RESOURCE, &pod.meta),
+            announce: Some(announce.clone()),
+        })
+    };
+    pods.iter().map(delete).collect()
+}
+
+/// As `getPodsPrefix`: `owner-`, or the owner's name alone where that cannot start a name.
+fn generate_name(owner: &str) -> String {
+    let prefix = format!("{owner}-");
+    // The API server adds letters: a last dash stands for one, together with the letter before it.
+    let masked = owner.char_indices().next_back().map(|(last, _)| format!("{}a", &owner[..last]));
+    if masked.is_some_and(|name| api::is_subdomain(&name)) { prefix } else { owner.to_owned() }
+}

@@ -1,0 +1,112 @@
+//! From a changed object to the keys that must be looked at again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Key, Kind, Text};
+
+use crate::View;
+
+/// Takes the rows of a controller's watch table: the kinds that it reads, and what their changes
+/// wake.
+pub trait Watches<C> {
+    /// Kind `T` is read, and `handler` called for each of its changes. Handlers are pure and run
+    /// while the informer waits, so they do little.
+    fn on<T: Kind>(&mut self, handler: Handler<C, T>);
+
+    /// Kind `T` is read, and its changes wake nobody.
+    fn reads<T: Kind>(&mut self) {
+        self.on::<T>(|_, _, _, _| {});
+    }
+}
+
+/// Says whom a change wakes.
+pub type Handler<C, T> = fn(&C, &Change<T>, &View<'_>, &mut Wake);
+
+/// What a change shows of the writes that led to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The version of the object.
+    pub version: u64,
+    /// The uid of an object that is gone, or that is there and marked as terminating.
+    pub gone: Option<Text>,
+}
+
+/// A change of an object in the cache. An object that was replaced by another one with the same
+/// name (and another uid) comes as a deletion and an addition.
+#[derive(Clone, Debug)]
+pub enum Change<T> {
+    /// It is new to the cache.
+    Added(Arc<T>),
+    /// It has another version than before.
+    Updated {
+        /// As it was.
+        old: Arc<T>,
+        /// As it is.
+        new: Arc<T>,
+    },
+    /// It is gone; its last known version.
+    Deleted(Arc<T>),
+}
+
+/// What a handler asks of the workqueue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Look at the key soon.
+    Now(Key),
+    /// Look at the key after a delay.
+    After(Key, Duration),
+    /// The object of the key is gone: expect nothing more of it, then look at it once.
+    Forget(Key),
+}
+
+/// Collects what handlers ask for, in order.
+#[derive(Debug, Default)]
+pub struct Wake {
+    /// The calls, in order.
+    pub calls: Vec<Call>,
+}
+
+// === impl Change ===
+
+impl<T: Kind> Change<T> {
+    /// What it shows of the writes that led to it.
+    pub fn seen(&self) -> Seen {
+        let meta = self.object().meta();
+        let gone = match self {
+            Self::Deleted(_) => true,
+            Self::Added(_) | Self::Updated { .. } => meta.is_terminating(),
+        };
+        Seen { version: meta.resource_version, gone: gone.then(|| meta.uid.clone()) }
+    }
+}
+
+impl<T> Change<T> {
+    /// The object as it is now, or was last.
+    pub fn object(&self) -> &Arc<T> {
+        match self {
+            Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted(object) => {
+                object
+            }
+        }
+    }
+}
+
+// === impl Wake ===
+
+impl Wake {
+    /// Look at the key soon.
+    pub fn add(&mut self, key: &Key) {
+        self.calls.push(Call::Now(key.clone()));
+    }
+
+    /// Look at the key after `delay`.
+    pub fn add_after(&mut self, key: &Key, delay: Duration) {
+        self.calls.push(Call::After(key.clone(), delay));
+    }
+
+    /// Expect nothing more of the key, then look at it.
+    pub fn forget(&mut self, key: &Key) {
+        self.calls.push(Call::Forget(key.clone()));
+    }
+}

@@ -1,0 +1,9 @@
+//! The controllers: one folder each, named as upstream's in `pkg/controller`, none of which knows
+//! another.
+//!
+//! A folder holds `mod.rs` (what the controller reads, writes and promises, its options and its
+//! watch table), `snapshot.rs` (what it reads), `decide.rs` (what it wants), `report.rs` (the
+//! status it writes) and `tests.rs`.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+pub mod replicaset;

@@ -1,0 +1,106 @@
+//! The status of a ReplicaSet. As `calculateStatus` and `updateReplicaSetStatus` in upstream's
+//! `pkg/controller/replicaset/replica_set_utils.go`.
+
+use api::{Condition, Kind, ReplicaSet, ReplicaSetStatus, Status};
+use controller::{ObjectRef, Outcome, StatusRetry, UpdateStatus, pods};
+use serde_json::{Map, Value, json};
+
+use super::snapshot::{self, Scale, Snapshot};
+
+const REPLICA_FAILURE: &str = "ReplicaFailure";
+
+/// None if the status is right already, or if pods were adopted or released: then how many there
+/// are is known once the cache shows it.
+pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+    let claimed = !outcome.unsettled && !s.claim.is_done();
+    if claimed || snapshot::selector(&s.set).is_err() {
+        return None;
+    }
+    let status = calculate(s, outcome.error.as_deref());
+    (status != s.set.status).then(|| UpdateStatus {
+        object: ObjectRef::new(&ReplicaSet::RESOURCE, &s.set.meta),
+        raw: s.set.raw.clone(),
+        status: fields(s, &status),
+        retry: StatusRetry::OnceLive,
+    })
+}
+
+/// The status after a sync that ended in `error`. It counts the pods as they were before.
+pub(super) fn calculate(s: &Snapshot, error: Option<&str>) -> ReplicaSetStatus {
+    let (set, pods) = (&s.set, &s.claim.mine);
+    let count = |counts: &dyn Fn(&api::Pod) -> bool| {
+        number(pods.iter().filter(|pod| counts(pod)).count())
+    };
+    let mut conditions = set.status.conditions.clone();
+    let has_failed = conditions.iter().any(|condition| condition.r#type == REPLICA_FAILURE);
+    match error {
+        // One that is there stays as it is; its message is that of the first failure.
+        Some(error) if !has_failed => conditions.push(failure(s, error)),
+        None => conditions.retain(|condition| condition.r#type != REPLICA_FAILURE),
+        Some(_) => {}
+    }
+    ReplicaSetStatus {
+        replicas: number(pods.len()),
+        fully_labeled_replicas: count(&|p| p.meta.labels.contains_all(&set.template_labels)),
+        ready_replicas: count(&|p| p.is_ready()),
+        available_replicas: count(&|p| pods::is_available(p, set.min_ready_seconds, s.now)),
+        terminating_replicas: Some(number(s.terminating)),
+        observed_generation: set.meta.generation,
+        conditions,
+    }
+}
+
+fn failure(s: &Snapshot, error: &str) -> Condition {
+    let (reason, message) = match s.scale() {
+        Scale::Up(_) => ("FailedCreate", error.to_owned()),
+        Scale::Down(_) => ("FailedDelete", format!("unable to delete pods: {error}")),
+        Scale::Keep => ("", error.to_owned()),
+    };
+    Condition {
+        r#type: REPLICA_FAILURE.to_owned(),
+        status: Status::True,
+        last_transition_time: Some(s.now.whole_seconds()),
+        reason: reason.to_owned(),
+        message,
+    }
+}
+
+/// The fields to write: all numbers, so that a write to a live object that has changed is the same;
+/// the conditions only if they differ.
+fn fields(s: &Snapshot, status: &ReplicaSetStatus) -> Map<String, Value> {
+    let mut fields: Map<String, Value> = [
+        ("replicas", json!(status.replicas)),
+        ("fullyLabeledReplicas", json!(status.fully_labeled_replicas)),
+        ("readyReplicas", json!(status.ready_replicas)),
+        ("availableReplicas", json!(status.available_replicas)),
+        ("terminatingReplicas", json!(status.terminating_replicas)),
+        ("observedGeneration", json!(status.observed_generation)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect();
+    if status.conditions != s.set.status.conditions {
+        fields.insert("conditions".to_owned(), conditions(s, status));
+    }
+    fields
+}
+
+/// The conditions as JSON: those that stay as they came, with the fields that we do not know.
+fn conditions(s: &Snapshot, status: &ReplicaSetStatus) -> Value {
+    let known = &s.set.status.conditions;
+    let raw = s.set.raw.field("status").map(|status| serde_json::from_str::<Value>(status.get()));
+    let raw = raw.and_then(Result::ok).unwrap_or_default();
+    let json = |condition: &Condition| {
+        let at = known.iter().position(|known| known == condition);
+        let as_it_came = at.and_then(|at| raw.get("conditions")?.get(at)).cloned();
+        as_it_came.unwrap_or_else(|| json!(condition))
+    };
+    match status.conditions.as_slice() {
+        [] => Value::Null,
+        conditions => conditions.iter().map(json).collect(),
+    }
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

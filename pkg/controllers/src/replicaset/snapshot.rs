@@ -1,0 +1,113 @@
+//! What a decision about a ReplicaSet looks at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::{Key, Kind, Pod, ReplicaSet, Selector, Time};
+use controller::{Claim, View, Why, claim, pods};
+
+/// A ReplicaSet and its pods at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The moment.
+    pub now: Time,
+    /// The set.
+    pub set: Arc<ReplicaSet>,
+    /// What its claim on the active pods comes to. Pods that have ended or are being deleted are
+    /// not among them, so they are never adopted or released.
+    pub claim: Claim<Pod>,
+    /// How many pods it controls and selects that are being deleted and have not ended.
+    pub terminating: usize,
+    /// Only if some of its pods are to be deleted and others not: the pods whose nodes count as
+    /// crowded, those that a ReplicaSet with the same controller selects.
+    pub related: Vec<Arc<Pod>>,
+}
+
+/// What is to be done about the number of pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// There are as many as asked for.
+    Keep,
+    /// So many are missing.
+    Up(usize),
+    /// So many are too many.
+    Down(usize),
+}
+
+/// The selector of a set; or why the set must be left alone. One that is empty, which the API
+/// server does not admit, would select every pod.
+pub(super) fn selector(set: &ReplicaSet) -> Result<&Selector, Why> {
+    if let Some(error) = &set.unreadable {
+        return Err(format!("the set cannot be read: {error}").into());
+    }
+    match &set.selector {
+        Err(error) => Err(format!("the selector is invalid: {error}").into()),
+        Ok(selector) if selector.is_empty() => Err("the selector is empty".into()),
+        Ok(selector) => Ok(selector),
+    }
+}
+
+/// Runs on every event of a pod: index look-ups, and one pass over the pods of the set.
+pub(super) fn observe(key: &Key, view: &View<'_>, burst: usize) -> Option<Snapshot> {
+    let set = view.of::<ReplicaSet>().get(key)?;
+    let mut snapshot = Snapshot {
+        now: view.now,
+        set: Arc::clone(&set),
+        claim: Claim::default(),
+        terminating: 0,
+        related: Vec::new(),
+    };
+    let Ok(selector) = selector(&set) else { return Some(snapshot) };
+    let mut found = pods::pods_of(view.of(), &ReplicaSet::RESOURCE, &set.meta);
+    let mut matches = pods::matcher(selector);
+    let leaving = |pod: &&Arc<Pod>| !pod.is_terminal() && pod.meta.is_terminating();
+    snapshot.terminating = found
+        .iter()
+        .filter(leaving)
+        .filter(|pod| pod.meta.is_controlled_by(&set.meta.uid) && matches(pod))
+        .count();
+    found.retain(|pod| pod.is_active());
+    snapshot.claim = claim(&set.meta, found, matches);
+    let have = snapshot.claim.mine.len();
+    if let Scale::Down(surplus) = snapshot.scale()
+        && surplus.min(burst) < have
+    {
+        snapshot.related = related(&set, view);
+    }
+    Some(snapshot)
+}
+
+/// As `getIndirectlyRelatedPods`: whoever owns them, all pods that the ReplicaSets of the same
+/// controller select.
+fn related(set: &ReplicaSet, view: &View<'_>) -> Vec<Arc<Pod>> {
+    let Some(owner) = set.meta.controller() else { return Vec::new() };
+    let siblings = view.of::<ReplicaSet>().by(ReplicaSet::BY_CONTROLLER, &owner.uid);
+    let mut selectors: BTreeMap<&str, Vec<&Selector>> = BTreeMap::new();
+    for sibling in &siblings {
+        if let Ok(selector) = selector(sibling) {
+            selectors.entry(&sibling.meta.key.namespace).or_default().push(selector);
+        }
+    }
+    let mut found = Vec::new();
+    for (namespace, selectors) in selectors {
+        let mut pods = view.of::<Pod>().by(Pod::BY_NAMESPACE, namespace);
+        pods.retain(|pod| selectors.iter().any(|selector| selector.matches(&pod.meta.labels)));
+        found.append(&mut pods);
+    }
+    found
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    /// How the number of pods differs from what is asked for.
+    pub(super) fn scale(&self) -> Scale {
+        let want = usize::try_from(self.set.replicas).unwrap_or(0);
+        let have = self.claim.mine.len();
+        match (want.saturating_sub(have), have.saturating_sub(want)) {
+            (0, 0) => Scale::Keep,
+            (0, surplus) => Scale::Down(surplus),
+            (missing, _) => Scale::Up(missing),
+        }
+    }
+}

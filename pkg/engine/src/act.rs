@@ -1,0 +1,325 @@
+//! Acting on a plan: the only place that writes.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use api::{Codec, DecodeError, Key, Meta, Raw, Resource, Text};
+use bytes::Bytes;
+use client::{ApiError, Client, PatchType};
+use controller::{
+    Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
+    Plan, Query, StatusRetry, Step, UpdateStatus,
+};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use runtime::Runtime;
+
+use crate::events::Recorder;
+use crate::worker::Kinds;
+use crate::{Expectations, Metrics};
+
+/// How many requests of one step are under way at once. The rate limit bounds them over time, this
+/// bounds the memory that they take and the streams of the one connection.
+const TOGETHER_MAX: usize = 64;
+
+/// Writes for the keys of one controller, and remembers what the caches must show then.
+pub(crate) struct Act {
+    /// The controller's canonical name, for metrics.
+    pub(crate) controller: &'static str,
+    /// As whom it writes.
+    pub(crate) client: Client,
+    /// Where its Events go.
+    pub(crate) recorder: Recorder,
+    /// What its keys await.
+    pub(crate) expectations: Mutex<Expectations>,
+    /// Where a create got no answer, so that the object may exist: its key, kind and namespace.
+    pub(crate) doubts: Mutex<BTreeSet<(Key, Resource, Text)>>,
+    /// What the caches show.
+    pub(crate) kinds: Arc<Kinds>,
+    /// The time.
+    pub(crate) runtime: Runtime,
+    /// Counters.
+    pub(crate) metrics: Metrics,
+}
+
+impl Act {
+    /// Runs the steps of a plan for `key`. The first step that fails ends it.
+    pub(crate) async fn act(&self, key: &Key, plan: &Plan) -> Outcome {
+        let mut error = None;
+        for step in &plan.steps {
+            let done = match step {
+                Step::InOrder(actions) => self.in_order(key, actions).await,
+                Step::Together(actions) => self.together(key, actions).await,
+                Step::SlowStart(actions) => self.slow_start(key, actions).await,
+                Step::Fetch(_) => Ok(()),
+            };
+            if let Err(failure) = done {
+                error = Some(failure.to_string());
+                break;
+            }
+        }
+        Outcome { unsettled: false, error: error.or_else(|| plan.error.clone()) }
+    }
+
+    /// Live reads.
+    pub(crate) async fn fetch(&self, queries: &[Query], facts: &mut Facts) {
+        for query in queries {
+            let answer = match self.client.get(&query.resource.object_path(&query.key)).await {
+                Ok(body) => parse(&body).map_or_else(
+                    |error| Answer::Failed(error.to_string()),
+                    |found| Answer::Found(Box::new(found)),
+                ),
+                Err(error) if error.is_not_found() => Answer::NotFound,
+                Err(error) => Answer::Failed(error.to_string()),
+            };
+            facts.0.insert(query.clone(), answer);
+        }
+    }
+
+    /// Writes a status.
+    pub(crate) async fn update_status(
+        &self,
+        key: &Key,
+        write: &UpdateStatus,
+    ) -> Result<(), ApiError> {
+        let object = &write.object;
+        let error = match self.put_status(key, object, &write.raw, write).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        match write.retry {
+            StatusRetry::Never => Err(error),
+            StatusRetry::OnceLive => {
+                tracing::debug!(%error, "the status write failed, trying once on the live object");
+                let live = self.client.get(&object.resource.object_path(&object.key)).await?;
+                let (_, raw) = parse(&live)?;
+                self.put_status(key, object, &raw, write).await
+            }
+        }
+    }
+
+    async fn put_status(
+        &self,
+        key: &Key,
+        object: &ObjectRef,
+        raw: &Raw,
+        write: &UpdateStatus,
+    ) -> Result<(), ApiError> {
+        let body = raw.with_status(&object.resource, &write.status);
+        let body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
+        let path = format!("{}/status", object.resource.object_path(&object.key));
+        let answer = self.client.update(&path, body.into()).await;
+        self.count("update", &object.resource, answer.as_ref().err());
+        self.remember_version(key, &object.resource, version(&answer?)?);
+        Ok(())
+    }
+
+    async fn in_order(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
+        for action in actions {
+            self.run(key, action).await?;
+        }
+        Ok(())
+    }
+
+    /// All are tried; the error is that of the first action that failed, in the plan's order.
+    async fn together(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
+        let mut failed: Option<(usize, ApiError)> = None;
+        let mut waiting = actions.iter().enumerate();
+        let mut running = FuturesUnordered::new();
+        loop {
+            let free = TOGETHER_MAX - running.len();
+            running.extend(waiting.by_ref().take(free).map(|(at, a)| self.run_at(key, at, a)));
+            let Some(result) = running.next().await else { break };
+            if let Some((at, error)) = result
+                && failed.as_ref().is_none_or(|(first, _)| at < *first)
+            {
+                failed = Some((at, error));
+            }
+        }
+        failed.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    async fn run_at(&self, key: &Key, at: usize, action: &Action) -> Option<(usize, ApiError)> {
+        self.run(key, action).await.err().map(|error| (at, error))
+    }
+
+    /// Batches of 1, 2, 4, …; after a batch with a failure the rest is skipped.
+    async fn slow_start(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
+        let (mut rest, mut size) = (actions, 1);
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(size.min(rest.len()));
+            if let Err(error) = self.together(key, batch).await {
+                if !later.is_empty() {
+                    tracing::debug!(skipped = later.len(), "slow start stopped");
+                }
+                return Err(error);
+            }
+            (rest, size) = (later, size * 2);
+        }
+        Ok(())
+    }
+
+    async fn run(&self, key: &Key, action: &Action) -> Result<(), ApiError> {
+        match action {
+            Action::Create(create) => self.create(key, create).await,
+            Action::Delete(delete) => self.delete(key, delete).await,
+            Action::Patch(patch) => self.patch(key, patch).await,
+            Action::Event(event) => {
+                self.recorder.record(event.clone());
+                Ok(())
+            }
+        }
+    }
+
+    async fn create(&self, key: &Key, create: &Create) -> Result<(), ApiError> {
+        let path = create.resource.collection_path(&create.namespace);
+        let body = Bytes::copy_from_slice(create.body.as_bytes());
+        let answer = self.client.create(&path, body).await;
+        self.count("create", &create.resource, answer.as_ref().err());
+        match answer {
+            Ok(body) => {
+                let meta = metadata(&body)?;
+                self.remember_version(key, &create.resource, meta.resource_version);
+                self.announce(create.announce.as_ref(), Ok(&meta.key.name));
+                Ok(())
+            }
+            // The namespace's controller removes what is left; trying again would change nothing.
+            Err(error) if error.is_namespace_terminating() => Ok(()),
+            Err(error) => {
+                if error.is_ambiguous() {
+                    let namespace = create.namespace.clone();
+                    self.doubts().insert((key.clone(), create.resource.clone(), namespace));
+                }
+                self.announce(create.announce.as_ref(), Err(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// If a create of an earlier sync got no answer, asks how far the API server has come since:
+    /// the key awaits that version, at which the cache shows whether the object was made. Upstream
+    /// acts at once and may make a second object for the one that it does not see yet.
+    pub(crate) async fn clear_doubts(&self, key: &Key) -> Result<(), ApiError> {
+        let of_key = |doubt: &&(Key, Resource, Text)| doubt.0 == *key;
+        let doubts: Vec<_> = self.doubts().iter().filter(of_key).cloned().collect();
+        for doubt in doubts {
+            let (_, resource, namespace) = &doubt;
+            let path = format!("{}?limit=1", resource.collection_path(namespace));
+            let version = list_version(&self.client.get(&path).await?)?;
+            self.remember_version(key, resource, version);
+            self.doubts().remove(&doubt);
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, key: &Key, delete: &Delete) -> Result<(), ApiError> {
+        let object = &delete.object;
+        let options = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": &*object.uid },
+        });
+        let path = object.resource.object_path(&object.key);
+        let answer = self.client.delete(&path, options.to_string().into()).await;
+        self.count("delete", &object.resource, answer.as_ref().err());
+        match answer {
+            Ok(_) => {
+                self.remember_gone(key, object);
+                self.announce(delete.announce.as_ref(), Ok(&object.key.name));
+                Ok(())
+            }
+            // Gone, or replaced by another object with the same name: the object of the plan exists
+            // no more, and the cache will show that.
+            Err(error) if error.is_not_found() || error.is_failed_precondition() => {
+                self.remember_gone(key, object);
+                Ok(())
+            }
+            Err(error) => {
+                self.announce(delete.announce.as_ref(), Err(&error));
+                Err(error)
+            }
+        }
+    }
+
+    async fn patch(&self, key: &Key, patch: &Patch) -> Result<(), ApiError> {
+        let object = &patch.object;
+        let path = object.resource.object_path(&object.key);
+        let body = Bytes::copy_from_slice(patch.body.as_bytes());
+        let answer = self.client.patch(&path, PatchType::StrategicMerge, body).await;
+        self.count("patch", &object.resource, answer.as_ref().err());
+        match answer {
+            Ok(body) => self.remember_version(key, &object.resource, version(&body)?),
+            Err(error) if patch.ignore_not_found && error.is_not_found() => {
+                self.remember_gone(key, object);
+            }
+            Err(error) if patch.ignore_invalid && error.is_invalid() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The key awaits what the cache does not show yet. The cache is asked under the lock that its
+    /// events take too ([`crate::Engine`]): what it shows later finds the expectation.
+    fn remember_version(&self, key: &Key, resource: &Resource, version: u64) {
+        let now = self.runtime.clock.instant();
+        let mut awaited = self.expectations.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.kinds.version_of(resource).is_some_and(|seen| seen < version) {
+            awaited.expect_version(key, resource, version, now);
+        }
+    }
+
+    /// As [`Act::remember_version`], for an object that is gone or will be.
+    fn remember_gone(&self, key: &Key, object: &ObjectRef) {
+        let now = self.runtime.clock.instant();
+        let mut awaited = self.expectations.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.kinds.holds(object) {
+            awaited.expect_gone(key, &object.resource, &object.uid, now);
+        }
+    }
+
+    fn doubts(&self) -> MutexGuard<'_, BTreeSet<(Key, Resource, Text)>> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self, announce: Option<&Announce>, result: Result<&str, &ApiError>) {
+        let Some(announce) = announce else { return };
+        let (r#type, (reason, start), rest) = match result {
+            Ok(name) => (EventType::Normal, announce.done, name.to_owned()),
+            Err(error) => (EventType::Warning, announce.failed, error.to_string()),
+        };
+        self.recorder.record(Event {
+            about: announce.about.clone(),
+            r#type,
+            reason: reason.into(),
+            message: format!("{start}{rest}"),
+        });
+    }
+
+    fn count(&self, verb: &str, resource: &Resource, error: Option<&ApiError>) {
+        let code = error.map_or_else(|| "ok".to_owned(), ApiError::label);
+        let labels = [self.controller, verb, &resource.to_string(), &code];
+        self.metrics.writes.with_label_values(&labels).inc();
+    }
+}
+
+fn metadata(body: &[u8]) -> Result<Meta, ApiError> {
+    DecodeError::metadata(Codec::Json, body).map_err(|error| ApiError::Decode(error.0))
+}
+
+fn list_version(body: &[u8]) -> Result<u64, ApiError> {
+    let list: List = serde_json::from_slice(body).map_err(|e| ApiError::Decode(e.to_string()))?;
+    let version = list.metadata.resource_version.parse();
+    version.map_err(|_| ApiError::Decode("the version of a list is not a number".to_owned()))
+}
+
+#[derive(serde::Deserialize)]
+struct List {
+    metadata: api::wire::ListMeta,
+}
+
+fn version(body: &[u8]) -> Result<u64, ApiError> {
+    Ok(metadata(body)?.resource_version)
+}
+
+fn parse(body: &[u8]) -> Result<(Meta, Raw), ApiError> {
+    let raw = Raw::parse(body).map_err(|error| ApiError::Decode(error.0))?;
+    Ok((metadata(body)?, raw))
+}

@@ -1,0 +1,152 @@
+//! Read your writes.
+//!
+//! A controller that acts on a cache older than its own last write makes duplicates. After a plan
+//! was acted on, its key is *unsettled* until the caches have caught up: until the informer of each
+//! written kind has reached the version of the write (versions of a kind are comparable since
+//! Kubernetes 1.35), and until each deleted object is gone from the cache or marked as terminating.
+//! Stands for upstream's `ControllerExpectations` (pkg/controller/controller_utils.go) and for its
+//! `ConsistencyStore` (pkg/controller/util/consistency) in one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use api::{Key, Resource, Text};
+use runtime::Instant;
+
+/// After this long a key counts as settled whatever the caches show. As upstream's
+/// `ExpectationsTimeout`.
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
+
+/// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.
+#[derive(Debug, Default)]
+pub struct Expectations {
+    /// Only keys that still await something.
+    by_key: BTreeMap<Key, Awaited>,
+    /// Who awaits a version of a kind; equal to what `by_key` says.
+    by_version: BTreeMap<Resource, BTreeSet<(u64, Key)>>,
+    /// Who awaits that an object goes; equal to what `by_key` says.
+    by_uid: BTreeMap<(Resource, Text), Key>,
+}
+
+/// How far the caches have caught up with the writes for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Everything is visible: act.
+    Yes,
+    /// Other objects that were written are not visible yet: report the status, act on nothing.
+    NotOthers,
+    /// The key's own object has been written and that is not visible yet: leave it alone, since
+    /// its next write would be refused anyway.
+    NotSelf,
+}
+
+#[derive(Debug)]
+struct Awaited {
+    versions: BTreeMap<Resource, u64>,
+    gone: BTreeSet<(Resource, Text)>,
+    /// The last write.
+    since: Instant,
+}
+
+impl Expectations {
+    /// A write for `key` gave an object of `resource` this version.
+    pub fn expect_version(&mut self, key: &Key, resource: &Resource, version: u64, now: Instant) {
+        let awaited = self.awaited(key, now);
+        let highest = awaited.versions.entry(resource.clone()).or_insert(0);
+        if version <= *highest {
+            return;
+        }
+        let before = std::mem::replace(highest, version);
+        let waiting = self.by_version.entry(resource.clone()).or_default();
+        waiting.remove(&(before, key.clone()));
+        waiting.insert((version, key.clone()));
+    }
+
+    /// A write for `key` deleted the object with this uid.
+    pub fn expect_gone(&mut self, key: &Key, resource: &Resource, uid: &Text, now: Instant) {
+        let object = (resource.clone(), uid.clone());
+        self.awaited(key, now).gone.insert(object.clone());
+        self.by_uid.insert(object, key.clone());
+    }
+
+    /// The cache of `resource` has come to `version`. Returns the keys that this settled.
+    pub fn reached(&mut self, resource: &Resource, version: u64) -> Vec<Key> {
+        let Some(waiting) = self.by_version.get_mut(resource) else { return Vec::new() };
+        let mut settled = Vec::new();
+        while waiting.first().is_some_and(|(awaited, _)| *awaited <= version) {
+            let Some((_, key)) = waiting.pop_first() else { break };
+            if let Some(awaited) = self.by_key.get_mut(&key) {
+                awaited.versions.remove(resource);
+                if awaited.is_settled() {
+                    self.by_key.remove(&key);
+                    settled.push(key);
+                }
+            }
+        }
+        settled
+    }
+
+    /// The cache no longer holds the object, or holds it as terminating. Returns the key if this
+    /// settled it.
+    pub fn gone(&mut self, resource: &Resource, uid: &Text) -> Option<Key> {
+        let object = (resource.clone(), uid.clone());
+        let key = self.by_uid.remove(&object)?;
+        let awaited = self.by_key.get_mut(&key)?;
+        awaited.gone.remove(&object);
+        if !awaited.is_settled() {
+            return None;
+        }
+        self.by_key.remove(&key);
+        Some(key)
+    }
+
+    /// How far the caches have caught up for a key of kind `own`. What has been awaited for longer
+    /// than [`LIMIT`] is awaited no more.
+    pub fn settled(&mut self, key: &Key, own: &Resource, now: Instant) -> Settled {
+        let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
+        if now.duration_since(awaited.since) > LIMIT {
+            self.forget(key);
+            return Settled::Yes;
+        }
+        if awaited.versions.contains_key(own) { Settled::NotSelf } else { Settled::NotOthers }
+    }
+
+    /// Awaits nothing more for `key`: its object is gone, and one with the same name starts clean.
+    pub fn forget(&mut self, key: &Key) {
+        let Some(awaited) = self.by_key.remove(key) else { return };
+        for (resource, version) in awaited.versions {
+            if let Some(waiting) = self.by_version.get_mut(&resource) {
+                waiting.remove(&(version, key.clone()));
+            }
+        }
+        for object in awaited.gone {
+            self.by_uid.remove(&object);
+        }
+    }
+
+    /// How many keys await something.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether no key awaits anything.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    fn awaited(&mut self, key: &Key, now: Instant) -> &mut Awaited {
+        let awaited = self.by_key.entry(key.clone()).or_insert_with(|| Awaited {
+            versions: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            since: now,
+        });
+        awaited.since = now;
+        awaited
+    }
+}
+
+impl Awaited {
+    fn is_settled(&self) -> bool {
+        self.versions.is_empty() && self.gone.is_empty()
+    }
+}

@@ -1,0 +1,3 @@
+//! The engine's tests: what keys await, and whole syncs against a small API server.
+
+mod expectations;

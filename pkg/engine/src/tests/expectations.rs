@@ -1,0 +1,118 @@
+//! What keys await, as a pure structure.
+
+use std::time::Duration;
+
+use api::{Key, Kind, Pod, ReplicaSet, Resource, Text};
+use runtime::{Clock, Instant};
+
+use crate::expectations::LIMIT;
+use crate::{Expectations, Settled};
+
+const PODS: Resource = Pod::RESOURCE;
+const SETS: Resource = ReplicaSet::RESOURCE;
+
+fn key(name: &str) -> Key {
+    Key::new("ns", name)
+}
+
+fn uid(uid: &str) -> Text {
+    uid.into()
+}
+
+fn now() -> Instant {
+    Clock::system().instant()
+}
+
+/// TestControllerExpectations: a key without expectations is satisfied.
+#[test]
+fn a_key_that_wrote_nothing_is_settled() {
+    assert_eq!(Expectations::default().settled(&key("a"), &SETS, now()), Settled::Yes);
+}
+
+/// TestControllerExpectations: satisfied once all creations were observed; here by version.
+#[test]
+fn creates_settle_with_the_version_of_the_last_one() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    for version in [7, 9, 8] {
+        awaited.expect_version(&key("a"), &PODS, version, at);
+    }
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotOthers);
+    assert_eq!(awaited.reached(&PODS, 8), []);
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotOthers);
+    assert_eq!(awaited.reached(&PODS, 9), [key("a")]);
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::Yes);
+    assert!(awaited.is_empty());
+}
+
+/// A version of one kind says nothing about another.
+#[test]
+fn kinds_are_awaited_apart() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    awaited.expect_version(&key("a"), &PODS, 5, at);
+    awaited.expect_version(&key("a"), &SETS, 6, at);
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotSelf);
+    assert_eq!(awaited.reached(&SETS, 100), []);
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotOthers);
+    assert_eq!(awaited.reached(&PODS, 100), [key("a")]);
+}
+
+/// TestUIDExpectations: a deletion is observed by the object's identity, once, and objects that
+/// were not asked for do not count.
+#[test]
+fn deletes_settle_by_uid() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_gone(&key("a"), &PODS, &uid("2"), at);
+    assert_eq!(awaited.gone(&PODS, &uid("other")), None);
+    assert_eq!(awaited.gone(&PODS, &uid("1")), None);
+    assert_eq!(awaited.gone(&PODS, &uid("1")), None);
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotOthers);
+    assert_eq!(awaited.gone(&PODS, &uid("2")), Some(key("a")));
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::Yes);
+}
+
+/// Versions say nothing about deletes: the version of the deletion is not known to the writer.
+#[test]
+fn a_delete_is_not_settled_by_a_version() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    assert_eq!(awaited.reached(&PODS, u64::MAX), []);
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotOthers);
+}
+
+/// TestExpectationsOnRecreate: a set made anew under the same name starts clean.
+#[test]
+fn a_forgotten_key_is_settled_and_leaves_nothing_behind() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    awaited.expect_version(&key("a"), &PODS, 5, at);
+    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_version(&key("b"), &PODS, 5, at);
+    awaited.forget(&key("a"));
+    assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::Yes);
+    assert_eq!(awaited.gone(&PODS, &uid("1")), None);
+    assert_eq!(awaited.reached(&PODS, 5), [key("b")]);
+}
+
+/// common card, Expectations: timeout 5 min since they were last set.
+#[test]
+fn after_five_minutes_nothing_is_awaited() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    awaited.expect_version(&key("a"), &PODS, 5, at);
+    let later = at + LIMIT;
+    assert_eq!(awaited.settled(&key("a"), &SETS, later), Settled::NotOthers);
+    awaited.expect_version(&key("a"), &PODS, 6, later);
+    let long_after = later + Duration::from_secs(1);
+    assert_eq!(awaited.settled(&key("a"), &SETS, long_after), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), &SETS, later + LIMIT * 2), Settled::Yes);
+    assert!(awaited.is_empty());
+}
+
+/// Two keys that await one version settle together, in the order of their names.
+#[test]
+fn keys_settle_in_order() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    for name in ["b", "a", "c"] {
+        awaited.expect_version(&key(name), &PODS, if name == "c" { 4 } else { 5 }, at);
+    }
+    assert_eq!(awaited.reached(&PODS, 5), [key("c"), key("a"), key("b")]);
+}

@@ -1,0 +1,314 @@
+//! Which key is next: the queue without locks, clocks or waiting.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use runtime::Instant;
+
+/// A longer delay is cut to this, about ten years, so that instants cannot overflow. No process
+/// lives that long.
+const DELAY_MAX: Duration = Duration::from_hours(24 * 3650);
+
+/// How urgent a key is. A key is taken only when none of a higher priority is queued.
+///
+/// Upstream's queues have one priority; a queue whose keys are all `Normal` is one of those.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// May wait for everything else, such as the keys of a first list.
+    Low,
+    /// What [`Queue::add`](crate::Queue::add) gives.
+    #[default]
+    Normal,
+    /// Goes before everything else.
+    High,
+}
+
+/// A key that was handed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken<K> {
+    /// The key. It is not handed out again before [`Core::done`].
+    pub key: K,
+    /// The highest priority that it was added with.
+    pub priority: Priority,
+    /// The time from its first add, or from the end of its delay, until now.
+    pub waited: Duration,
+}
+
+/// How busy a queue is at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Keys that wait to be looked at, also those which a worker still has from before.
+    pub depth: usize,
+    /// The sum of the times for which the keys that workers have now were worked on.
+    pub unfinished: Duration,
+    /// The longest of these times; zero when no worker has a key.
+    pub longest: Duration,
+}
+
+/// The queue's state. Time is what callers say it is; it may stand still or go back without harm,
+/// but then delays take longer.
+///
+/// There is no limit on the number of keys, and none is needed: a key is held at most once in each
+/// set, so that the queue is as large as the set of objects that its owner watches.
+///
+/// Every call that is given the time first queues the keys whose delay is over, in the order of
+/// their times. Upstream: `queue.go` and `delaying_queue.go`.
+#[derive(Clone, Debug)]
+pub struct Core<K> {
+    /// The keys to hand out, next first. Invariant: exactly the keys that are in `dirty` and not
+    /// in `processing`, each under its place in `dirty`.
+    queue: BTreeMap<Place, K>,
+    /// The keys that were added and not handed out since. Invariant: places are unique.
+    dirty: BTreeMap<K, Dirty>,
+    /// The keys that workers have, and since when. A key that is added meanwhile is in `dirty`
+    /// too, and is queued when the worker is done.
+    processing: BTreeMap<K, Instant>,
+    /// The keys to add later. Independent of the other sets. Invariant: empty once shut down.
+    delayed: BTreeMap<K, Delayed>,
+    /// `delayed` by time, earliest first. Invariant: the same keys, each under its alarm.
+    alarms: BTreeMap<Alarm, K>,
+    /// The number of the next place or alarm. Invariant: greater than all that are in use.
+    next: u64,
+    /// How many adds made a key dirty. Never falls.
+    adds: u64,
+    phase: Phase,
+}
+
+/// A position in the queue: by priority, and inside one priority by order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    priority: Reverse<Priority>,
+    number: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Dirty {
+    /// Where the key is queued. While a worker has the key: where it would have been.
+    place: Place,
+    added: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Delayed {
+    alarm: Alarm,
+    priority: Priority,
+}
+
+/// A moment at which a key is added. The number puts alarms of the same moment in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm {
+    at: Instant,
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Adds are taken.
+    Open,
+    /// Adds are dropped, and somebody waits until no key is left.
+    Draining,
+    /// Adds are dropped, and nobody waits.
+    Closed,
+}
+
+// === impl Core ===
+
+impl<K> Default for Core<K> {
+    fn default() -> Self {
+        Self {
+            queue: BTreeMap::new(),
+            dirty: BTreeMap::new(),
+            processing: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+            alarms: BTreeMap::new(),
+            next: 0,
+            adds: 0,
+            phase: Phase::Open,
+        }
+    }
+}
+
+impl<K: Clone + Ord> Core<K> {
+    /// Queues `key`, behind all others of the same priority. If it is queued already, it stays
+    /// once in the queue; a higher priority then moves it among the keys of that priority, to
+    /// where its age belongs. If a worker has it, it is queued when the worker is done. Does
+    /// nothing once shut down.
+    pub fn add(&mut self, now: Instant, key: K, priority: Priority) {
+        self.advance(now);
+        self.insert(now, key, priority);
+    }
+
+    /// Adds `key` when `delay` has passed. Of several delays of one key the earliest end counts,
+    /// with the highest priority of all; an [`add`](Self::add) meanwhile does not take it back.
+    /// A delay of zero adds at once. Does nothing once shut down.
+    pub fn add_after(&mut self, now: Instant, key: K, priority: Priority, delay: Duration) {
+        self.advance(now);
+        if delay.is_zero() {
+            return self.insert(now, key, priority);
+        }
+        if self.is_shutting_down() {
+            return;
+        }
+        let alarm = Alarm { at: now + delay.min(DELAY_MAX), number: self.number() };
+        let delayed = self.delayed.entry(key.clone()).or_insert(Delayed { alarm, priority });
+        delayed.priority = delayed.priority.max(priority);
+        if alarm.at < delayed.alarm.at {
+            self.alarms.remove(&delayed.alarm);
+            delayed.alarm = alarm;
+        }
+        self.alarms.entry(delayed.alarm).or_insert(key);
+    }
+
+    /// Hands out the next key, or none if no key is queued. [`done`](Self::done) must follow.
+    pub fn take(&mut self, now: Instant) -> Option<Taken<K>> {
+        self.advance(now);
+        let (place, key) = self.queue.pop_first()?;
+        let added = self.dirty.remove(&key).map_or(now, |dirty| dirty.added);
+        self.processing.insert(key.clone(), now);
+        let waited = now.saturating_duration_since(added);
+        Some(Taken { key, priority: place.priority.0, waited })
+    }
+
+    /// Takes `key` back from its worker and queues it if it was added meanwhile, even once shut
+    /// down. Returns how long the worker had it; none, and nothing happens, if none had it.
+    pub fn done(&mut self, now: Instant, key: &K) -> Option<Duration> {
+        self.advance(now);
+        let (key, started) = self.processing.remove_entry(key)?;
+        let number = self.number();
+        if let Some(dirty) = self.dirty.get_mut(&key) {
+            dirty.place.number = number;
+            self.queue.insert(dirty.place, key);
+        }
+        Some(now.saturating_duration_since(started))
+    }
+
+    /// Queues the keys whose delay is over.
+    pub fn advance(&mut self, now: Instant) {
+        while let Some(alarm) = self.alarms.first_entry().filter(|entry| entry.key().at <= now) {
+            // Added when the delay ended, not when somebody came to look.
+            let (Alarm { at, .. }, key) = alarm.remove_entry();
+            let priority = self.delayed.remove(&key).map_or_else(Priority::default, |d| d.priority);
+            self.insert(at, key, priority);
+        }
+    }
+
+    /// The time at which the next delay ends.
+    pub fn next_wakeup(&self) -> Option<Instant> {
+        self.alarms.first_key_value().map(|(alarm, _)| alarm.at)
+    }
+
+    /// From now on adds are dropped, and with them the keys whose delay is not over. Queued keys
+    /// can still be taken. A drain that somebody waits for ends.
+    pub fn shut_down(&mut self, now: Instant) {
+        self.close(now, Phase::Closed);
+    }
+
+    /// Like [`shut_down`](Self::shut_down), but somebody waits until the queue is idle.
+    pub fn drain(&mut self, now: Instant) {
+        self.close(now, Phase::Draining);
+    }
+
+    /// Whether adds are dropped.
+    pub fn is_shutting_down(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    /// Whether the drain, if one was begun, is over: because no key is left, or because
+    /// [`shut_down`](Self::shut_down) ended it.
+    pub fn is_drained(&self) -> bool {
+        self.phase != Phase::Draining || self.is_idle()
+    }
+
+    /// Whether no key is queued and no worker has one. Delayed keys do not count.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.processing.is_empty()
+    }
+
+    /// The number of keys that can be taken.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether no key can be taken.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The number of keys that workers have.
+    pub fn processing(&self) -> usize {
+        self.processing.len()
+    }
+
+    /// How many adds there were, without those that changed nothing because their key was to be
+    /// handed out anyway. Never falls.
+    pub fn adds(&self) -> u64 {
+        self.adds
+    }
+
+    /// How busy the queue is.
+    pub fn load(&self, now: Instant) -> Load {
+        let ages = self.processing.values().map(|started| now.saturating_duration_since(*started));
+        let load = Load { depth: self.dirty.len(), ..Load::default() };
+        ages.fold(load, |load, age| Load {
+            unfinished: load.unfinished.saturating_add(age),
+            longest: load.longest.max(age),
+            ..load
+        })
+    }
+
+    fn insert(&mut self, added: Instant, key: K, priority: Priority) {
+        if self.is_shutting_down() {
+            return;
+        }
+        let number = self.number();
+        if let Some(dirty) = self.dirty.get_mut(&key) {
+            if priority > dirty.place.priority.0 {
+                let queued = self.queue.remove(&dirty.place);
+                dirty.place.priority = Reverse(priority);
+                self.queue.extend(queued.map(|key| (dirty.place, key)));
+            }
+            return;
+        }
+        self.adds += 1;
+        let place = Place { priority: Reverse(priority), number };
+        if !self.processing.contains_key(&key) {
+            self.queue.insert(place, key.clone());
+        }
+        self.dirty.insert(key, Dirty { place, added });
+    }
+
+    fn close(&mut self, now: Instant, phase: Phase) {
+        self.advance(now);
+        self.phase = phase;
+        self.delayed.clear();
+        self.alarms.clear();
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+#[cfg(test)]
+impl<K: Clone + Ord + std::fmt::Debug> Core<K> {
+    /// Asserts what the fields' docs promise.
+    pub(crate) fn check(&self) {
+        let queued: BTreeMap<_, _> = self
+            .dirty
+            .iter()
+            .filter(|(key, _)| !self.processing.contains_key(key))
+            .map(|(key, dirty)| (dirty.place, key.clone()))
+            .collect();
+        assert_eq!(self.queue, queued, "queue = dirty without processing");
+        let alarms: BTreeMap<_, _> =
+            self.delayed.iter().map(|(key, delayed)| (delayed.alarm, key.clone())).collect();
+        assert_eq!(self.alarms, alarms, "alarms = delayed");
+        assert_eq!(alarms.len(), self.delayed.len(), "one alarm a key");
+        assert!(alarms.is_empty() || !self.is_shutting_down(), "no delays once shut down");
+        let places = self.dirty.values().map(|dirty| dirty.place.number);
+        let numbers = places.chain(self.alarms.keys().map(|alarm| alarm.number));
+        assert!(numbers.max().is_none_or(|number| number <= self.next), "numbers grow");
+    }
+}

@@ -1,0 +1,33 @@
+//! The harness of the real-cluster tests: etcd, kube-apiserver, kube-scheduler and kwok nodes as
+//! child processes on loopback, and a kube-controller-manager (ours or upstream's) beside them.
+//!
+//! ```no_run
+//! # use cluster_tests::{Binary, Cluster, Manager, Options, User};
+//! # async fn example() -> anyhow::Result<()> {
+//! let cluster = Cluster::start(Options { nodes: 3, ..Options::default() }).await?;
+//! let user = User::ServiceAccount("replicaset-controller");
+//! let manager = Manager::start(&cluster, Binary::Ours, user, &["--controllers=replicaset"])?;
+//! println!("{}", manager.log());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything ends with the [`Cluster`]: the processes, the ports and the folder. A guard process
+//! does the same when the test process itself is killed, so nothing outlives a run.
+//!
+//! The components are built from Go modules with `make cluster-tools`; see `tests/README.md`.
+
+mod cluster;
+mod components;
+mod manager;
+mod pki;
+mod process;
+mod requests;
+mod wait;
+
+pub use cluster::{Cluster, Options};
+pub use components::tool;
+pub use manager::{Binary, Manager};
+pub use pki::User;
+pub use requests::{Request, Requests, since, writes};
+pub use wait::wait_until;

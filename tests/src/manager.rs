@@ -1,0 +1,172 @@
+//! A kube-controller-manager beside a [`Cluster`]: ours or upstream's, with the same flags.
+
+use crate::cluster::{self, Cluster};
+use crate::components::{self, flag, free_port, path_flag};
+use crate::pki::User;
+use crate::process::Process;
+use crate::wait::wait_until;
+use anyhow::{Context, anyhow};
+use kube::Client;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The unit of the times in `/proc/<pid>/stat`: `USER_HZ`, 100 on every architecture of Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Which kube-controller-manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binary {
+    /// This repository's, built in the profile of the running test before its first use. The
+    /// environment variable `KCM_BINARY` names another one to run instead.
+    Ours,
+    /// Upstream's, from `make cluster-tools`.
+    Upstream,
+}
+
+/// A running kube-controller-manager; dropping it kills it.
+pub struct Manager {
+    process: Process,
+    client: Client,
+}
+
+impl Manager {
+    /// Starts a manager and returns at once. It runs as `user` and without leader election.
+    ///
+    /// Upstream's also gets the flags that a real one is given, on a port of its own, and
+    /// `--use-service-account-credentials` if `user` is [`User::ControllerManager`], the one that
+    /// may make tokens. Ours refuses flags that do nothing yet, so it gets none of these. `args`
+    /// come last, so they prevail.
+    ///
+    /// The first start of [`Binary::Ours`] in a test process blocks until cargo has built it.
+    pub fn start(
+        cluster: &Cluster,
+        binary: Binary,
+        user: User,
+        args: &[&str],
+    ) -> anyhow::Result<Self> {
+        let port = free_port()?;
+        let mut all = vec![
+            path_flag("kubeconfig", &cluster.kubeconfig(user)?),
+            "--leader-elect=false".to_owned(),
+        ];
+        let (name, binary) = match binary {
+            Binary::Ours => ("manager-ours", ours()?),
+            Binary::Upstream => {
+                all.extend(upstream_flags(cluster, user, port)?);
+                ("manager-upstream", components::tool("kube-controller-manager")?)
+            }
+        };
+        all.extend(args.iter().map(|&arg| arg.to_owned()));
+        let client = cluster.client_for(&format!("https://127.0.0.1:{port}"), User::Admin)?;
+        Ok(Self { process: cluster.spawn(&format!("{name}-{port}"), &binary, all)?, client })
+    }
+
+    /// Waits until /healthz answers 200. An error shows the end of the log. Upstream's only, since
+    /// ours has no port yet.
+    pub async fn healthy(&mut self) -> anyhow::Result<()> {
+        cluster::ready(&mut self.process, &self.client, "/healthz").await
+    }
+
+    /// The body of a page of the manager's own port (`/metrics`, `/configz`), read as an admin.
+    /// Upstream's only, since ours has no port yet.
+    pub async fn get(&self, path: &str) -> anyhow::Result<String> {
+        cluster::get(&self.client, path).await
+    }
+
+    /// Kills it without warning and waits until it is gone.
+    pub fn sigkill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Asks it to end, as a kubelet does, and returns at once.
+    pub fn sigterm(&self) -> anyhow::Result<()> {
+        self.process.terminate()
+    }
+
+    /// Waits until it has ended by itself or by a signal.
+    pub async fn ended(&mut self, limit: Duration) -> anyhow::Result<ExitStatus> {
+        let end = async || self.process.exited();
+        wait_until("the end of kube-controller-manager", limit, end).await
+    }
+
+    /// Its standard output and error so far.
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// The memory it holds now (resident), in KiB.
+    pub fn rss_kib(&self) -> anyhow::Result<u64> {
+        self.memory_kib("VmRSS:")
+    }
+
+    /// The most memory that it has held so far (resident), in KiB.
+    pub fn peak_rss_kib(&self) -> anyhow::Result<u64> {
+        self.memory_kib("VmHWM:")
+    }
+
+    /// The processor time it has used so far, user and system, in seconds.
+    pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.pid()))?;
+        // Fields 14 and 15; the second field, the name, may hold spaces but ends at the last `)`.
+        let (_, fields) = stat.rsplit_once(')').context("the name in /proc/<pid>/stat")?;
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        let ticks: f64 = ticks.map(str::parse::<f64>).sum::<Result<_, _>>()?;
+        Ok(ticks / TICKS_PER_SECOND)
+    }
+
+    fn memory_kib(&self, key: &str) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
+        let value = line.and_then(|line| line.split_whitespace().next());
+        Ok(value.with_context(|| format!("{key} in /proc/<pid>/status"))?.parse()?)
+    }
+}
+
+fn upstream_flags(cluster: &Cluster, user: User, port: u16) -> anyhow::Result<Vec<String>> {
+    let dir = cluster.dir();
+    // Delegated authentication needs rights that no controller's service account has.
+    let delegated = cluster.kubeconfig(User::ControllerManager)?;
+    Ok(vec![
+        path_flag("authentication-kubeconfig", &delegated),
+        path_flag("authorization-kubeconfig", &delegated),
+        flag("use-service-account-credentials", user == User::ControllerManager),
+        "--bind-address=127.0.0.1".into(),
+        flag("secure-port", port),
+        path_flag("client-ca-file", &cluster.ca_path()),
+        path_flag("root-ca-file", &cluster.ca_path()),
+        path_flag("service-account-private-key-file", &dir.join("sa.key")),
+        path_flag("cluster-signing-cert-file", &cluster.ca_path()),
+        path_flag("cluster-signing-key-file", &dir.join("ca.key")),
+    ])
+}
+
+/// Our binary, built once per test process.
+fn ours() -> anyhow::Result<PathBuf> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    if let Some(path) = std::env::var_os("KCM_BINARY") {
+        return Ok(path.into());
+    }
+    let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    built.clone().map_err(|error| anyhow!(error))
+}
+
+fn build() -> anyhow::Result<PathBuf> {
+    const NAME: &str = "kube-controller-manager";
+    // target/<profile>/deps/<test>: the profile's folder is named as the profile, but for `dev`.
+    let exe = std::env::current_exe()?;
+    let folder = exe.ancestors().nth(2).context("a test binary lies in a folder of its profile")?;
+    let profile = match folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or(OsString::from("cargo")))
+        .args(["build", "--quiet", "--package", NAME, "--profile", profile])
+        .current_dir(components::repository()?)
+        .status()?;
+    anyhow::ensure!(status.success(), "cargo build of {NAME} ended with {status}");
+    Ok(folder.join(NAME))
+}

@@ -1,0 +1,136 @@
+//! What the API server was asked for, by its own count (`apiserver_request_total`).
+
+use std::collections::BTreeMap;
+
+/// How often each kind of request was answered.
+pub type Requests = BTreeMap<Request, u64>;
+
+/// One kind of request; the labels that are not here (version, scope, …) are summed up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    /// The API group, empty for the core group.
+    pub group: String,
+    /// The resource and the subresource, if any: `pods`, `pods/status`. Empty outside of the API.
+    pub resource: String,
+    /// The verb as the API server reports it: `GET`, `LIST`, `WATCH`, `POST`, `PUT`, `PATCH`,
+    /// `APPLY`, `DELETE`, `CONNECT`.
+    pub verb: String,
+    /// The HTTP status of the answer: 403 for a verb that RBAC does not grant.
+    pub code: u16,
+}
+
+impl Request {
+    /// Whether it asked for a change, refused or not.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb.as_str(), "POST" | "PUT" | "PATCH" | "APPLY" | "DELETE")
+    }
+
+    /// Whether kwok and the scheduler send such requests with no manager around. Some of them may
+    /// come from a manager too (the pod status of a lost node), and kwok's part in `DELETE pods`
+    /// and the scheduler's in `POST events` is not counted here.
+    pub fn is_fake_clusters_own(&self) -> bool {
+        let own = ["leases", "nodes/status", "pods/binding", "pods/status"];
+        own.contains(&self.resource.as_str())
+    }
+}
+
+/// What was added between two counts.
+pub fn since(earlier: &Requests, later: &Requests) -> Requests {
+    let added = later.iter().map(|(request, count)| {
+        (request.clone(), count - earlier.get(request).copied().unwrap_or(0).min(*count))
+    });
+    added.filter(|(_, count)| *count > 0).collect()
+}
+
+/// The number of writes that pass the filter, for example
+/// `|request| !request.is_fake_clusters_own()`.
+pub fn writes(requests: &Requests, filter: impl Fn(&Request) -> bool) -> u64 {
+    let counted = requests.iter().filter(|(request, _)| request.is_write() && filter(request));
+    counted.map(|(_, count)| count).sum()
+}
+
+/// Reads the API server's /metrics; lines it does not know are skipped.
+pub(crate) fn parse(metrics: &str) -> Requests {
+    let mut requests = Requests::new();
+    for (request, count) in metrics.lines().filter_map(series) {
+        *requests.entry(request).or_default() += count;
+    }
+    requests
+}
+
+fn series(line: &str) -> Option<(Request, u64)> {
+    let rest = line.strip_prefix("apiserver_request_total{")?;
+    let (labels, value) = rest.rsplit_once("} ")?;
+    // No value of these labels holds a quote or a comma.
+    let label = |name: &str| {
+        labels
+            .split(',')
+            .filter_map(|label| label.split_once('='))
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.trim_matches('"').to_owned())
+    };
+    let resource = match (label("resource")?, label("subresource")?) {
+        (resource, subresource) if subresource.is_empty() => resource,
+        (resource, subresource) => format!("{resource}/{subresource}"),
+    };
+    let request = Request {
+        group: label("group")?,
+        resource,
+        verb: label("verb")?,
+        code: label("code")?.parse().ok()?,
+    };
+    Some((request, count(value)?))
+}
+
+/// A counter's value, which Prometheus writes as a float: 1e+06 from a million on.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are whole, positive and far below 2^53"
+)]
+fn count(value: &str) -> Option<u64> {
+    value.parse::<f64>().ok().map(|count| count as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // As a 1.36.3 API server writes them.
+    const METRICS: &str = r#"
+# TYPE apiserver_request_total counter
+apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="POST",version="v1"} 3
+apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="status",verb="PATCH",version="v1"} 4
+apiserver_request_total{code="200",component="apiserver",dry_run="",group="apps",resource="replicasets",scope="cluster",subresource="",verb="LIST",version="v1"} 1
+apiserver_request_total{code="200",component="apiserver",dry_run="",group="apps",resource="replicasets",scope="namespace",subresource="",verb="LIST",version="v1"} 1e+06
+apiserver_request_duration_seconds_count{verb="LIST"} 7
+"#;
+
+    fn texts(requests: &Requests) -> Vec<String> {
+        let text = |(r, count): (&Request, &u64)| {
+            format!("{} {}.{} {} {count}", r.verb, r.resource, r.group, r.code)
+        };
+        requests.iter().map(text).collect()
+    }
+
+    #[test]
+    fn series_are_summed_over_the_other_labels() {
+        let expected =
+            ["POST pods. 201 3", "PATCH pods/status. 200 4", "LIST replicasets.apps 200 1000001"];
+        assert_eq!(texts(&parse(METRICS)), expected);
+    }
+
+    #[test]
+    fn writes_pass_the_filter() {
+        let requests = parse(METRICS);
+        assert_eq!(writes(&requests, |_| true), 7);
+        assert_eq!(writes(&requests, |request| !request.is_fake_clusters_own()), 3);
+    }
+
+    #[test]
+    fn since_keeps_what_grew() {
+        let earlier = parse(METRICS);
+        let later = parse(&METRICS.replace("} 3", "} 5"));
+        assert_eq!(texts(&since(&earlier, &later)), ["POST pods. 201 2"]);
+    }
+}
