@@ -59,13 +59,13 @@ async fn converged_is_silent(cluster: &Cluster) -> anyhow::Result<()> {
     // Events of the last writes may still be on their way.
     world.event("set", "SuccessfulCreate").await?;
     let mut before = cluster.request_counts().await?;
-    let mut quiet_since = tokio::time::Instant::from_std(now());
+    let mut quiet_since = now();
     wait_until("60 seconds without a write", Duration::from_secs(150), async || {
         let after = cluster.request_counts().await?;
         if writes(&since(&before, &after), |r| !r.is_fake_clusters_own()) > 0 {
-            (before, quiet_since) = (after, tokio::time::Instant::from_std(now()));
+            (before, quiet_since) = (after, now());
         }
-        Ok((now() - quiet_since.into_std() >= Duration::from_secs(60)).then_some(()))
+        Ok((now() - quiet_since >= Duration::from_secs(60)).then_some(()))
     })
     .await
 }
@@ -73,10 +73,6 @@ async fn converged_is_silent(cluster: &Cluster) -> anyhow::Result<()> {
 /// Upstream's integration test TestAdoption.
 async fn adoption(cluster: &Cluster) -> anyhow::Result<()> {
     type Owners = fn(&ReplicaSet) -> Value;
-    let owner = |set: &ReplicaSet| {
-        json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs",
-            "uid": set.metadata.uid})
-    };
     let rows: [(&str, Owners, Owners); 4] = [
         (
             "owner",
@@ -99,7 +95,6 @@ async fn adoption(cluster: &Cluster) -> anyhow::Result<()> {
             |set| json!([other_owner(), owner_of(set, json!({}))]),
         ),
     ];
-    let _ = owner;
     for (name, existing, expected) in rows {
         let world = World::new(cluster, &format!("adoption-{name}")).await?;
         // No set takes the pod before it has the owners of the row.

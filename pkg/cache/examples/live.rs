@@ -9,7 +9,7 @@ async fn main() {
     let rss = || { let s = std::fs::read_to_string("/proc/self/status").unwrap(); s.lines().filter(|l| l.starts_with("VmRSS") || l.starts_with("VmHWM")).map(|l| l.replace('\t'," ")).collect::<Vec<_>>().join(" ") };
     let runtime = runtime::Runtime::system();
     let options = client::ConnectOptions { kubeconfig: Some("/tmp/live/kubeconfig".into()), master: None };
-    let kube = client::connect(&options).await.unwrap();
+    let (kube, _) = client::connect(&options).await.unwrap();
     let metrics = client::Metrics::new(&prometheus::Registry::new()).unwrap();
     let settings = client::Settings { qps: 0.0, burst: 0, user_agent: "live".into(), host: "h".into() };
     let client = client::Client::new(kube, settings, &metrics, &runtime);

@@ -172,7 +172,10 @@ fn json(pod: &proto::Pod) -> Value {
         "" => json!({"name": c.name, "image": c.image}),
         policy => json!({"name": c.name, "image": c.image, "restartPolicy": policy}),
     };
-    let container_status = |c: &proto::ContainerStatus| json!({"name": c.name, "ready": c.ready, "restartCount": c.restart_count});
+    let container_status = |c: &proto::ContainerStatus| {
+        let (name, ready, restarts) = (&c.name, c.ready, c.restart_count);
+        json!({"name": name, "ready": ready, "restartCount": restarts})
+    };
     let condition = |c: &proto::PodCondition| {
         json!({"type": c.r#type, "status": c.status, "reason": c.reason, "lastProbeTime": null,
             "lastTransitionTime": time(&c.last_transition_time)})

@@ -150,7 +150,8 @@ fn orphans_are_taken_only_for_an_owner_that_stays() {
         format!(
             "together: patch pods shop/{pod} {{\"metadata\":{{\"uid\":\"uid-{pod}\",\
              \"ownerReferences\":[{{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\
-             \"name\":\"web\",\"uid\":\"u1\",\"controller\":true,\"blockOwnerDeletion\":true}}]}}}}\n"
+             \"name\":\"web\",\"uid\":\"u1\",\"controller\":true,\
+             \"blockOwnerDeletion\":true}}]}}}}\n"
         )
     };
     let release = "together: patch pods shop/c {\"metadata\":{\"uid\":\"uid-c\",\
@@ -228,30 +229,15 @@ fn the_answers_that_do_not_matter_are_upstreams() {
 /// TestGeneratePatchBytesForDelete, the rows with one owner and no finalizers.
 #[test]
 fn patches_have_upstreams_bytes() {
-    for (name, owner, dependent, expected) in [
-        (
-            "check the structure of patch bytes",
-            "ss1",
-            "ss2",
-            r#"{"metadata":{"uid":"ss2","ownerReferences":[{"$patch":"delete","uid":"ss1"}]}}"#,
-        ),
-        (
-            "check if parent uid is escaped",
-            r#"ss1"hello"#,
-            "ss2",
-            r#"{"metadata":{"uid":"ss2","ownerReferences":[{"$patch":"delete","uid":"ss1\"hello"}]}}"#,
-        ),
-        (
-            "check if revision uid uid is escaped",
-            "ss1",
-            r#"ss2"hello"#,
-            r#"{"metadata":{"uid":"ss2\"hello","ownerReferences":[{"$patch":"delete","uid":"ss1"}]}}"#,
-        ),
+    for (name, owner, dependent, [owner_json, dependent_json]) in [
+        ("check the structure of patch bytes", "ss1", "ss2", ["ss1", "ss2"]),
+        ("check if parent uid is escaped", r#"ss1"hello"#, "ss2", [r#"ss1\"hello"#, "ss2"]),
+        ("check if revision uid uid is escaped", "ss1", r#"ss2"hello"#, ["ss1", r#"ss2\"hello"#]),
     ] {
-        assert_eq!(
-            owners_patch(dependent, Removal { patch: "delete", uid: owner }),
-            expected,
-            "{name}"
-        );
+        let metadata = format!(r#""uid":"{dependent_json}","ownerReferences":"#);
+        let removal = format!(r#"[{{"$patch":"delete","uid":"{owner_json}"}}]"#);
+        let expected = format!(r#"{{"metadata":{{{metadata}{removal}}}}}"#);
+        let patch = owners_patch(dependent, Removal { patch: "delete", uid: owner });
+        assert_eq!(patch, expected, "{name}");
     }
 }

@@ -51,9 +51,8 @@ fn scale_down(s: &Snapshot, surplus: usize, burst: usize) -> Plan {
 fn next_check(s: &Snapshot) -> Option<Duration> {
     let (pods, min_ready_seconds) = (&s.claim.mine, s.set.min_ready_seconds);
     let longest = Duration::from_secs(u64::try_from(min_ready_seconds).ok()?);
-    let waits = |pod: &api::Pod| {
-        pod.is_ready() && !pods::is_available(pod, min_ready_seconds, s.now)
-    };
+    let waits =
+        |pod: &api::Pod| pod.is_ready() && !pods::is_available(pod, min_ready_seconds, s.now);
     let any_waits = pods.iter().any(|pod| waits(pod));
     any_waits.then(|| pods::next_available(pods, min_ready_seconds, s.now).unwrap_or(longest))
 }

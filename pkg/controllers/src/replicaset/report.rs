@@ -28,9 +28,8 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
 /// The status after a sync that ended in `error`. It counts the pods as they were before.
 pub(super) fn calculate(s: &Snapshot, error: Option<&str>) -> ReplicaSetStatus {
     let (set, pods) = (&s.set, &s.claim.mine);
-    let count = |counts: &dyn Fn(&api::Pod) -> bool| {
-        number(pods.iter().filter(|pod| counts(pod)).count())
-    };
+    let count =
+        |counts: &dyn Fn(&api::Pod) -> bool| number(pods.iter().filter(|pod| counts(pod)).count());
     let mut conditions = set.status.conditions.clone();
     let has_failed = conditions.iter().any(|condition| condition.r#type == REPLICA_FAILURE);
     match error {
