@@ -25,9 +25,9 @@ impl Request {
         matches!(self.verb.as_str(), "POST" | "PUT" | "PATCH" | "APPLY" | "DELETE")
     }
 
-    /// Whether kwok and the scheduler send such requests with no manager around. Some of them may
-    /// come from a manager too (the pod status of a lost node), and kwok's part in `DELETE pods`
-    /// and the scheduler's in `POST events` is not counted here.
+    /// Whether kwok and the scheduler send such requests with no manager around. A manager may send
+    /// some of them too (the status of a lost node's pods). Not among them, since they cannot be
+    /// told apart: one `DELETE pods` of kwok's for each pod that ends, the scheduler's events.
     pub fn is_fake_clusters_own(&self) -> bool {
         let own = ["leases", "nodes/status", "pods/binding", "pods/status"];
         own.contains(&self.resource.as_str())

@@ -355,6 +355,24 @@ fn survives_nonsense() {
     });
 }
 
+/// Handlers hear of a long list in pieces, between which others get a turn, but of all of it.
+#[test]
+fn tells_a_long_list_in_order() {
+    run(async {
+        let mut test = Test::new();
+        let mut stream = test.server.json(STREAM).await;
+        for n in 0..600 {
+            stream.send(event("ADDED", &json(&format!("p{n:03}"), &n.to_string(), n + 1))).await;
+        }
+        stream.send(bookmark(700, true)).await;
+        assert!(test.informer.synced(LIMIT).await);
+        for n in 0..600 {
+            assert_eq!(test.heard.try_recv().unwrap(), format!("+ default/p{n:03}@{}", n + 1));
+        }
+        assert_eq!(test.heard.try_recv().unwrap(), "at 700");
+    });
+}
+
 #[test]
 fn fences_handlers() {
     run(async {

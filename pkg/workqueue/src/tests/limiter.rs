@@ -147,6 +147,17 @@ fn bucket_without_limit() {
     }
 }
 
+// TestLimiter_noTruncationErrors, with sums: at 125 ms a token is due, but 1e-16 of it is missing
+#[test]
+fn bucket_gives_a_token_when_it_is_due() {
+    let (start, mut bucket) = (start(), TokenBucket::new(8.0, 3));
+    for at in [0, 96, 113, 125] {
+        assert!(bucket.try_take(start + ms(at)), "{at}");
+    }
+    assert!(!bucket.try_take(start + ms(249)));
+    assert!(bucket.try_take(start + ms(250)));
+}
+
 // TestTinyLimit; and a burst of zero, which upstream lets through never
 #[test]
 fn bucket_with_extreme_limits() {
@@ -164,7 +175,10 @@ fn bucket_with_extreme_limits() {
 proptest! {
     // TestLongRunningQPS: in any span there are at most burst + qps * span takes
     #[test]
-    fn bucket_keeps_its_rate(steps in prop::collection::vec(0..400_u64, 1..300), burst in 1..20_u32) {
+    fn bucket_keeps_its_rate(
+        steps in prop::collection::vec(0..400_u64, 1..300),
+        burst in 1..20_u32,
+    ) {
         let (start, qps, mut bucket) = (start(), 8.0, TokenBucket::new(8.0, burst));
         let (mut now, mut taken) = (start, Vec::new());
         for step in steps {

@@ -316,7 +316,8 @@ fn op() -> impl Strategy<Value = Op> {
     let priority = prop::sample::select(vec![Low, Normal, High]);
     prop_oneof![
         6 => (key.clone(), priority.clone()).prop_map(|(key, priority)| Op::Add(key, priority)),
-        4 => (key, priority, 0..8_u64).prop_map(|(key, priority, ms)| Op::AddAfter(key, priority, ms)),
+        4 => (key, priority, 0..8_u64)
+            .prop_map(|(key, priority, delay)| Op::AddAfter(key, priority, delay)),
         6 => Just(Op::Take),
         5 => (0..6_usize).prop_map(Op::Done),
         4 => (0..5_u64).prop_map(Op::Step),
@@ -454,7 +455,7 @@ proptest! {
         }
     }
 
-    // Says nothing of the order, and so needs no model: each key that was added is taken afterwards,
+    // Says nothing of the order, and so needs no model: each key that was added is taken after it,
     // and no key is taken while a worker has it.
     #[test]
     fn no_add_is_lost_and_no_key_taken_twice(ops in ops()) {
@@ -467,7 +468,9 @@ proptest! {
                     core.add(now, key, priority);
                     owed.extend(open.then_some(key));
                 }
-                Op::AddAfter(key, priority, _) if !open => core.add_after(now, key, priority, ms(0)),
+                Op::AddAfter(key, priority, _) if !open => {
+                    core.add_after(now, key, priority, Duration::ZERO);
+                }
                 Op::AddAfter(key, priority, delay) => {
                     // Longer than any script, so that it is the last take that settles it.
                     core.add_after(now, key, priority, ms(1000 + delay));
