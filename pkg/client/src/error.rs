@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use serde::Deserialize;
+use api::{Codec, wire};
+
+use crate::Status;
 
 /// A request that did not succeed. Prints as the message that an operator or an Event shows: the
 /// API server's own words where it answered.
@@ -28,47 +30,13 @@ pub enum ApiError {
     Decode(String),
 }
 
-/// `metav1.Status`, and what the answer's headers add.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Status {
-    /// The HTTP code.
-    pub code: u16,
-    /// One word, such as `Conflict`.
-    pub reason: String,
-    /// A sentence.
-    pub message: String,
-    /// `details`.
-    pub details: Details,
-    /// How long the server asks to wait.
-    #[serde(skip)]
-    pub retry_after: Option<Duration>,
-}
-
-/// The part of `details` of a `metav1.Status` that we read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Details {
-    /// What exactly was wrong.
-    pub causes: Vec<Cause>,
-}
-
-/// An entry of `details.causes` of a `metav1.Status`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Cause {
-    /// One word, such as `NamespaceTerminating`.
-    pub reason: String,
-    /// A sentence.
-    pub message: String,
-    /// The field that is at fault.
-    pub field: String,
-}
-
 impl ApiError {
     /// An error answer. A body that is no `Status` becomes the message.
     pub fn from_answer(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
-        let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+        // The server answers errors in the codec that was asked for, whatever Content-Type says.
+        let codec =
+            if body.starts_with(wire::PROTOBUF_MAGIC) { Codec::Protobuf } else { Codec::Json };
+        let mut status = Status::decode(codec, body).unwrap_or_default();
         if status.message.is_empty() {
             let text = String::from_utf8_lossy(body);
             let text: String = text.trim().chars().take(1024).collect();
@@ -79,7 +47,7 @@ impl ApiError {
             };
         }
         status.code = code;
-        status.retry_after = retry_after;
+        status.retry_after = retry_after.or(status.retry_after);
         Self::Status(Box::new(status))
     }
 
@@ -175,7 +143,7 @@ impl ApiError {
     }
 
     fn has_cause(&self, reason: &str) -> bool {
-        let mut causes = self.status().into_iter().flat_map(|status| &status.details.causes);
+        let mut causes = self.status().into_iter().flat_map(|status| &status.causes);
         causes.any(|cause| cause.reason == reason)
     }
 }

@@ -9,12 +9,14 @@ mod connect;
 mod error;
 mod metrics;
 mod rest;
+mod status;
 
 #[cfg(test)]
 mod tests;
 
 pub use answer::Answer;
 pub use connect::{ConfigError, ConnectOptions, connect};
-pub use error::{ApiError, Cause, Status};
+pub use error::ApiError;
 pub use metrics::Metrics;
 pub use rest::{Client, PatchType, Settings};
+pub use status::{Cause, Status};

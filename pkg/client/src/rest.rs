@@ -20,7 +20,7 @@ const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How often a request is sent again because the server said when, as client-go.
 const RETRIES_MAX: u32 = 10;
 /// Longest wait that a server's Retry-After can ask for.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 /// How a client behaves.
 #[derive(Clone, Debug)]

@@ -31,7 +31,8 @@ fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Ser
         let agent = request.headers()["user-agent"].to_str().unwrap().to_owned();
         log.push((request.method().to_string(), agent, clock.instant() - started));
         let (code, body) = answer(log.len());
-        let mut response = Response::builder().status(code).header("content-type", "application/json");
+        let mut response =
+            Response::builder().status(code).header("content-type", "application/json");
         if code == 429 {
             response = response.header("retry-after", "3");
         }
@@ -50,13 +51,13 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     tokio.enable_all().start_paused(true).build().unwrap().block_on(test)
 }
 
-fn metric(registry: &Registry, name: &str) -> Vec<(Vec<String>, f64)> {
+fn metric(registry: &Registry, name: &str) -> Vec<(Vec<String>, u64)> {
     let families = registry.gather();
     let family = families.iter().find(|family| family.name() == name).unwrap();
     let series = family.get_metric().iter();
     let series = series.map(|m| {
         let labels = m.get_label().iter().map(|l| l.value().to_owned()).collect();
-        (labels, m.get_counter().get_value())
+        (labels, m.get_counter().get_value().round() as u64)
     });
     series.collect()
 }
@@ -81,12 +82,13 @@ fn retry_after_is_obeyed_and_counted() {
     run(async {
         let server = server(0.0, 0, |n| if n < 3 { (429, "{}") } else { (200, "{\"a\":1}") });
         assert_eq!(server.client.get("/x").await.unwrap(), Bytes::from_static(b"{\"a\":1}"));
-        let times: Vec<_> = server.seen.lock().unwrap().iter().map(|(_, _, at)| at.as_secs()).collect();
+        let times: Vec<_> =
+            server.seen.lock().unwrap().iter().map(|(_, _, at)| at.as_secs()).collect();
         assert_eq!(times, [0, 3, 6]);
         let retries = metric(&server.registry, "rest_client_request_retries_total");
-        assert_eq!(retries, [(vec!["429".into(), "h:1".into(), "GET".into()], 2.0)]);
+        assert_eq!(retries, [(vec!["429".into(), "h:1".into(), "GET".into()], 2)]);
         let requests = metric(&server.registry, "rest_client_requests_total");
-        assert_eq!(requests.iter().map(|(_, n)| n).sum::<f64>(), 3.0);
+        assert_eq!(requests.iter().map(|(_, n)| n).sum::<u64>(), 3);
     });
 }
 
@@ -157,6 +159,19 @@ fn a_master_that_is_no_url_is_named() {
     let options = ConnectOptions { kubeconfig: None, master: Some("ftp://x".into()) };
     let Err(error) = run(connect(&options)) else { panic!("it connected") };
     assert_eq!(error.to_string(), "--master \"ftp://x\": the scheme must be http or https");
+}
+
+/// With protobuf asked for, the API server also sends its errors in protobuf (seen live: 422).
+#[test]
+fn errors_in_protobuf_keep_their_causes() {
+    let cause = [&[0x0a, 23][..], b"ResourceVersionTooLarge"].concat();
+    let details = [&[0x22, 25][..], &cause].concat();
+    let status = [&[0x1a, 3][..], b"no!", &[0x2a, 27], &details, &[0x30, 0xf8, 0x03]].concat();
+    let length = u8::try_from(status.len()).unwrap();
+    let body = [&b"k8s\0"[..], &[0x12, length], &status].concat();
+    let error = ApiError::from_answer(504, None, &body);
+    assert_eq!(error.to_string(), "no!");
+    assert!(error.is_too_large_resource_version());
 }
 
 /// What a refused connection, a terminating namespace and a lost version are recognised by.

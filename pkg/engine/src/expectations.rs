@@ -15,10 +15,11 @@ use runtime::Instant;
 
 /// After this long a key counts as settled whatever the caches show. As upstream's
 /// `ExpectationsTimeout`.
-pub(crate) const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
 /// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "indexes are named by what they find by")]
 pub struct Expectations {
     /// Only keys that still await something.
     by_key: BTreeMap<Key, Awaited>,

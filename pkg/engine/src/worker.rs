@@ -196,6 +196,7 @@ impl<C: Controller> Engine<C> {
         }
         // Before the caches are read: what settles in between is at worst looked at once more.
         let settled = self.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
+        let started = self.act.runtime.clock.instant();
         let snapshot = {
             let view = View::new(self.act.runtime.clock.now(), &self.kinds.listers);
             self.controller.observe(key, &view)
@@ -227,7 +228,10 @@ impl<C: Controller> Engine<C> {
         match outcome.error {
             Some(error) => Synced::Failed(error),
             None if outcome.unsettled => Synced::Unsettled,
-            None => Synced::Done(again),
+            // The plan counts from the snapshot.
+            None => Synced::Done(
+                again.map(|delay| delay.saturating_sub(self.act.runtime.clock.instant() - started)),
+            ),
         }
     }
 
@@ -253,7 +257,9 @@ impl<C: Controller> Engine<C> {
         let seen = change.seen();
         self.reached(&T::RESOURCE, seen.version);
         let settled = seen.gone.and_then(|uid| self.expectations().gone(&T::RESOURCE, &uid));
-        settled.into_iter().for_each(|key| self.queue.add(key));
+        if let Some(key) = settled {
+            self.queue.add(key);
+        }
 
         let mut wake = Wake::default();
         let view = View::new(self.act.runtime.clock.now(), &self.kinds.listers);
@@ -272,7 +278,9 @@ impl<C: Controller> Engine<C> {
 
     fn reached(&self, resource: &Resource, version: u64) {
         let settled = self.expectations().reached(resource, version);
-        settled.into_iter().for_each(|key| self.queue.add(key));
+        for key in settled {
+            self.queue.add(key);
+        }
     }
 
     fn expectations(&self) -> MutexGuard<'_, Expectations> {

@@ -1,0 +1,93 @@
+//! `metav1.Status`: how the API server says what is wrong.
+
+use std::time::Duration;
+
+use api::wire::{self, null_is_empty};
+use api::{Codec, DecodeError};
+use prost::Message;
+use serde::Deserialize;
+
+/// An error in the API server's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The HTTP code.
+    pub code: u16,
+    /// One word, such as `Conflict`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+    /// What exactly was wrong.
+    pub causes: Vec<Cause>,
+    /// How long the server asks to wait.
+    pub retry_after: Option<Duration>,
+}
+
+/// An entry of `details.causes`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// One word, such as `NamespaceTerminating`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+    /// The field that is at fault.
+    pub field: String,
+}
+
+impl Status {
+    /// Decodes a `metav1.Status`: the body of an error answer, or the object of an ERROR event.
+    pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        Ok(wire::decode::<WireStatus>(codec, bytes)?.view())
+    }
+}
+
+// === Wire ===
+
+/// `metav1.Status`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    #[prost(string, tag = "3")]
+    message: String,
+    #[prost(string, tag = "4")]
+    reason: String,
+    #[prost(message, optional, tag = "5")]
+    details: Option<WireDetails>,
+    #[prost(int32, tag = "6")]
+    code: i32,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireDetails {
+    #[prost(message, repeated, tag = "4")]
+    #[serde(deserialize_with = "null_is_empty")]
+    causes: Vec<WireCause>,
+    #[prost(int32, tag = "5")]
+    retry_after_seconds: i32,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireCause {
+    #[prost(string, tag = "1")]
+    reason: String,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(string, tag = "3")]
+    field: String,
+}
+
+impl WireStatus {
+    fn view(self) -> Status {
+        let details = self.details.unwrap_or_default();
+        let cause = |c: WireCause| Cause { reason: c.reason, message: c.message, field: c.field };
+        let seconds = u64::try_from(details.retry_after_seconds).ok().filter(|&s| s > 0);
+        Status {
+            code: u16::try_from(self.code).unwrap_or(0),
+            reason: self.reason,
+            message: self.message,
+            causes: details.causes.into_iter().map(cause).collect(),
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+}
