@@ -102,7 +102,7 @@ impl Expectations {
     }
 
     /// How far the caches have caught up for a key of kind `own`. What has been awaited for longer
-    /// than [`LIMIT`] is awaited no more.
+    /// than five minutes is awaited no more.
     pub fn settled(&mut self, key: &Key, own: &Resource, now: Instant) -> Settled {
         let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
         if now.duration_since(awaited.since) > LIMIT {

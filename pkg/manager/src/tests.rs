@@ -90,7 +90,7 @@ fn flags_have_upstreams_defaults_and_syntax() {
 #[test]
 fn a_rate_of_zero_is_client_gos_default() {
     assert_eq!(parse(&["--kube-api-qps=0"]).limits(), (5.0, 10));
-    assert_eq!(parse(&["--kube-api-qps=-1"]).limits().0, -1.0);
+    assert!(parse(&["--kube-api-qps=-1"]).limits().0 < 0.0);
 }
 
 /// Issue: unknown names are refused, and what is not there yet says so.
