@@ -27,7 +27,7 @@ mod wait;
 
 pub use cluster::{Cluster, Options};
 pub use components::tool;
-pub use manager::{Binary, Manager};
+pub use manager::{Binary, Manager, ours};
 pub use pki::User;
 pub use requests::{Request, Requests, since, writes};
 pub use wait::wait_until;

@@ -144,8 +144,9 @@ fn upstream_flags(cluster: &Cluster, user: User, port: u16) -> anyhow::Result<Ve
     ])
 }
 
-/// Our binary, built once per test process.
-fn ours() -> anyhow::Result<PathBuf> {
+/// Our kube-controller-manager, in the profile of the running test; built once per test process.
+/// The environment variable `KCM_BINARY` names another one.
+pub fn ours() -> anyhow::Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     if let Some(path) = std::env::var_os("KCM_BINARY") {
         return Ok(path.into());

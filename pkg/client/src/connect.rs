@@ -140,10 +140,9 @@ fn parse_master(master: &str) -> Result<http::Uri, ConfigError> {
     }
 }
 
-/// An error with its causes, each said once.
+/// An error with its causes, each said once, and only its first line: a parser shows the lines
+/// around the fault, which may hold keys and tokens.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    match crate::ApiError::from_transport(error) {
-        crate::ApiError::Transport { text, .. } => text,
-        other => other.to_string(),
-    }
+    let text = crate::ApiError::from_transport(error).to_string();
+    text.lines().next().unwrap_or_default().to_owned()
 }

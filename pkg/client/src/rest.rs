@@ -193,6 +193,7 @@ impl Client {
                 "{} {}: no answer within {:?}",
                 call.method, call.path, call.limit
             ))),
+            Ok(Err(kube::Error::Service(error))) => Err(ApiError::from_transport(&*error)),
             Ok(Err(error)) => Err(ApiError::from_transport(&error)),
             Ok(Ok(response)) => Ok(response),
         };

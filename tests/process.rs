@@ -1,0 +1,90 @@
+//! The binary as a process, with no cluster: what bad input is answered with.
+
+use cluster_tests::ours;
+use std::fs;
+use std::net::TcpListener;
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> anyhow::Result<Output> {
+    Ok(Command::new(ours()?).args(args).env_remove("KUBERNETES_SERVICE_HOST").output()?)
+}
+
+/// Issue: bad input gets a clear message that names the flag or the file, and code 1.
+#[test]
+fn bad_input_is_named() -> anyhow::Result<()> {
+    let rows: &[(&[&str], &str)] = &[
+        (
+            &["--controllers=replicaset,nodes", "--leader-elect=false"],
+            "Error: --controllers: \"nodes\" is not in the list of known controllers",
+        ),
+        (
+            &["--kubeconfig=/no/such/file", "--leader-elect=false"],
+            "Error: --kubeconfig /no/such/file: ",
+        ),
+        (
+            &["--leader-elect=false"],
+            "Error: neither --kubeconfig nor --master was given, and the in-cluster configuration",
+        ),
+        (
+            &["--master=ftp://example.com", "--leader-elect=false"],
+            "Error: --master \"ftp://example.com\": the scheme must be http or https",
+        ),
+        (&[], "Error: --leader-elect: leader election is not there yet"),
+        (&["--no-such-flag"], "unexpected argument '--no-such-flag'"),
+        (&["replicaset"], "unexpected argument 'replicaset'"),
+        (&["--kube-api-qps=fast"], "invalid value 'fast' for '--kube-api-qps <QPS>'"),
+        (&["--version=3"], "Error: --version=3: must be true or raw"),
+    ];
+    for (args, expected) in rows {
+        let output = run(args)?;
+        let text = String::from_utf8(output.stderr)?;
+        assert!(text.contains(expected), "{args:?}: {text}");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+    }
+    Ok(())
+}
+
+/// A kubeconfig holds keys and tokens: what is wrong with it is said without showing it.
+#[test]
+fn a_broken_kubeconfig_is_not_shown() -> anyhow::Result<()> {
+    let path = std::env::temp_dir().join(format!("broken-kubeconfig-{}", std::process::id()));
+    fs::write(&path, "apiVersion: v1\nusers: [{name: me, user: {token: s3cret}}\n")?;
+    let output = run(&[&format!("--kubeconfig={}", path.display()), "--leader-elect=false"])?;
+    fs::remove_file(&path)?;
+    let text = String::from_utf8(output.stderr)?;
+    assert!(text.contains(&format!("Error: --kubeconfig {}: ", path.display())), "{text}");
+    assert!(text.contains("line "), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
+    Ok(())
+}
+
+/// manager.md, Controller context: the API server is waited for, and ten seconds without it end
+/// the process with an error that names it.
+#[test]
+fn a_refused_connection_is_named() -> anyhow::Result<()> {
+    // A port where nobody listens any more.
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let output = run(&[&format!("--master=http://{address}"), "--leader-elect=false"])?;
+    let text = String::from_utf8(output.stderr)?;
+    let expected = format!(
+        "Error: failed to wait for apiserver being healthy: /healthz of {address}: client error \
+         (Connect): tcp connect error: Connection refused"
+    );
+    assert!(text.contains(&expected), "{text}");
+    assert_eq!(text.matches("Connection refused").count(), 2, "said once while waiting: {text}");
+    assert_eq!(output.status.code(), Some(1));
+    Ok(())
+}
+
+/// manager.md, Command and exit codes; flags.md: `--version` prints the release and ends with 0.
+#[test]
+fn version_and_help_succeed() -> anyhow::Result<()> {
+    let version = run(&["--version"])?;
+    assert_eq!(String::from_utf8(version.stdout)?, "Kubernetes v1.36.3\n");
+    assert_eq!(version.status.code(), Some(0));
+    let help = run(&["--help"])?;
+    let text = String::from_utf8(help.stdout)?;
+    assert!(text.contains("--concurrent-replicaset-syncs"), "{text}");
+    assert_eq!(help.status.code(), Some(0));
+    Ok(())
+}
