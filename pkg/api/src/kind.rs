@@ -1,6 +1,6 @@
 //! What makes a view a kind that can be listed, watched and cached.
 
-use crate::{Meta, Resource, Text, wire};
+use crate::{Meta, Resource, Text};
 
 /// How objects of a kind travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +44,3 @@ pub struct Index<T> {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct DecodeError(pub String);
-
-impl DecodeError {
-    /// Decodes the metadata alone: who the broken object is.
-    pub fn metadata(codec: Codec, bytes: &[u8]) -> Result<Meta, Self> {
-        wire::decode::<wire::MetadataOnly>(codec, bytes)?.metadata.meta()
-    }
-}

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::intern::{intern_owners, intern_pairs};
-use crate::{Text, Time, intern};
+use crate::{Codec, DecodeError, Text, Time, intern, wire};
 
 /// Names an object within its kind: the reconcile key. Prints as `namespace/name`, or `name` for
 /// cluster-scoped kinds, whose namespace is empty.
@@ -88,6 +88,11 @@ impl fmt::Display for Key {
 // === impl Meta ===
 
 impl Meta {
+    /// Decodes the metadata of an object and nothing else.
+    pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        wire::decode::<wire::MetadataOnly>(codec, bytes)?.metadata.meta()
+    }
+
     /// The owner that manages the object.
     pub fn controller(&self) -> Option<&OwnerRef> {
         self.owners.iter().find(|owner| owner.controller)

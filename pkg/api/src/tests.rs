@@ -236,7 +236,7 @@ fn an_unreadable_set_is_known_by_its_metadata() {
     let json =
         br#"{"metadata":{"name":"web","namespace":"shop","uid":"u"},"spec":{"replicas":{}}}"#;
     let error = ReplicaSet::decode(Codec::Json, json).unwrap_err();
-    let set = ReplicaSet::unreadable(DecodeError::metadata(Codec::Json, json).unwrap(), &error);
+    let set = ReplicaSet::unreadable(Meta::decode(Codec::Json, json).unwrap(), &error);
     assert_eq!(set.meta.key, Key::new("shop", "web"));
     assert_eq!(set.unreadable, Some(error));
 }

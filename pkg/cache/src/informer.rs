@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use api::{Codec, DecodeError, Key, Kind, Resource};
+use api::{Codec, DecodeError, Key, Kind, Meta, Resource};
 use client::Client;
 use controller::{Change, Lister};
 use runtime::{Runtime, fenced, spawn};
@@ -206,7 +206,7 @@ impl<T: Kind> Informer<T> {
             Err(error) => error,
         };
         let resource = &self.resource;
-        match DecodeError::metadata(codec, bytes) {
+        match Meta::decode(codec, bytes) {
             Ok(meta) => {
                 if self.health().unreadable(&meta.key, &error.0) {
                     let object = &meta.key;

@@ -8,6 +8,8 @@
 
 mod drive;
 mod factory;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
 pub mod frames;
 mod health;
 mod informer;

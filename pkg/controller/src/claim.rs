@@ -141,7 +141,7 @@ impl<T: Kind> Claim<T> {
         actions.extend(self.release.iter().map(|object| release(owner, &**object)));
         let why = format!("{} to adopt, {} to release", self.adopt.len(), self.release.len());
         let steps = if actions.is_empty() { Vec::new() } else { vec![Step::Together(actions)] };
-        Some(Plan { why: why.into(), steps, again: None, error })
+        Some(Plan { why: why.into(), steps, error, ..Plan::default() })
     }
 }
 

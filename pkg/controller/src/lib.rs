@@ -16,8 +16,8 @@ mod watch;
 
 pub use claim::{Claim, claim};
 pub use plan::{
-    Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
-    Plan, Query, StatusRetry, Step, UpdateStatus, Why,
+    Action, Announce, Answer, Create, Delete, Event, EventType, Facts, Histogram, ObjectRef,
+    Outcome, Patch, Plan, Query, Sample, StatusRetry, Step, UpdateStatus, Why,
 };
 pub use rank::victims;
 pub use view::{Caches, Lister, View};
@@ -30,6 +30,9 @@ use api::Key;
 pub trait Controller: Send + Sync + Sized + 'static {
     /// Everything that one decision may look at, read at one moment, the time included.
     type Snapshot: Send + Sync;
+
+    /// The histograms that its plans fill.
+    const HISTOGRAMS: &'static [Histogram] = &[];
 
     /// The watch table: the kinds that it reads, and whose key each of their events wakes.
     fn watches(table: &mut impl Watches<Self>);

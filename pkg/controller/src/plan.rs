@@ -23,6 +23,28 @@ pub struct Plan {
     pub again: Option<Duration>,
     /// Set if the key must be tried again with back-off even though all writes succeed.
     pub error: Option<String>,
+    /// What to add to the controller's histograms ([`crate::Controller::HISTOGRAMS`]).
+    pub samples: Vec<Sample>,
+}
+
+/// A histogram that a controller fills. Name, help and buckets are upstream's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Histogram {
+    /// Such as `replicaset_controller_sorting_deletion_age_ratio`.
+    pub name: &'static str,
+    /// One sentence or more, starting with the stability level in brackets.
+    pub help: &'static str,
+    /// Upper bounds, without the infinite one.
+    pub buckets: &'static [f64],
+}
+
+/// A value for a histogram.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The histogram's name.
+    pub histogram: &'static str,
+    /// The value.
+    pub value: f64,
 }
 
 /// Some actions and how they run.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::{Codec, DecodeError, Key, Meta, Raw, Resource, Text};
+use api::{Codec, Key, Meta, Raw, Resource, Text};
 use bytes::Bytes;
 use client::{ApiError, Client, PatchType};
 use controller::{
@@ -176,9 +176,8 @@ impl Act {
         let body = Bytes::copy_from_slice(create.body.as_bytes());
         let answer = self.client.create(&path, body).await;
         self.count("create", &create.resource, answer.as_ref().err());
-        match answer {
-            Ok(body) => {
-                let meta = metadata(&body)?;
+        match answer.and_then(|body| metadata(&body)) {
+            Ok(meta) => {
                 self.remember_version(key, &create.resource, meta.resource_version);
                 self.announce(create.announce.as_ref(), Ok(&meta.key.name));
                 Ok(())
@@ -301,7 +300,7 @@ impl Act {
 }
 
 fn metadata(body: &[u8]) -> Result<Meta, ApiError> {
-    DecodeError::metadata(Codec::Json, body).map_err(|error| ApiError::Decode(error.0))
+    Meta::decode(Codec::Json, body).map_err(|error| ApiError::Decode(error.0))
 }
 
 fn list_version(body: &[u8]) -> Result<u64, ApiError> {

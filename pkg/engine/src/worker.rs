@@ -10,13 +10,15 @@ use client::Client;
 use controller::{
     Call, Change, Controller, Facts, Handler, ObjectRef, Outcome, Plan, Step, View, Wake, Watches,
 };
-use runtime::{Runtime, fenced_async};
+use runtime::{Runtime, Task, fenced_async};
+use tokio::task::AbortHandle;
 use tracing::Instrument;
 use workqueue::Queue;
 
 use crate::act::Act;
 use crate::events::Recorder;
 use crate::expectations::LIMIT;
+use crate::metrics::Histograms;
 use crate::{Expectations, Metrics, Settled};
 
 /// How often a plan may ask for live reads before its key is tried again later.
@@ -35,6 +37,7 @@ pub struct Engine<C: Controller> {
     queue: Queue<Key>,
     act: Act,
     kinds: Arc<Kinds>,
+    histograms: Histograms,
 }
 
 /// What an engine is built from, besides its controller.
@@ -96,6 +99,7 @@ impl<C: Controller> Engine<C> {
         C::watches(&mut collect);
         let kinds = Arc::new(collect.kinds);
         let Parts { name, own, workers, queue, client, recorder, runtime, metrics } = parts;
+        let histograms = metrics.histograms(C::HISTOGRAMS);
         let act = Act {
             controller: name,
             client,
@@ -106,7 +110,7 @@ impl<C: Controller> Engine<C> {
             runtime,
             metrics,
         };
-        let engine = Arc::new(Self { controller, own, workers, queue, act, kinds });
+        let engine = Arc::new(Self { controller, own, workers, queue, act, kinds, histograms });
         C::watches(&mut Subscribe { factory, engine: &engine });
         engine
     }
@@ -128,9 +132,12 @@ impl<C: Controller> Engine<C> {
             (0..self.workers).map(|_| runtime::spawn("worker", Arc::clone(&self).work())).collect();
         cancel.cancelled().await;
         self.queue.shut_down();
+        let aborts: Vec<_> = workers.iter().map(Task::abort_handle).collect();
         let all = futures::future::join_all(workers);
         if self.act.runtime.clock.timeout(DRAIN_LIMIT, all).await.is_err() {
             tracing::warn!(controller = self.act.controller, "workers did not stop in time");
+            // Or they would write more once their request is answered, when others may lead.
+            aborts.iter().for_each(AbortHandle::abort);
         }
         self.act.recorder.stopped().await;
     }
@@ -196,6 +203,9 @@ impl<C: Controller> Engine<C> {
         }
         // Before the caches are read: what settles in between is at worst looked at once more.
         let settled = self.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
+        if settled == Settled::NotSelf {
+            return Synced::Unsettled;
+        }
         let started = self.act.runtime.clock.instant();
         let snapshot = {
             let view = View::new(self.act.runtime.clock.now(), &self.kinds.listers);
@@ -203,8 +213,9 @@ impl<C: Controller> Engine<C> {
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
         let (outcome, again) = match settled {
-            Settled::NotSelf => return Synced::Unsettled,
-            Settled::NotOthers => (Outcome { unsettled: true, error: None }, None),
+            Settled::NotOthers | Settled::NotSelf => {
+                (Outcome { unsettled: true, error: None }, None)
+            }
             Settled::Yes => {
                 let Some(plan) = self.decide(&snapshot).await else {
                     return Synced::Failed(
@@ -212,6 +223,7 @@ impl<C: Controller> Engine<C> {
                     );
                 };
                 tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
+                self.histograms.add(&plan.samples);
                 let outcome = self.act.act(key, &plan).await;
                 if !plan.is_rest() {
                     let error = outcome.error.as_deref();
@@ -235,21 +247,20 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// Decides, with the live reads that the plan asks for.
+    /// Decides, with the live reads that the plan asks for. None if it asks for too many.
     async fn decide(&self, snapshot: &C::Snapshot) -> Option<Plan> {
         let mut facts = Facts::default();
-        for _ in 0..=FETCH_ROUNDS_MAX {
+        let mut rounds = 0..FETCH_ROUNDS_MAX;
+        loop {
             let plan = self.controller.decide(snapshot, &facts);
             let queries = plan.steps.iter().find_map(|step| match step {
                 Step::Fetch(queries) => Some(queries.clone()),
                 Step::InOrder(_) | Step::Together(_) | Step::SlowStart(_) => None,
             });
-            match queries {
-                None => return Some(plan),
-                Some(queries) => self.act.fetch(&queries, &mut facts).await,
-            }
+            let Some(queries) = queries else { return Some(plan) };
+            rounds.next()?;
+            self.act.fetch(&queries, &mut facts).await;
         }
-        None
     }
 
     /// A change in the cache: first what it settles, then whom it wakes.
@@ -276,7 +287,7 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    fn reached(&self, resource: &Resource, version: u64) {
+    pub(crate) fn reached(&self, resource: &Resource, version: u64) {
         let settled = self.expectations().reached(resource, version);
         for key in settled {
             self.queue.add(key);

@@ -488,7 +488,7 @@ fn broken_pods_say_which_field_is_broken() {
 fn an_unreadable_pod_counts_as_active() {
     let json = br#"{"metadata":{"name":"a","namespace":"shop"},"spec":7}"#;
     let error = Pod::decode(Codec::Json, json).unwrap_err();
-    let pod = Pod::unreadable(DecodeError::metadata(Codec::Json, json).unwrap(), &error);
+    let pod = Pod::unreadable(Meta::decode(Codec::Json, json).unwrap(), &error);
     assert_eq!(pod.meta.key, Key::new("shop", "a"));
     assert!(pod.is_active() && !pod.is_ready());
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use api::{Codec, Key, Kind, Pod, ReplicaSet, Time};
 use controller::{Caches, Change, View};
 
-use super::server::{LIMIT, Server, run};
-use super::{bookmark, event, json, text};
+use super::{json, text};
+use crate::fixture::{LIMIT, Server, bookmark, event, run};
 use crate::{Listers, SharedInformerFactory};
 
 #[test]
 fn shares_one_informer_for_each_kind() {
     run(async {
-        let mut server = Server::new();
+        let mut server = Server::default();
         let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone());
         let pods = factory.informer::<Pod>();
         assert!(Arc::ptr_eq(&pods, &factory.informer::<Pod>()));

@@ -7,9 +7,9 @@ use api::{Key, Pod};
 use tokio::sync::mpsc;
 
 use super::frames::{envelope, frame, pod_list, wire_pod};
-use super::server::{LIMIT, Server, Stream, run, status};
-use super::{bookmark, event, json, text};
+use super::{json, text};
 use crate::Informer;
+use crate::fixture::{LIMIT, Server, Stream, bookmark, event, run, status};
 
 const STREAM: &str = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
                       &sendInitialEvents=true&watch=true";
@@ -35,7 +35,7 @@ struct Test {
 
 impl Test {
     fn new() -> Self {
-        let server = Server::new();
+        let server = Server::default();
         let informer = Arc::new(Informer::new(server.client.clone(), server.runtime.clone()));
         let (sender, heard) = mpsc::unbounded_channel();
         let changes = sender.clone();

@@ -5,7 +5,6 @@ mod frames;
 mod health;
 mod informer;
 mod reflector;
-mod server;
 mod store;
 
 use api::Pod;
@@ -33,17 +32,4 @@ fn json(name: &str, uid: &str, version: u64) -> String {
 /// The same as a pod bound to `node`.
 fn on_node(name: &str, uid: &str, version: u64, node: &str) -> String {
     json(name, uid, version).replace(r#""spec":{}"#, &format!(r#""spec":{{"nodeName":"{node}"}}"#))
-}
-
-/// An event of a JSON watch, as a line.
-fn event(kind: &str, object: &str) -> String {
-    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
-}
-
-fn bookmark(version: u64, list_end: bool) -> String {
-    let end = if list_end { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
-    let object = format!(
-        r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"resourceVersion":"{version}","creationTimestamp":null{end}}},"spec":{{"containers":null}},"status":{{}}}}"#
-    );
-    event("BOOKMARK", &object)
 }

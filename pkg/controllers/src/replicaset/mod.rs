@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Kind, OwnerRef, Pod, ReplicaSet};
-use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+use controller::{Change, Facts, Histogram, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
 pub use snapshot::Snapshot;
 
@@ -35,6 +35,8 @@ pub struct Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+
+    const HISTOGRAMS: &'static [Histogram] = &[decide::SORTING_DELETION_AGE_RATIO];
 
     fn watches(table: &mut impl Watches<Self>) {
         table.on::<ReplicaSet>(|_, change, _, wake| set_changed(change, wake));

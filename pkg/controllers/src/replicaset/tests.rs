@@ -188,6 +188,29 @@ fn pods_that_cost_less_go_first() {
     }
 }
 
+/// replicaset.md, Metrics: only when pods were ranked, only for ready victims, whole multiples of
+/// the youngest ready pod's age.
+#[test]
+fn the_age_of_victims_is_measured() {
+    let set = |replicas| set(replicas);
+    let aged = |name, seconds| {
+        with(own(name, &set(1)), json!({"metadata": {"creationTimestamp": ago(seconds)}}))
+    };
+    let unready = |name| with(aged(name, 1), json!({"status": {"conditions": null}}));
+    let ratios = |replicas, pods: &[Value]| {
+        let plan = planned(&set(replicas), pods);
+        plan.samples.iter().map(|sample| sample.value.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let cheap = json!({"metadata": {"annotations":
+        {"controller.kubernetes.io/pod-deletion-cost": "-1"}}});
+    let old = with(aged("old", 250), cheap);
+    assert_eq!(ratios(1, &[old.clone(), aged("new", 100)]), "2");
+    assert_eq!(ratios(1, &[aged("old", 250), aged("new", 100)]), "1");
+    assert_eq!(ratios(1, &[unready("a"), aged("new", 100)]), "", "the victim is not ready");
+    assert_eq!(ratios(0, &[old.clone(), aged("new", 100)]), "", "all go: nothing is ranked");
+    assert_eq!(ratios(1, &[old, aged("new", 0)]), "", "no age to divide by");
+}
+
 #[test]
 fn pods_are_claimed_before_anything_else() {
     let two = set(2);

@@ -1,0 +1,331 @@
+//! Read your writes, for creates: each way in which the watch event and the answer can come, or
+//! not come.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use api::{Kind, Pod};
+use cache::fixture::{Call, run};
+use serde_json::json;
+
+use super::steps::{create, together};
+use super::world::{
+    Log, PODS, Probe, Stage, World, accept, body, born, make, pod, refuse, set, with,
+};
+use crate::Engine;
+
+/// Issue, a test for each way: the watch event of a create before the answer.
+#[test]
+fn event_before_the_answer() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let pod = born(&post, "a", 11);
+        world.pods.added(&pod).await;
+        world.quiet().await;
+        accept(post, &pod).await;
+        world.counts(1, 11).await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: the watch event of a create after the answer.
+#[test]
+fn event_after_the_answer() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let pod = make(post, "a", 11).await;
+        world.sets.modified(&set(11, 1, 0)).await;
+        world.quiet().await;
+        world.pods.added(&pod).await;
+        world.counts(1, 12).await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, the 5 minute limit; common card, Expectations: satisfied when older than 5 min.
+#[test]
+fn no_event_for_five_minutes() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        let written = world.instant();
+        world.sets.modified(&set(11, 1, 0)).await;
+        world.wait(Duration::from_secs(298)).await;
+        world.sets.modified(&set(12, 1, 0)).await;
+        world.quiet().await;
+        let waited = world.post().await.at - written;
+        assert!(waited > Duration::from_mins(5), "{waited:?}");
+        assert!(waited < Duration::from_secs(302), "{waited:?}");
+    });
+}
+
+/// Decision 0002: the version of the cache settles, so a bookmark does.
+#[test]
+fn bookmark_instead_of_the_event() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.pods.bookmark(10).await;
+        world.quiet().await;
+        world.pods.bookmark(12).await;
+        let _again = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: the pod is made and deleted again before the answer.
+#[test]
+fn deleted_before_the_answer() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let pod = born(&post, "a", 11);
+        world.pods.added(&pod).await;
+        world
+            .pods
+            .deleted(&with(pod.clone(), json!({"metadata": {"resourceVersion": "12"}})))
+            .await;
+        world.quiet().await;
+        accept(post, &pod).await;
+        let _again = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// A watch that lost the event shows the pod in its next list.
+#[test]
+fn list_instead_of_the_event() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let pod = make(post, "a", 11).await;
+        world.pods.fails(410, "Expired").await;
+        world.relists_pods(&[pod], 12).await;
+        world.counts(1, 11).await;
+        world.quiet().await;
+    });
+}
+
+/// A create of which nobody knows whether it was done: its failure is reported, then the API server
+/// is asked for the version of a list. Returns that request.
+async fn doubts(world: &mut World, words: &str) -> Call {
+    let put = world.put().await;
+    let status = world.done(put, 11).await;
+    let message = status["conditions"][0]["message"].as_str().unwrap();
+    assert!(message.contains(words), "{message}");
+    let list = world.server.find("GET", PODS).await;
+    assert_eq!(list.path, format!("{PODS}?limit=1"));
+    list
+}
+
+async fn lists_at(list: Call, version: u64) {
+    let meta = json!({"resourceVersion": version.to_string(), "continue": "more"});
+    accept(list, &json!({"kind": "PodList", "metadata": meta, "items": [{}]})).await;
+}
+
+/// The pod of a create that was doubted turns up: it is the only one.
+async fn turns_up(mut world: World, post: &serde_json::Value) {
+    world.counts(0, 12).await;
+    world.sets.modified(&set(13, 1, 0)).await;
+    world.quiet().await;
+    world.pods.added(post).await;
+    world.counts(1, 14).await;
+    world.quiet().await;
+    world.pods.bookmark(12).await;
+    world.quiet().await;
+}
+
+/// Issue, read-your-writes; upstream makes a second pod here: the connection breaks after the pod
+/// was made.
+#[test]
+fn answer_lost() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let pod = born(&post, "a", 11);
+        post.reset();
+        let list = doubts(&mut world, "connection reset").await;
+        lists_at(list, 12).await;
+        turns_up(world, &pod).await;
+    });
+}
+
+/// The same for an answer that does not come in time.
+#[test]
+fn answer_late() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let list = doubts(&mut world, "no answer within 65s").await;
+        assert!(post.is_given_up());
+        lists_at(list, 12).await;
+        turns_up(world, &born(&post, "a", 11)).await;
+    });
+}
+
+/// The same for an answer that is cut off.
+#[test]
+fn answer_broken() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        let pod = born(&post, "a", 11);
+        post.reply(201, r#"{"metadata":{"name":"a""#).await;
+        let list = doubts(&mut world, "EOF").await;
+        assert!(world.event().await.starts_with("Warning FailedCreate Error creating: "));
+        lists_at(list, 12).await;
+        turns_up(world, &pod).await;
+    });
+}
+
+/// The request was lost, not the answer: the cache is as new as the list, so a pod is made.
+#[test]
+fn create_lost() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        world.post().await.reset();
+        let list = doubts(&mut world, "connection reset").await;
+        lists_at(list, 10).await;
+        let _again = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// As long as nobody says how far the API server has come, nothing is written.
+#[test]
+fn doubts_stay_until_they_are_answered() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        world.post().await.reset();
+        let mut list = doubts(&mut world, "connection reset").await;
+        for _ in 0..3 {
+            refuse(list, 500, "InternalError", "no").await;
+            list = world.server.find("GET", PODS).await;
+        }
+        world.quiet().await;
+        lists_at(list, 10).await;
+        let _again = world.post().await;
+    });
+}
+
+/// A connection that was refused cannot have made a pod: it is tried again without a question.
+#[test]
+fn refused_connections_leave_no_doubt() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        world.post().await.refuse();
+        let put = world.put().await;
+        world.done(put, 11).await;
+        let _again = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: several writes of one plan, answered out of order, some of them
+/// after their events.
+#[test]
+fn answers_out_of_order() {
+    run(async {
+        let mut world = World::new(&[set(1, 3, 0)], &[]).await;
+        let post = world.post().await;
+        let a = make(post, "a", 11).await;
+        let (second, third) = (world.post().await, world.post().await);
+        let b = born(&second, "b", 12);
+        let c = make(third, "c", 13).await;
+        world.pods.many("ADDED", &[a, b.clone()]).await;
+        world.quiet().await;
+        accept(second, &b).await;
+        world.counts(2, 11).await;
+        world.quiet().await;
+        world.pods.added(&c).await;
+        world.counts(3, 12).await;
+        world.quiet().await;
+    });
+}
+
+/// TestExpectationsOnRecreate: a set that is deleted and made anew under the same name does not
+/// wait for the pods of the old one.
+#[test]
+fn recreated_set_starts_clean() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.sets.modified(&set(11, 1, 0)).await;
+        world.quiet().await;
+        world.sets.deleted(&set(12, 1, 0)).await;
+        let anew = with(set(13, 1, 0), json!({"metadata": {"uid": "uid-anew"}}));
+        world.sets.added(&anew).await;
+        let post = world.post().await;
+        assert_eq!(body(&post)["metadata"]["ownerReferences"][0]["uid"], "uid-anew");
+        let b = make(post, "b", 14).await;
+        world.quiet().await;
+        world.pods.added(&b).await;
+        world.counts(1, 15).await;
+        world.quiet().await;
+    });
+}
+
+/// The same where the watch shows the new set in place of the old one: upstream's `updateRS` with
+/// another uid.
+#[test]
+fn replaced_set_starts_clean() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.settle().await;
+        world.sets.modified(&with(set(13, 1, 0), json!({"metadata": {"uid": "uid-anew"}}))).await;
+        let _post = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// TestRSSyncExpectations: whether the key is settled is asked before the caches are read. Here
+/// the event comes right after they were read, by which time they were old.
+#[test]
+fn settled_is_asked_before_the_caches() {
+    run(async {
+        let log = Log::default();
+        let engine: Arc<OnceLock<Arc<Engine<Probe>>>> = Arc::default();
+        let later = Arc::clone(&engine);
+        let hook = move |stage, _: &_| {
+            if let (Stage::Observe, Some(engine)) = (stage, later.get()) {
+                engine.reached(&Pod::RESOURCE, 11);
+            }
+        };
+        let probe = Probe::new(&log, hook, |_, _| together(&[create("a")]));
+        let (mut world, started) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.settle().await;
+        log.take();
+        assert!(engine.set(started).is_ok());
+        world.sets.modified(&set(11, 0, 0)).await;
+        let _again = world.post().await;
+        let lines = ["1 observe web", "1 report unsettled web", "1 observe web", "1 decide web"];
+        assert_eq!(log.take(), lines);
+    });
+}
+
+/// Card, Sync 8: the status is written even when not satisfied.
+#[test]
+fn unsettled_key_reports_its_status() {
+    run(async {
+        let unready = json!({"status": {"conditions": null}});
+        let status = json!({"status": {"readyReplicas": 0, "availableReplicas": 0}});
+        let unready = with(pod("a", 1), unready);
+        let mut world = World::new(&[with(set(1, 2, 1), status)], &[unready]).await;
+        let post = world.post().await;
+        make(post, "b", 20).await;
+        world.settle().await;
+        world.pods.modified(&pod("a", 15)).await;
+        let put = world.put().await;
+        assert_eq!(world.done(put, 11).await["readyReplicas"], 1);
+        world.quiet().await;
+    });
+}

@@ -1,0 +1,175 @@
+//! Read your writes, for deletes.
+
+use cache::fixture::{Call, run};
+use serde_json::json;
+
+use super::world::{World, accept, body, pod, refuse, set, terminating, with};
+
+/// A set that has pod `a`, which it is about to delete.
+async fn deleting() -> (World, Call) {
+    let mut world = World::new(&[set(1, 0, 1)], &[pod("a", 1)]).await;
+    let delete = world.delete("a").await;
+    (world, delete)
+}
+
+/// Nothing happens although the set is looked at.
+async fn waits(world: &mut World) {
+    world.sets.modified(&set(11, 0, 1)).await;
+    world.quiet().await;
+}
+
+const REPLACED: &str =
+    "Precondition failed: UID in precondition: uid-a, UID in object meta: uid-other";
+
+/// Issue, preconditions: a delete names the object by uid.
+#[test]
+fn names_the_pod_by_uid() {
+    run(async {
+        let (_world, delete) = deleting().await;
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions",
+            "preconditions": {"uid": "uid-a"}});
+        assert_eq!(body(&delete), options);
+    });
+}
+
+/// Issue, a test for each way: the pod is marked before the answer; TestDeletionTimestamp.
+#[test]
+fn marked_before_the_answer() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        let marked = terminating(pod("a", 1), 11);
+        world.pods.modified(&marked).await;
+        world.quiet().await;
+        accept(delete, &marked).await;
+        world.counts(0, 11).await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: the pod is marked after the answer; TestDeletionTimestamp.
+#[test]
+fn marked_after_the_answer() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        let marked = terminating(pod("a", 1), 11);
+        accept(delete, &marked).await;
+        waits(&mut world).await;
+        world.pods.modified(&marked).await;
+        world.counts(0, 12).await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: the pod is gone at once, before or after the answer.
+#[test]
+fn gone_without_a_mark() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        accept(delete, &pod("a", 1)).await;
+        waits(&mut world).await;
+        world.pods.deleted(&pod("a", 11)).await;
+        world.counts(0, 12).await;
+        world.quiet().await;
+
+        let (mut world, delete) = deleting().await;
+        world.pods.deleted(&pod("a", 11)).await;
+        world.quiet().await;
+        accept(delete, &pod("a", 1)).await;
+        world.counts(0, 11).await;
+        world.quiet().await;
+    });
+}
+
+/// Later versions of other pods say nothing about the delete.
+#[test]
+fn not_settled_by_a_version() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        accept(delete, &pod("a", 1)).await;
+        world.settle().await;
+        world.pods.bookmark(99).await;
+        waits(&mut world).await;
+    });
+}
+
+/// TestDeletePodsAllowsMissing: 404 is no failure; the cache will show it.
+#[test]
+fn gone_already() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        refuse(delete, 404, "NotFound", "pods a not found").await;
+        waits(&mut world).await;
+        world.pods.deleted(&pod("a", 11)).await;
+        world.counts(0, 12).await;
+        world.quiet().await;
+    });
+}
+
+/// Another pod has the name by now: the one that was to be deleted is gone.
+#[test]
+fn replaced_already() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        refuse(delete, 409, "Conflict", REPLACED).await;
+        waits(&mut world).await;
+        let other = with(pod("a", 11), json!({"metadata": {"uid": "uid-other"}}));
+        world.pods.modified(&other).await;
+        let delete = world.delete("a").await;
+        assert_eq!(body(&delete)["preconditions"]["uid"], "uid-other");
+        world.quiet().await;
+    });
+}
+
+/// The pod is replaced by one with the same name after the answer.
+#[test]
+fn replaced_after_the_answer() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        accept(delete, &pod("a", 1)).await;
+        waits(&mut world).await;
+        let foreign = json!({"metadata": {"uid": "uid-other", "ownerReferences": null,
+            "labels": {"app": "other"}}});
+        world.pods.modified(&with(pod("a", 11), foreign)).await;
+        world.counts(0, 12).await;
+        world.quiet().await;
+    });
+}
+
+/// A conflict of another kind is a failure, and the same pod is tried again.
+#[test]
+fn refused() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        refuse(delete, 409, "Conflict", "not now").await;
+        let put = world.put().await;
+        let status = world.done(put, 11).await;
+        let condition = &status["conditions"][0];
+        assert_eq!(condition["reason"], "FailedDelete");
+        assert_eq!(condition["message"], "unable to delete pods: not now");
+        let _again = world.delete("a").await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: several deletes of one plan, answered last first, with events in
+/// between.
+#[test]
+fn answers_out_of_order() {
+    run(async {
+        let pods = ["a", "b", "c"].map(|name| pod(name, 1));
+        let mut world = World::new(&[set(1, 0, 3)], &pods).await;
+        let (a, b) = (world.delete("a").await, world.delete("b").await);
+        let c = world.delete("c").await;
+        let [marked_a, marked_b, marked_c] = pods.map(|pod| terminating(pod, 11));
+        accept(c, &marked_c).await;
+        world.pods.modified(&marked_a).await;
+        world.quiet().await;
+        accept(b, &marked_b).await;
+        accept(a, &marked_a).await;
+        world.counts(2, 11).await;
+        world.quiet().await;
+        world.pods.many("MODIFIED", &[marked_b, marked_c]).await;
+        world.counts(0, 12).await;
+        world.quiet().await;
+    });
+}

@@ -1,0 +1,180 @@
+//! What holds whatever controllers do: panics stay inside, syncs can be found in the log, and the
+//! engine stops when it is asked to.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cache::fixture::run;
+use controller::Plan;
+use tracing::subscriber::DefaultGuard;
+
+use super::steps::{create, together};
+use super::world::{Stage, World, make, named, orphan, set};
+
+/// The log of this thread as text.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn record() -> (Self, DefaultGuard) {
+        let lines = Self::default();
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt().with_ansi(false).without_time();
+        let log = log.with_writer(move || writer.clone()).finish();
+        (lines, tracing::subscriber::set_default(log))
+    }
+
+    /// The lines that contain `words`.
+    fn with(&self, words: &str) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().filter(|line| line.contains(words)).map(str::to_owned).collect()
+    }
+}
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Issue, panic fence: in each stage a panic is counted, logged with controller and key, and tried
+/// again with back-off, while other keys go on with the same worker.
+#[test]
+fn panics_stay_inside_the_sync() {
+    for stage in [Stage::Observe, Stage::Decide, Stage::Report] {
+        run(async {
+            let (lines, _guard) = Lines::record();
+            let hook = move |now, key: &api::Key| {
+                assert!(now != stage || &*key.name != "bad", "boom");
+            };
+            let sets = [named(set(1, 0, 0), "bad"), named(set(1, 0, 0), "good")];
+            let rest = |_: &_, _: &_| Plan::rest("rest");
+            let (mut world, log) = World::probe_with(&sets, hook, rest).await;
+            world.wait(Duration::from_millis(20)).await;
+            world.sets.modified(&named(set(11, 0, 0), "good")).await;
+            world.settle().await;
+
+            let mut observed = log.take();
+            observed.retain(|line| line.contains("observe"));
+            let expected = ["0 observe bad", "0 observe good", "5 observe bad", "15 observe bad"];
+            assert_eq!(observed, [&expected[..], &["20 observe good"]].concat(), "{stage:?}");
+            let panics = world.metrics.panics.with_label_values(&["test-controller"]);
+            assert_eq!(panics.get(), 3);
+            let logged = lines.with("panic: boom");
+            assert_eq!(logged.len(), 3);
+            let span = r#"WARN sync{controller="test-controller" key=shop/bad}"#;
+            assert!(logged.iter().all(|line| line.contains(span)), "{logged:?}");
+        });
+    }
+}
+
+/// Issue, panic fence: a handler that panics loses its event and nothing else.
+#[test]
+fn panics_of_handlers_do_not_stop_the_informer() {
+    run(async {
+        let (lines, _guard) = Lines::record();
+        let (mut world, log) = World::probe(|_, _| Plan::rest("rest")).await;
+        world.settle().await;
+        world.pods.added(&orphan("poison", 11)).await;
+        world.settle().await;
+        assert_eq!(lines.with("a handler panicked").len(), 1);
+        assert_eq!(log.observed(), [0]);
+        world.pods.added(&orphan("a", 12)).await;
+        world.settle().await;
+        assert_eq!(log.observed(), [2]);
+    });
+}
+
+/// What was awaited is settled also by an event whose handler panics.
+#[test]
+fn panics_of_handlers_do_not_unsettle() {
+    run(async {
+        let (mut world, log) = World::probe(|_, _| together(&[create("a")])).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.settle().await;
+        world.pods.added(&orphan("poison", 11)).await;
+        let _again = world.post().await;
+        assert_eq!(log.observed(), [0, 1]);
+    });
+}
+
+/// Issue, span per sync with controller and key: on what a sync writes to the log.
+#[test]
+fn span_names_controller_and_key() {
+    run(async {
+        let (lines, _guard) = Lines::record();
+        let (mut world, _log) = World::probe(|_, _| together(&[create("a")])).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.settle().await;
+        let acted = lines.with("acted");
+        let span = r#"INFO sync{controller="test-controller" key=shop/web}"#;
+        assert!(acted.len() == 1 && acted[0].contains(span), "{acted:?}");
+    });
+}
+
+/// A panic in the middle of writes: what was written is awaited nevertheless.
+#[test]
+fn panic_after_writes_does_not_repeat_them() {
+    run(async {
+        let hook = |stage, _: &_| assert!(stage != Stage::Report, "boom");
+        let plan = |_: &_, _: &_| together(&[create("a")]);
+        let (mut world, log) = World::probe_with(&[set(1, 0, 0)], hook, plan).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.quiet().await;
+        let lines = log.take();
+        assert_eq!(lines[..3], ["0 observe web", "0 decide web", "0 report done web"]);
+        assert!(lines[3..].iter().all(|line| !line.contains("decide")), "{lines:?}");
+    });
+}
+
+/// Issue, shutdown: the sync that is under way ends, and none is begun.
+#[test]
+fn stops_after_the_sync_that_is_under_way() {
+    run(async {
+        let sets = [named(set(1, 0, 0), "first"), named(set(1, 0, 0), "second")];
+        let plan = |_: &_, _: &_| together(&[create("a")]);
+        let (mut world, log) = World::probe_with(&sets, |_, _| {}, plan).await;
+        let post = world.post().await;
+        world.server.runtime.cancel.cancel();
+        world.settle().await;
+        make(post, "a", 11).await;
+        assert_eq!(world.stop().await, Duration::ZERO);
+        assert_eq!(log.take(), ["0 observe first", "0 decide first", "0 report done first"]);
+        world.quiet().await;
+    });
+}
+
+/// Issue, shutdown: a request that hangs is given up after 5 s, and what would follow it is not
+/// written any more.
+#[test]
+fn stops_although_a_request_hangs() {
+    run(async {
+        let plan = |_: &_, _: &_| {
+            Plan::one("two", controller::Step::InOrder(vec![create("a"), create("b")]))
+        };
+        let (mut world, log) = World::probe(plan).await;
+        let post = world.post().await;
+        assert_eq!(world.stop().await, Duration::from_secs(5));
+        world.quiet().await;
+        assert!(post.is_given_up());
+        assert_eq!(log.take(), ["0 observe web", "0 decide web"]);
+    });
+}
+
+/// Stops also before the caches are complete.
+#[test]
+fn stops_before_it_has_begun() {
+    run(async {
+        let (mut world, log) = World::probe(|_, _| Plan::rest("rest")).await;
+        assert_eq!(world.stop().await, Duration::ZERO);
+        assert!(log.take().is_empty());
+    });
+}

@@ -1,0 +1,136 @@
+//! Read your writes, for patches: how a set takes an orphan and lets a pod go.
+
+use cache::fixture::{Call, run};
+use serde_json::json;
+
+use super::world::{World, accept, body, orphan, pod, refuse, set, with};
+
+/// A set that is about to adopt pod `a`.
+async fn adopting() -> (World, Call) {
+    let mut world = World::new(&[set(1, 1, 0)], &[orphan("a", 1)]).await;
+    let patch = adopts(&mut world).await;
+    (world, patch)
+}
+
+/// The set is read live, and the pod patched.
+async fn adopts(world: &mut World) -> Call {
+    accept(world.get().await, &set(1, 1, 0)).await;
+    world.patch("a").await
+}
+
+/// Nothing happens although the set is looked at.
+async fn waits(world: &mut World) {
+    world.sets.modified(&set(11, 1, 0)).await;
+    world.quiet().await;
+}
+
+/// Issue, preconditions; TestPatchPodCallbacks: the patch names the pod by uid.
+#[test]
+fn names_the_pod_by_uid() {
+    run(async {
+        let (_world, patch) = adopting().await;
+        let meta = &body(&patch)["metadata"];
+        assert_eq!(
+            (&meta["uid"], &meta["ownerReferences"][0]["uid"]),
+            (&"uid-a".into(), &"uid-web".into())
+        );
+    });
+}
+
+/// Issue, a test for each way: the watch event of a patch before the answer.
+#[test]
+fn event_before_the_answer() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        world.pods.modified(&pod("a", 11)).await;
+        world.quiet().await;
+        accept(patch, &pod("a", 11)).await;
+        world.counts(1, 11).await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, a test for each way: the watch event of a patch after the answer.
+#[test]
+fn event_after_the_answer() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        accept(patch, &pod("a", 11)).await;
+        waits(&mut world).await;
+        world.pods.modified(&pod("a", 11)).await;
+        world.counts(1, 12).await;
+        world.quiet().await;
+    });
+}
+
+/// controller_ref_manager.go: that the orphan is gone (404) does not matter; the cache will show it,
+/// and only then is it counted again.
+#[test]
+fn orphan_is_gone() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        refuse(patch, 404, "NotFound", "pods a not found").await;
+        waits(&mut world).await;
+        world.pods.deleted(&orphan("a", 11)).await;
+        let _post = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// controller_ref_manager.go: that somebody else took it first (422) fails the sync; no status is
+/// written, and it is tried again after a new live read.
+#[test]
+fn orphan_is_taken() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        refuse(patch, 422, "Invalid", "two controllers").await;
+        let patch = adopts(&mut world).await;
+        refuse(patch, 422, "Invalid", "two controllers").await;
+        let get = world.get().await;
+        world.quiet().await;
+        let other = json!({"metadata": {"ownerReferences": [{"apiVersion": "apps/v1",
+            "kind": "ReplicaSet", "name": "other", "uid": "uid-other", "controller": true}]}});
+        world.pods.modified(&with(orphan("a", 11), other)).await;
+        accept(get, &set(1, 1, 0)).await;
+        refuse(world.patch("a").await, 422, "Invalid", "two controllers").await;
+        let _post = world.post().await;
+        world.quiet().await;
+    });
+}
+
+/// TestPatchPodFails: any other failure is tried again too.
+#[test]
+fn patch_fails() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        refuse(patch, 500, "InternalError", "no").await;
+        let _again = adopts(&mut world).await;
+        world.quiet().await;
+    });
+}
+
+/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the live read shows what the cache does not yet.
+#[test]
+fn owner_is_being_deleted() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[orphan("a", 1)]).await;
+        let deleted = json!({"metadata": {"deletionTimestamp": "1970-01-01T00:00:01Z"}});
+        accept(world.get().await, &with(set(2, 1, 0), deleted)).await;
+        let _again = world.get().await;
+        world.quiet().await;
+    });
+}
+
+/// controller_ref_manager.go: of a pod that is let go, 404 and 422 do not matter, and nothing is
+/// tried again.
+#[test]
+fn released_pod_is_gone_or_another() {
+    for (code, reason) in [(404, "NotFound"), (422, "Invalid")] {
+        run(async {
+            let strange = with(pod("a", 1), json!({"metadata": {"labels": {"app": "other"}}}));
+            let mut world = World::new(&[set(1, 0, 0)], &[strange]).await;
+            refuse(world.patch("a").await, code, reason, "no").await;
+            world.quiet().await;
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! The requeue switch: when a key is looked at next, and the rounds of live reads before that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use api::{Key, Kind, ReplicaSet};
+use cache::fixture::run;
+use controller::{Answer, Facts, Plan, Query};
+
+use super::steps::{create, together};
+use super::world::{World, accept, make, refuse, set};
+
+fn failed() -> Plan {
+    Plan { error: Some("no".to_owned()), ..Plan::rest("fails") }
+}
+
+fn query() -> Query {
+    Query { resource: ReplicaSet::RESOURCE, key: Key::new("shop", "web") }
+}
+
+/// Machinery card, DefaultTypedControllerRateLimiter: 5 ms, doubled each time; success forgets.
+#[test]
+fn failures_back_off_until_success() {
+    run(async {
+        let fails = Arc::new(AtomicBool::new(true));
+        let flag = Arc::clone(&fails);
+        let plan = move |_: &_, _: &Facts| {
+            if flag.load(Ordering::Relaxed) { failed() } else { Plan::rest("well") }
+        };
+        let (mut world, log) = World::probe(plan).await;
+        world.wait(Duration::from_millis(100)).await;
+        assert_eq!(log.observed(), [0, 5, 15, 35, 75]);
+        fails.store(false, Ordering::Relaxed);
+        world.wait(Duration::from_millis(100)).await;
+        assert_eq!(log.observed(), [155]);
+        fails.store(true, Ordering::Relaxed);
+        world.sets.modified(&set(11, 0, 0)).await;
+        world.wait(Duration::from_millis(20)).await;
+        assert_eq!(log.observed(), [200, 205, 215]);
+    });
+}
+
+/// TestDeleteControllerAndExpectations: of a set that is gone nothing is remembered.
+#[test]
+fn gone_forgets_the_back_off() {
+    run(async {
+        let (mut world, log) = World::probe(|_, _| failed()).await;
+        world.wait(Duration::from_millis(100)).await;
+        world.sets.deleted(&set(11, 0, 0)).await;
+        world.wait(Duration::from_millis(100)).await;
+        assert_eq!(log.observed(), [0, 5, 15, 35, 75, 100, 155], "the last ones find nothing");
+        world.sets.added(&set(12, 0, 0)).await;
+        world.wait(Duration::from_millis(20)).await;
+        assert_eq!(log.observed(), [200, 205, 215]);
+    });
+}
+
+/// Card, Sync 9: the next look is counted from the moment that was decided on, not from the end of
+/// the sync.
+#[test]
+fn again_counts_from_the_snapshot() {
+    run(async {
+        let plan = |_: &_, facts: &Facts| match facts.get(&query()) {
+            None => Plan::fetch("is it there?", vec![query()]),
+            Some(_) => Plan::rest("later").again_after(Some(Duration::from_secs(10))),
+        };
+        let (mut world, log) = World::probe(plan).await;
+        for _ in 0..2 {
+            let get = world.get().await;
+            world.wait(Duration::from_secs(3)).await;
+            accept(get, &set(1, 0, 0)).await;
+        }
+        let _next = world.get().await;
+        assert_eq!(log.observed(), [0, 10_000, 20_000]);
+    });
+}
+
+/// A sync that took longer than the plan wanted to wait is looked at again at once.
+#[test]
+fn again_may_be_over_already() {
+    run(async {
+        let plan = |_: &_, facts: &Facts| match facts.get(&query()) {
+            None => Plan::fetch("is it there?", vec![query()]),
+            Some(_) => Plan::rest("later").again_after(Some(Duration::from_secs(10))),
+        };
+        let (mut world, log) = World::probe(plan).await;
+        let get = world.get().await;
+        world.wait(Duration::from_secs(12)).await;
+        accept(get, &set(1, 0, 0)).await;
+        let _next = world.get().await;
+        assert_eq!(log.observed(), [0, 12_000]);
+    });
+}
+
+/// Issue, at most four rounds of live reads.
+#[test]
+fn live_reads_have_a_limit() {
+    run(async {
+        let plan = |_: &_, _: &_| Plan::fetch("again and again", vec![query()]);
+        let (mut world, log) = World::probe(plan).await;
+        for _ in 0..4 {
+            accept(world.get().await, &set(1, 0, 0)).await;
+        }
+        let _next = world.get().await;
+        let decided = ["0 decide web"; 5];
+        let next = ["5 observe web", "5 decide web"];
+        assert_eq!(log.take(), [&["0 observe web"], &decided[..], &next].concat());
+        world.quiet().await;
+    });
+}
+
+/// Design 1: answers to live reads are data, found or not.
+#[test]
+fn live_reads_reach_the_decision() {
+    let rows = [
+        (200, set(15, 0, 0).to_string(), "found at 15"),
+        (404, cache::fixture::status(404, "NotFound", "not there"), "not found"),
+        (500, cache::fixture::status(500, "InternalError", "boom"), "failed: boom"),
+        (200, "{".to_owned(), "failed: EOF"),
+    ];
+    for (code, answer, expected) in rows {
+        run(async {
+            let plan = |_: &_, facts: &Facts| match facts.get(&query()) {
+                None => Plan::fetch("is it there?", vec![query()]),
+                Some(answer) => Plan { error: Some(text(answer)), ..Plan::rest("read") },
+            };
+            let (mut world, log) = World::probe(plan).await;
+            world.get().await.reply(code, answer).await;
+            world.settle().await;
+            let lines = log.take();
+            assert_eq!(lines[..3], ["0 observe web", "0 decide web", "0 decide web"]);
+            assert!(lines[3].starts_with(&format!("0 report {expected}")), "{lines:?}");
+        });
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    match answer {
+        Answer::Found(found) => format!("found at {}", found.0.resource_version),
+        Answer::NotFound => "not found".to_owned(),
+        Answer::Failed(error) => format!("failed: {error}"),
+    }
+}
+
+/// What is written after live reads goes on as always; no read is under way with the writes.
+#[test]
+fn live_reads_come_before_writes() {
+    run(async {
+        let plan = |_: &_, facts: &Facts| match facts.get(&query()) {
+            None => Plan::fetch("is it there?", vec![query()]),
+            Some(_) => together(&[create("a")]),
+        };
+        let (mut world, _log) = World::probe(plan).await;
+        let get = world.get().await;
+        world.quiet().await;
+        refuse(get, 404, "NotFound", "not there").await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.quiet().await;
+    });
+}

@@ -1,0 +1,217 @@
+//! How steps run, and the Events that tell of it.
+
+use std::time::Duration;
+
+use api::{Key, Kind, Pod};
+use cache::fixture::{Call, run};
+use controller::{Action, Create, Delete, ObjectRef, Plan, Step};
+use serde_json::{Value, json};
+
+use super::world::{World, accept, body, make, pod, refuse, set, terminating};
+
+/// A create of this pod that nobody tells of.
+pub(super) fn create(name: &str) -> Action {
+    let body = json!({"metadata": {"name": name}}).to_string();
+    let namespace = "shop".into();
+    Action::Create(Create { resource: Pod::RESOURCE, namespace, body: body.into(), announce: None })
+}
+
+fn delete(name: &str) -> Action {
+    let (key, uid) = (Key::new("shop", name), name.into());
+    let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
+    Action::Delete(Delete { object, announce: None })
+}
+
+pub(super) fn together(actions: &[Action]) -> Plan {
+    Plan::one("together", Step::Together(actions.to_vec()))
+}
+
+/// Answers the creates of a set in rounds: all that are under way at once, then the next ones. After
+/// `limit` creates all are refused. Returns how many were in each round, and the other requests.
+async fn rounds(world: &mut World, limit: usize) -> (Vec<usize>, Vec<Call>) {
+    let (mut sizes, mut others, mut creates) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let calls = world.server.under_way().await;
+        let (posts, rest): (Vec<_>, Vec<_>) = calls.into_iter().partition(|c| c.method == "POST");
+        others.extend(rest);
+        if posts.is_empty() {
+            return (sizes, others);
+        }
+        sizes.push(posts.len());
+        for post in posts {
+            creates += 1;
+            if creates > limit {
+                refuse(post, 500, "InternalError", "fake error").await;
+            } else {
+                make(post, &format!("p{creates}"), 10 + creates as u64).await;
+            }
+        }
+    }
+}
+
+/// TestSlowStartBatch: name, creates that succeed, batches.
+#[test]
+fn slow_start() {
+    let rows: [(&str, usize, &[usize]); 3] = [
+        ("callLimit = 0 (all fail)", 0, &[1]),
+        ("callLimit = count (all succeed)", 10, &[1, 2, 4, 3]),
+        ("callLimit < count (some succeed)", 5, &[1, 2, 4]),
+    ];
+    for (name, limit, batches) in rows {
+        run(async {
+            let mut world = World::new(&[set(1, 10, 0)], &[]).await;
+            let (sizes, others) = rounds(&mut world, limit).await;
+            assert_eq!(sizes, batches, "{name}");
+            let failure = others.iter().map(|put| body(put)["status"]["conditions"][0].clone());
+            let failure: Vec<Value> = failure.collect();
+            let messages: Vec<_> = failure.iter().map(|failure| &failure["message"]).collect();
+            let expected: &[&str] = if limit < 10 { &["fake error"] } else { &[] };
+            assert_eq!(messages, expected, "{name}");
+        });
+    }
+}
+
+/// TestControllerBurstReplicas, TestSyncReplicaSetDormancy: at most 500 creates in one sync; the
+/// next ones once the cache shows those.
+#[test]
+fn burst_of_creates() {
+    run(async {
+        let mut world = World::new(&[set(1, 501, 0)], &[]).await;
+        let (sizes, others) = rounds(&mut world, 500).await;
+        assert_eq!(sizes.iter().sum::<usize>(), 500);
+        assert_eq!(sizes[..8], [1, 2, 4, 8, 16, 32, 64, 64], "at most 64 at once");
+        assert!(others.is_empty());
+        let pods: Vec<_> = (1..=500).map(|n| pod(&format!("p{n}"), 10 + n)).collect();
+        world.pods.many("ADDED", &pods).await;
+        let last = world.post().await;
+        make(last, "last", 600).await;
+        world.counts(500, 11).await;
+        world.quiet().await;
+    });
+}
+
+/// Issue, steps together: at most 64 under way, all are tried, and the error is the first one in the
+/// plan's order.
+#[test]
+fn all_together() {
+    run(async {
+        let names: Vec<_> = (0..100).map(|n| format!("p{n}")).collect();
+        let deletes: Vec<_> = names.iter().map(|name| delete(name)).collect();
+        let (mut world, log) = World::probe(move |_, _| together(&deletes)).await;
+        let mut calls = world.server.under_way().await;
+        assert_eq!(calls.len(), 64);
+        refuse(calls.remove(7), 500, "InternalError", "seven").await;
+        calls.append(&mut world.server.under_way().await);
+        assert_eq!(calls.len(), 64, "the next one takes the free place");
+        refuse(calls.remove(3), 500, "InternalError", "three").await;
+        let mut tried = 2;
+        while !calls.is_empty() {
+            tried += calls.len();
+            for call in calls {
+                accept(call, &pod("any", 1)).await;
+            }
+            calls = world.server.under_way().await;
+            calls.retain(|_| tried < 100);
+        }
+        assert_eq!(tried, 100);
+        assert_eq!(log.take()[..3], ["0 observe web", "0 decide web", "0 report three web"]);
+    });
+}
+
+/// Issue, steps in order: one at a time; the first failure ends the step and the plan.
+#[test]
+fn in_order() {
+    run(async {
+        let plan = |_: &_, _: &_| {
+            let steps = [&["a", "b", "c"][..], &["d"]];
+            let steps = steps.map(|names| names.iter().map(|name| create(name)).collect());
+            Plan { steps: steps.map(Step::InOrder).into(), ..Plan::rest("in order") }
+        };
+        let (mut world, log) = World::probe(plan).await;
+        let post = world.post().await;
+        world.quiet().await;
+        assert_eq!(body(&post)["metadata"]["name"], "a");
+        make(post, "a", 11).await;
+        let post = world.post().await;
+        assert_eq!(body(&post)["metadata"]["name"], "b");
+        refuse(post, 403, "Forbidden", "quota").await;
+        world.settle().await;
+        assert_eq!(log.take(), ["0 observe web", "0 decide web", "0 report quota web"]);
+    });
+}
+
+/// Issue, steps: one after the other, each with its own way.
+#[test]
+fn one_step_after_the_other() {
+    run(async {
+        let plan = |_: &_, _: &_| Plan {
+            steps: vec![
+                Step::Together(vec![create("a"), create("b")]),
+                Step::SlowStart(vec![create("c")]),
+            ],
+            ..Plan::rest("two steps")
+        };
+        let (mut world, log) = World::probe(plan).await;
+        let (a, b) = (world.post().await, world.post().await);
+        make(a, "a", 11).await;
+        world.quiet().await;
+        make(b, "b", 12).await;
+        let c = world.post().await;
+        make(c, "c", 13).await;
+        world.quiet().await;
+        assert_eq!(log.take().last().unwrap(), "0 report done web");
+    });
+}
+
+/// Card, Sync 7: a create that is refused since the namespace is being deleted is no error, and
+/// nobody is told.
+#[test]
+fn namespace_is_being_deleted() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let cause = json!({"reason": "NamespaceTerminating", "field": "metadata.namespace"});
+        let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden",
+            "message": "forbidden", "details": {"causes": [cause]}});
+        world.post().await.reply(403, status.to_string()).await;
+        world.quiet().await;
+        assert!(world.events.under_way().await.is_empty());
+    });
+}
+
+/// Common card, Pod creation: the Events and their messages.
+#[test]
+fn events() {
+    run(async {
+        let mut world = World::new(&[set(1, 2, 0)], &[]).await;
+        let post = world.post().await;
+        let a = make(post, "web-a", 11).await;
+        assert_eq!(world.event().await, "Normal SuccessfulCreate Created pod: web-a");
+        refuse(world.post().await, 403, "Forbidden", "exceeded quota").await;
+        assert_eq!(world.event().await, "Warning FailedCreate Error creating: exceeded quota");
+
+        let mut world = World::new(&[set(1, 0, 1)], &[a]).await;
+        refuse(world.delete("web-a").await, 500, "InternalError", "no luck").await;
+        assert_eq!(world.event().await, "Warning FailedDelete Error deleting: no luck");
+        let put = world.put().await;
+        world.done(put, 11).await;
+        accept(world.delete("web-a").await, &terminating(pod("web-a", 1), 12)).await;
+        assert_eq!(world.event().await, "Normal SuccessfulDelete Deleted pod: web-a");
+    });
+}
+
+/// Metrics: writes by verb, kind and code.
+#[test]
+fn writes_are_counted() {
+    run(async {
+        let mut world = World::new(&[set(1, 2, 0)], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        refuse(world.post().await, 403, "Forbidden", "exceeded quota").await;
+        world.wait(Duration::from_millis(1)).await;
+        let count = |code| {
+            let labels = ["test-controller", "create", "pods", code];
+            world.metrics.writes.with_label_values(&labels).get()
+        };
+        assert_eq!((count("ok"), count("403")), (1, 1));
+    });
+}

@@ -1,0 +1,380 @@
+//! An engine over real informers, and the API server that the test plays for both.
+//!
+//! Everything takes place in namespace `shop`. Objects of the first lists have version 1, the lists
+//! themselves version 10.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::{Key, Kind, Pod, ReplicaSet, Time};
+use cache::SharedInformerFactory;
+use cache::fixture::{Call, Server, Stream, bookmark, event, status};
+use controller::{Change, Controller, Facts, Outcome, Plan, UpdateStatus, View, Watches, fixture};
+use prometheus::Registry;
+use runtime::{Instant, Task};
+use serde_json::{Value, json};
+use workqueue::{Limiter, Queue};
+
+use crate::events::Recorder;
+use crate::{Engine, Metrics, Parts};
+
+pub(super) use controller::fixture::with;
+
+pub(super) const PODS: &str = "/api/v1/namespaces/shop/pods";
+pub(super) const SETS: &str = "/apis/apps/v1/namespaces/shop/replicasets";
+
+type Planner = dyn Fn(&Seen, &Facts) -> Plan + Send + Sync;
+type Hook = dyn Fn(Stage, &Key) + Send + Sync;
+
+pub(super) struct World {
+    pub(super) server: Server,
+    /// The server as the Events see it, so that other requests are not lost among them.
+    pub(super) events: Server,
+    pub(super) pods: Feed,
+    pub(super) sets: Feed,
+    pub(super) metrics: Metrics,
+    engine: Task,
+}
+
+/// The watch of a kind.
+pub(super) struct Feed(Stream);
+
+/// A controller of ReplicaSets that does what the test says, and tells what it is asked.
+pub(super) struct Probe {
+    plan: Box<Planner>,
+    /// Called in each stage; may panic.
+    hook: Box<Hook>,
+    log: Log,
+}
+
+/// The calls of a [`Probe`] so far, as `<ms of the snapshot> <stage> <key>`.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<String>>>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Observe,
+    Decide,
+    Report,
+}
+
+/// What a [`Probe`] looks at.
+pub(super) struct Seen {
+    pub(super) key: Key,
+    pub(super) now: Time,
+}
+
+// === Objects ===
+
+/// ReplicaSet `web` that asks for `want` pods; its status is right if `have` are there.
+pub(super) fn set(version: u64, want: usize, have: usize) -> Value {
+    json!({
+        "metadata": {"name": "web", "namespace": "shop", "uid": "uid-web", "generation": 1,
+            "resourceVersion": version.to_string()},
+        "spec": {"replicas": want, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}},
+        "status": {"replicas": have, "fullyLabeledReplicas": have, "readyReplicas": have,
+            "availableReplicas": have, "terminatingReplicas": 0, "observedGeneration": 1},
+    })
+}
+
+/// The same under another name, with a uid to match.
+pub(super) fn named(set: Value, name: &str) -> Value {
+    with(set, json!({"metadata": {"name": name, "uid": format!("uid-{name}")}}))
+}
+
+/// A ready pod with the labels of `web` that nobody manages.
+pub(super) fn orphan(name: &str, version: u64) -> Value {
+    let meta = json!({"resourceVersion": version.to_string(), "labels": {"app": "web"}});
+    with(fixture::pod(name), json!({"metadata": meta}))
+}
+
+/// A ready pod of `web`.
+pub(super) fn pod(name: &str, version: u64) -> Value {
+    let owner = fixture::owned_by("ReplicaSet", &set(1, 0, 0));
+    with(orphan(name, version), json!({"metadata": owner}))
+}
+
+pub(super) fn terminating(pod: Value, version: u64) -> Value {
+    let since = "1970-01-01T00:00:01Z";
+    let meta = json!({"deletionTimestamp": since, "resourceVersion": version.to_string()});
+    with(pod, json!({"metadata": meta}))
+}
+
+/// What the API server makes of a POST.
+pub(super) fn born(post: &Call, name: &str, version: u64) -> Value {
+    let meta = json!({"name": name, "namespace": "shop", "uid": format!("uid-{name}"),
+        "resourceVersion": version.to_string(), "creationTimestamp": "1970-01-01T00:00:00Z"});
+    with(body(post), json!({"metadata": meta, "status": {"phase": "Pending"}}))
+}
+
+pub(super) fn body(call: &Call) -> Value {
+    serde_json::from_slice(&call.body).unwrap()
+}
+
+// === Answers ===
+
+/// Answers a POST as if the API server had made the pod, and returns it.
+pub(super) async fn make(post: Call, name: &str, version: u64) -> Value {
+    let pod = born(&post, name, version);
+    post.reply(201, pod.to_string()).await;
+    pod
+}
+
+/// Answers a PUT or a PATCH with `object`.
+pub(super) async fn accept(call: Call, object: &Value) {
+    call.reply(200, object.to_string()).await;
+}
+
+/// Refuses a request.
+pub(super) async fn refuse(call: Call, code: u16, reason: &str, message: &str) {
+    call.reply(code, status(code, reason, message)).await;
+}
+
+// === impl World ===
+
+impl World {
+    /// The ReplicaSet controller, once its caches hold these objects.
+    pub(super) async fn new(sets: &[Value], pods: &[Value]) -> Self {
+        let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+        Self::start(controller, 2, sets, pods).await.0
+    }
+
+    /// A [`Probe`] with one worker that plans this for `web`.
+    pub(super) async fn probe(
+        plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static,
+    ) -> (Self, Log) {
+        Self::probe_with(&[set(1, 0, 0)], |_, _| {}, plan).await
+    }
+
+    /// A [`Probe`] with one worker that calls `hook` in each stage.
+    pub(super) async fn probe_with(
+        sets: &[Value],
+        hook: impl Fn(Stage, &Key) + Send + Sync + 'static,
+        plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static,
+    ) -> (Self, Log) {
+        let log = Log::default();
+        let probe = Probe::new(&log, hook, plan);
+        (Self::start(probe, 1, sets, &[]).await.0, log)
+    }
+
+    pub(super) async fn start<C: Controller>(
+        controller: C,
+        workers: usize,
+        sets: &[Value],
+        pods: &[Value],
+    ) -> (Self, Arc<Engine<C>>) {
+        let (mut server, events) = (Server::default(), Server::default());
+        let runtime = server.runtime.clone();
+        let metrics = Metrics::new(&Registry::new()).unwrap();
+        let parts = Parts {
+            name: "test-controller",
+            own: ReplicaSet::RESOURCE,
+            workers,
+            queue: Queue::new(runtime.clock.clone(), Limiter::default(), None),
+            client: server.client.clone(),
+            recorder: Recorder::start(events.client.clone(), "test-controller", &runtime),
+            runtime: runtime.clone(),
+            metrics: metrics.clone(),
+        };
+        let mut factory = SharedInformerFactory::new(server.client.clone(), runtime);
+        let engine = Engine::new(controller, parts, &mut factory);
+        factory.start();
+        let task = runtime::spawn("engine", Arc::clone(&engine).run());
+        let sets = Feed::begin(&mut server, "/apis/apps/v1/replicasets", sets, 10).await;
+        let pods = Feed::begin(&mut server, "/api/v1/pods", pods, 10).await;
+        (Self { server, events, pods, sets, metrics, engine: task }, engine)
+    }
+
+    /// The next request to make a pod.
+    pub(super) async fn post(&mut self) -> Call {
+        self.server.find("POST", PODS).await
+    }
+
+    /// The next request to delete this pod.
+    pub(super) async fn delete(&mut self, name: &str) -> Call {
+        self.server.find("DELETE", &format!("{PODS}/{name}")).await
+    }
+
+    /// The next request to patch this pod.
+    pub(super) async fn patch(&mut self, name: &str) -> Call {
+        self.server.find("PATCH", &format!("{PODS}/{name}")).await
+    }
+
+    /// The next live read of `web`.
+    pub(super) async fn get(&mut self) -> Call {
+        self.server.find("GET", &format!("{SETS}/web")).await
+    }
+
+    /// The next status write for `web`.
+    pub(super) async fn put(&mut self) -> Call {
+        self.server.find("PUT", &format!("{SETS}/web/status")).await
+    }
+
+    /// Carries out a status write: it is answered, and its event is seen. Returns the new status.
+    pub(super) async fn done(&mut self, put: Call, version: u64) -> Value {
+        let written =
+            with(body(&put), json!({"metadata": {"resourceVersion": version.to_string()}}));
+        accept(put, &written).await;
+        self.sets.modified(&written).await;
+        written["status"].clone()
+    }
+
+    /// The status says next that there are so many pods; that is carried out.
+    pub(super) async fn counts(&mut self, replicas: usize, version: u64) {
+        let put = self.put().await;
+        let status = self.done(put, version).await;
+        assert_eq!(status["replicas"], replicas);
+    }
+
+    /// The next Event, as `<type> <reason> <message>`.
+    pub(super) async fn event(&mut self) -> String {
+        let call = self.events.find("POST", "/api/v1/namespaces/shop/events").await;
+        let event = body(&call);
+        call.reply(201, event.to_string()).await;
+        let text = |field: &str| event[field].as_str().unwrap().to_owned();
+        format!("{} {} {}", text("type"), text("reason"), text("message"))
+    }
+
+    /// The pods are listed anew.
+    pub(super) async fn relists_pods(&mut self, pods: &[Value], version: u64) {
+        self.pods = Feed::begin(&mut self.server, "/api/v1/pods", pods, version).await;
+    }
+
+    /// Nothing is asked of the server for a second.
+    pub(super) async fn quiet(&mut self) {
+        self.wait(Duration::from_secs(1)).await;
+        let calls = self.server.under_way().await;
+        let calls: Vec<_> = calls.iter().map(Call::line).collect();
+        assert!(calls.is_empty(), "not quiet: {calls:?}");
+    }
+
+    /// Lets all tasks do what they can do now.
+    pub(super) async fn settle(&self) {
+        self.wait(Duration::from_millis(1)).await;
+    }
+
+    pub(super) async fn wait(&self, time: Duration) {
+        self.server.runtime.clock.sleep(time).await;
+    }
+
+    pub(super) fn instant(&self) -> Instant {
+        self.server.runtime.clock.instant()
+    }
+
+    /// Asks the process to stop, and returns how long the engine took for it.
+    pub(super) async fn stop(&mut self) -> Duration {
+        let since = self.instant();
+        self.server.runtime.cancel.cancel();
+        let clock = self.server.runtime.clock.clone();
+        clock.timeout(cache::fixture::LIMIT, &mut self.engine).await.unwrap().unwrap();
+        self.instant() - since
+    }
+}
+
+// === impl Feed ===
+
+impl Feed {
+    async fn begin(server: &mut Server, path: &str, objects: &[Value], version: u64) -> Self {
+        let call = server.find("GET", path).await;
+        let mut feed = Self(call.answer(200, "application/json"));
+        feed.many("ADDED", objects).await;
+        feed.0.send(bookmark(version, true)).await;
+        feed
+    }
+
+    pub(super) async fn added(&mut self, object: &Value) {
+        self.many("ADDED", std::slice::from_ref(object)).await;
+    }
+
+    pub(super) async fn modified(&mut self, object: &Value) {
+        self.many("MODIFIED", std::slice::from_ref(object)).await;
+    }
+
+    pub(super) async fn deleted(&mut self, object: &Value) {
+        self.many("DELETED", std::slice::from_ref(object)).await;
+    }
+
+    pub(super) async fn bookmark(&mut self, version: u64) {
+        self.0.send(bookmark(version, false)).await;
+    }
+
+    /// The watch ends with an error.
+    pub(super) async fn fails(&mut self, code: u16, reason: &str) {
+        self.0.send(event("ERROR", &status(code, reason, "the watch ends"))).await;
+    }
+
+    pub(super) async fn many(&mut self, kind: &str, objects: &[Value]) {
+        let lines = objects.iter().map(|object| event(kind, &object.to_string()));
+        self.0.send(lines.collect::<String>()).await;
+    }
+}
+
+// === impl Log ===
+
+impl Log {
+    fn add(&self, seen: &Seen, what: impl AsRef<str>) {
+        let (ms, what) = (seen.now.since(Time::EPOCH).as_millis(), what.as_ref());
+        self.0.lock().unwrap().push(format!("{ms} {what} {}", seen.key.name));
+    }
+
+    /// What came since the last look.
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    /// The milliseconds at which something was observed since the last look.
+    pub(super) fn observed(&self) -> Vec<u64> {
+        let lines = self.take();
+        let observed = lines.iter().filter(|line| line.contains(" observe "));
+        observed.map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
+    }
+}
+
+// === impl Probe ===
+
+impl Probe {
+    pub(super) fn new(
+        log: &Log,
+        hook: impl Fn(Stage, &Key) + Send + Sync + 'static,
+        plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static,
+    ) -> Self {
+        Self { plan: Box::new(plan), hook: Box::new(hook), log: log.clone() }
+    }
+}
+
+impl Controller for Probe {
+    type Snapshot = Seen;
+
+    fn watches(table: &mut impl Watches<Self>) {
+        table.on::<ReplicaSet>(|_, change, _, wake| match change {
+            Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
+            Change::Deleted(set) => wake.forget(&set.meta.key),
+        });
+        table.on::<Pod>(|_, change, _, wake| {
+            assert_ne!(&*change.object().meta.key.name, "poison");
+            wake.add(&Key::new("shop", "web"));
+        });
+    }
+
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Seen> {
+        let seen = Seen { key: key.clone(), now: view.now };
+        self.log.add(&seen, "observe");
+        let set = view.of::<ReplicaSet>().get(key);
+        (self.hook)(Stage::Observe, key);
+        set.map(|_| seen)
+    }
+
+    fn decide(&self, seen: &Seen, facts: &Facts) -> Plan {
+        self.log.add(seen, "decide");
+        (self.hook)(Stage::Decide, &seen.key);
+        (self.plan)(seen, facts)
+    }
+
+    fn report(&self, seen: &Seen, outcome: &Outcome) -> Option<UpdateStatus> {
+        let how = if outcome.unsettled { "unsettled" } else { "done" };
+        self.log.add(seen, format!("report {}", outcome.error.as_deref().unwrap_or(how)));
+        (self.hook)(Stage::Report, &seen.key);
+        None
+    }
+}
