@@ -2,9 +2,10 @@
 //! bootstrap policy gives the service account `replicaset-controller`.
 
 use anyhow::{Context, ensure};
-use cluster_tests::{Binary, Cluster, Manager, Options, User, since, wait_until, writes};
+use cluster_tests::{Binary, Cluster, Manager, Options, User, ours, since, wait_until, writes};
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -32,6 +33,8 @@ async fn replicasets_are_kept() -> anyhow::Result<()> {
     only_granted_requests_were_sent(&cluster).await?;
     sigkill_while_scaling(&cluster, &mut manager).await?;
     the_api_server_comes_back(&cluster, &manager).await?;
+    forbidden_lists_are_named_and_recovered_from(&cluster).await?;
+    wrong_ca_is_named(&cluster)?;
     Ok(())
 }
 
@@ -339,6 +342,54 @@ async fn the_api_server_comes_back(cluster: &Cluster, manager: &Manager) -> anyh
     ensure!(manager.cpu_seconds()? - cpu < 2.0, "no busy loop while the server is away");
     world.scale("set", 5).await?;
     world.settled("set", 5).await
+}
+
+/// Issue: a 403 on a list is a clear message, no busy loop, and over once the right is granted.
+async fn forbidden_lists_are_named_and_recovered_from(cluster: &Cluster) -> anyhow::Result<()> {
+    let nobody = User::ServiceAccount("nobody");
+    let manager = Manager::start(cluster, Binary::Ours, nobody, ARGS)?;
+    for resource in ["pods", "replicasets"] {
+        let refused = format!(
+            "User \\\"system:serviceaccount:kube-system:nobody\\\" cannot list resource \\\"{resource}\\\""
+        );
+        let message = async || {
+            let log = manager.log();
+            Ok((log.contains(&refused) || log.contains(&refused.replace('\\', ""))).then_some(()))
+        };
+        wait_until(&refused, LIMIT, message).await.with_context(|| manager.log())?;
+    }
+    ensure!(manager.cpu_seconds()? < 2.0, "no busy loop");
+    let roles: Api<ClusterRoleBinding> = Api::all(cluster.admin()?);
+    let binding = json!({"metadata": {"name": "nobody"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "system:controller:replicaset-controller"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "kube-system", "name": "nobody"}]});
+    roles.create(&PostParams::default(), &serde_json::from_value(binding)?).await?;
+    wait_until("the manager to recover", LIMIT, async || {
+        Ok(manager.log().contains("starting workers").then_some(()))
+    })
+    .await
+}
+
+/// Issue: a wrong CA is a clear message that names the server.
+fn wrong_ca_is_named(cluster: &Cluster) -> anyhow::Result<()> {
+    let other = rcgen::generate_simple_self_signed(vec!["example.com".to_owned()])?;
+    let (ca, kubeconfig) =
+        (cluster.dir().join("other.crt"), cluster.dir().join("other.kubeconfig"));
+    std::fs::write(&ca, other.cert.pem())?;
+    let right = std::fs::read_to_string(cluster.kubeconfig(User::Admin)?)?;
+    let (right_ca, wrong_ca) = (cluster.ca_path(), ca.display().to_string());
+    std::fs::write(&kubeconfig, right.replace(&right_ca.display().to_string(), &wrong_ca))?;
+    let output = std::process::Command::new(ours()?)
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .arg("--leader-elect=false")
+        .output()?;
+    let text = String::from_utf8(output.stderr)?;
+    let server = cluster.url().replace("https://", "");
+    let expected = format!("failed to wait for apiserver being healthy: /healthz of {server}: ");
+    ensure!(text.contains(&expected) && text.contains("invalid peer certificate"), "{text}");
+    ensure!(output.status.code() == Some(1));
+    Ok(())
 }
 
 fn now() -> std::time::Instant {

@@ -182,8 +182,12 @@ impl Act {
                 self.announce(create.announce.as_ref(), Ok(&meta.key.name));
                 Ok(())
             }
-            // The namespace's controller removes what is left; trying again would change nothing.
-            Err(error) if error.is_namespace_terminating() => Ok(()),
+            // Trying again would change nothing: the key waits until its own object goes with the
+            // namespace, or the expectation is too old. As upstream's, which is never lowered.
+            Err(error) if error.is_namespace_terminating() => {
+                self.remember_version(key, &create.resource, u64::MAX);
+                Ok(())
+            }
             Err(error) => {
                 if error.is_ambiguous() {
                     let namespace = create.namespace.clone();
