@@ -60,7 +60,8 @@ impl Metrics {
             )?,
             limiter_duration: histogram(
                 "rest_client_rate_limiter_duration_seconds",
-                "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host.",
+                "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and \
+                 host.",
                 SECONDS,
             )?,
             request_size: histogram(

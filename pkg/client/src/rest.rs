@@ -231,7 +231,8 @@ impl Client {
         let labels = [call.method.as_str(), &settings.host];
         metrics.limiter_duration.with_label_values(&labels).observe(delay.as_secs_f64());
         if delay > Duration::from_secs(1) {
-            tracing::debug!(?delay, method = %call.method, path = call.path, "waited for the rate limit");
+            let (method, path) = (&call.method, call.path);
+            tracing::debug!(?delay, %method, path, "waiting for the rate limit");
         }
         if !delay.is_zero() {
             runtime.clock.sleep(delay).await;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
 
-/// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say it.
+/// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
 /// Everything that the command line says.

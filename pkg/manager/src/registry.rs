@@ -17,7 +17,7 @@ pub struct Entry {
     pub folder: &'static str,
     /// Whether `*` switches it on.
     pub on_by_default: bool,
-    /// Its service account in `kube-system`, the end of its user agent and the source of its Events.
+    /// Its service account in `kube-system`, the end of its user agent, the source of its Events.
     pub account: &'static str,
     /// Builds it and subscribes it to the informers.
     pub start: fn(&Entry, &mut Context) -> Running,

@@ -211,7 +211,10 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 }
 
 fn objects(texts: &[String]) -> Vec<Value> {
-    let object = |(at, text): (usize, &String)| json!({"metadata": {"name": text, "n": at}, text: [1, true, null, "x", {"a": [text]}]});
+    let object = |(at, text): (usize, &String)| {
+        let any = json!([1, true, null, "x", {"a": [text]}]);
+        json!({"metadata": {"name": text, "n": at}, text: any})
+    };
     texts.iter().enumerate().map(object).collect()
 }
 
@@ -400,7 +403,9 @@ fn errors_read_the_same_in_both_codecs() {
     let json = json!({
         "kind": "Status", "status": "Failure", "message": message, "reason": "Timeout", "code": 504,
         "details": {
-            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"},
+            ],
             "retryAfterSeconds": 1
         }
     });

@@ -14,6 +14,13 @@ use super::world::{
 };
 use crate::Engine;
 
+/// The set has one pod and awaits nothing: it acts when it is to have two.
+async fn acts(mut world: World) {
+    world.quiet().await;
+    world.sets.modified(&set(20, 2, 1)).await;
+    let _post = world.post().await;
+}
+
 /// Issue, a test for each way: the watch event of a create before the answer.
 #[test]
 fn event_before_the_answer() {
@@ -25,7 +32,7 @@ fn event_before_the_answer() {
         world.quiet().await;
         accept(post, &pod).await;
         world.counts(1, 11).await;
-        world.quiet().await;
+        acts(world).await;
     });
 }
 
@@ -40,7 +47,7 @@ fn event_after_the_answer() {
         world.quiet().await;
         world.pods.added(&pod).await;
         world.counts(1, 12).await;
-        world.quiet().await;
+        acts(world).await;
     });
 }
 
@@ -106,7 +113,7 @@ fn list_instead_of_the_event() {
         world.pods.fails(410, "Expired").await;
         world.relists_pods(&[pod], 12).await;
         world.counts(1, 11).await;
-        world.quiet().await;
+        acts(world).await;
     });
 }
 
@@ -266,7 +273,7 @@ fn recreated_set_starts_clean() {
         world.quiet().await;
         world.pods.added(&b).await;
         world.counts(1, 15).await;
-        world.quiet().await;
+        acts(world).await;
     });
 }
 

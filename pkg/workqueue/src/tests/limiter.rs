@@ -1,3 +1,5 @@
+//! Delays and token buckets, as pure structures.
+
 use proptest::prelude::*;
 
 use super::{Duration, Instant, ms, start};

@@ -1,3 +1,5 @@
+//! What operators see of queues.
+
 use prometheus::{Registry, TextEncoder};
 use runtime::Clock;
 

@@ -1,3 +1,5 @@
+//! The queue as a pure structure, by tables and against a model.
+
 use proptest::prelude::*;
 
 use super::{Duration, Instant, ms, start};

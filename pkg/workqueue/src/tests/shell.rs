@@ -1,3 +1,5 @@
+//! The queue under tokio, with the time stopped.
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
