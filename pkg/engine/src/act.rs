@@ -32,7 +32,7 @@ pub(crate) struct Act {
     pub(crate) recorder: Recorder,
     /// What its keys await.
     pub(crate) expectations: Mutex<Expectations>,
-    /// Where a create got no answer, so that the object may exist: its key, kind and namespace.
+    /// Where a create or delete got no answer and may have been done: key, kind and namespace.
     pub(crate) doubts: Mutex<BTreeSet<(Key, Resource, Text)>>,
     /// What the caches show.
     pub(crate) kinds: Arc<Kinds>,
@@ -189,19 +189,23 @@ impl Act {
                 Ok(())
             }
             Err(error) => {
-                if error.is_ambiguous() {
-                    let namespace = create.namespace.clone();
-                    self.doubts().insert((key.clone(), create.resource.clone(), namespace));
-                }
+                self.doubt(key, &create.resource, &create.namespace, &error);
                 self.announce(create.announce.as_ref(), Err(&error));
                 Err(error)
             }
         }
     }
 
-    /// If a create of an earlier sync got no answer, asks how far the API server has come since:
-    /// the key awaits that version, at which the cache shows whether the object was made. Upstream
-    /// acts at once and may make a second object for the one that it does not see yet.
+    /// Notes that a create or a delete may have been carried out although it failed.
+    fn doubt(&self, key: &Key, resource: &Resource, namespace: &Text, error: &ApiError) {
+        if error.is_ambiguous() {
+            self.doubts().insert((key.clone(), resource.clone(), namespace.clone()));
+        }
+    }
+
+    /// If a create or delete of an earlier sync got no answer, asks how far the API server has come
+    /// since: the key awaits that version, at which the cache shows whether it was done. Upstream
+    /// acts at once, and may make a second object for the one that it does not see yet.
     pub(crate) async fn clear_doubts(&self, key: &Key) -> Result<(), ApiError> {
         let of_key = |doubt: &&(Key, Resource, Text)| doubt.0 == *key;
         let doubts: Vec<_> = self.doubts().iter().filter(of_key).cloned().collect();
@@ -236,6 +240,7 @@ impl Act {
                 Ok(())
             }
             Err(error) => {
+                self.doubt(key, &object.resource, &object.key.namespace, &error);
                 self.announce(delete.announce.as_ref(), Err(&error));
                 Err(error)
             }

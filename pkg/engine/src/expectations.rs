@@ -26,7 +26,7 @@ pub struct Expectations {
     /// Who awaits a version of a kind; equal to what `by_key` says.
     by_version: BTreeMap<Resource, BTreeSet<(u64, Key)>>,
     /// Who awaits that an object goes; equal to what `by_key` says.
-    by_uid: BTreeMap<(Resource, Text), Key>,
+    by_uid: BTreeMap<(Resource, Text), BTreeSet<Key>>,
 }
 
 /// How far the caches have caught up with the writes for a key.
@@ -67,7 +67,7 @@ impl Expectations {
     pub fn expect_gone(&mut self, key: &Key, resource: &Resource, uid: &Text, now: Instant) {
         let object = (resource.clone(), uid.clone());
         self.awaited(key, now).gone.insert(object.clone());
-        self.by_uid.insert(object, key.clone());
+        self.by_uid.entry(object).or_default().insert(key.clone());
     }
 
     /// The cache of `resource` has come to `version`. Returns the keys that this settled.
@@ -87,18 +87,20 @@ impl Expectations {
         settled
     }
 
-    /// The cache no longer holds the object, or holds it as terminating. Returns the key if this
-    /// settled it.
-    pub fn gone(&mut self, resource: &Resource, uid: &Text) -> Option<Key> {
+    /// The cache no longer holds the object, or holds it as terminating. Returns the keys that this
+    /// settled.
+    pub fn gone(&mut self, resource: &Resource, uid: &Text) -> Vec<Key> {
         let object = (resource.clone(), uid.clone());
-        let key = self.by_uid.remove(&object)?;
-        let awaited = self.by_key.get_mut(&key)?;
-        awaited.gone.remove(&object);
-        if !awaited.is_settled() {
-            return None;
+        let mut waiting = self.by_uid.remove(&object).unwrap_or_default();
+        waiting.retain(|key| {
+            let Some(awaited) = self.by_key.get_mut(key) else { return false };
+            awaited.gone.remove(&object);
+            awaited.is_settled()
+        });
+        for key in &waiting {
+            self.by_key.remove(key);
         }
-        self.by_key.remove(&key);
-        Some(key)
+        waiting.into_iter().collect()
     }
 
     /// How far the caches have caught up for a key of kind `own`. What has been awaited for longer
@@ -121,7 +123,12 @@ impl Expectations {
             }
         }
         for object in awaited.gone {
-            self.by_uid.remove(&object);
+            if let Some(waiting) = self.by_uid.get_mut(&object) {
+                waiting.remove(key);
+                if waiting.is_empty() {
+                    self.by_uid.remove(&object);
+                }
+            }
         }
     }
 

@@ -183,7 +183,10 @@ impl<C: Controller> Engine<C> {
                 }
             }
             // The caches wake it; this is for the case that they never do.
-            Synced::Unsettled => self.queue.add_after(key.clone(), LIMIT + Duration::from_secs(1)),
+            Synced::Unsettled => {
+                self.queue.forget(key);
+                self.queue.add_after(key.clone(), LIMIT + Duration::from_secs(1));
+            }
             Synced::Failed(error) => {
                 tracing::warn!(
                     error,
@@ -197,9 +200,7 @@ impl<C: Controller> Engine<C> {
 
     async fn sync(&self, key: &Key) -> Synced {
         if let Err(error) = self.act.clear_doubts(key).await {
-            return Synced::Failed(format!(
-                "cannot tell whether the last create was done: {error}"
-            ));
+            return Synced::Failed(format!("cannot tell whether the last write was done: {error}"));
         }
         // Before the caches are read: what settles in between is at worst looked at once more.
         let settled = self.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
@@ -267,9 +268,11 @@ impl<C: Controller> Engine<C> {
     fn changed<T: Kind>(&self, handler: Handler<C, T>, change: &Change<T>) {
         let seen = change.seen();
         self.reached(&T::RESOURCE, seen.version);
-        let settled = seen.gone.and_then(|uid| self.expectations().gone(&T::RESOURCE, &uid));
-        if let Some(key) = settled {
-            self.queue.add(key);
+        if let Some(uid) = seen.gone {
+            let settled = self.expectations().gone(&T::RESOURCE, &uid);
+            for key in settled {
+                self.queue.add(key);
+            }
         }
 
         let mut wake = Wake::default();

@@ -3,7 +3,7 @@
 use cache::fixture::{Call, run};
 use serde_json::json;
 
-use super::world::{World, accept, body, pod, refuse, set, terminating, with};
+use super::world::{PODS, World, accept, body, pod, refuse, set, terminating, with};
 
 /// A set that has pod `a`, which it is about to delete.
 async fn deleting() -> (World, Call) {
@@ -178,5 +178,28 @@ fn answers_out_of_order() {
         world.pods.many("MODIFIED", &[marked_b, marked_c]).await;
         world.counts(0, 12).await;
         acts(world).await;
+    });
+}
+
+/// Issue, read-your-writes; upstream deletes at once here, and so one pod too many if its ranking
+/// has changed meanwhile: the connection breaks after the pod was marked.
+#[test]
+fn answer_lost() {
+    run(async {
+        let pods = ["a", "b"].map(|name| pod(name, 1));
+        let mut world = World::new(&[set(1, 1, 2)], &pods).await;
+        let delete = world.delete("a").await;
+        delete.reset();
+        let put = world.put().await;
+        world.done(put, 11).await;
+        let list = world.server.find("GET", PODS).await;
+        assert_eq!(list.path, format!("{PODS}?limit=1"));
+        let meta = json!({"resourceVersion": "12"});
+        accept(list, &json!({"kind": "PodList", "metadata": meta, "items": []})).await;
+        world.counts(2, 12).await;
+        world.quiet().await;
+        world.pods.modified(&terminating(pod("a", 1), 12)).await;
+        world.counts(1, 13).await;
+        world.quiet().await;
     });
 }

@@ -63,12 +63,24 @@ fn deletes_settle_by_uid() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
     awaited.expect_gone(&key("a"), &PODS, &uid("2"), at);
-    assert_eq!(awaited.gone(&PODS, &uid("other")), None);
-    assert_eq!(awaited.gone(&PODS, &uid("1")), None);
-    assert_eq!(awaited.gone(&PODS, &uid("1")), None);
+    assert_eq!(awaited.gone(&PODS, &uid("other")), []);
+    assert_eq!(awaited.gone(&PODS, &uid("1")), []);
+    assert_eq!(awaited.gone(&PODS, &uid("1")), []);
     assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::NotOthers);
-    assert_eq!(awaited.gone(&PODS, &uid("2")), Some(key("a")));
+    assert_eq!(awaited.gone(&PODS, &uid("2")), [key("a")]);
     assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::Yes);
+}
+
+/// Two keys that await the same deletion both settle.
+#[test]
+fn a_deletion_settles_everybody_who_awaits_it() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    for name in ["b", "a", "c"] {
+        awaited.expect_gone(&key(name), &PODS, &uid("1"), at);
+    }
+    awaited.forget(&key("b"));
+    assert_eq!(awaited.gone(&PODS, &uid("1")), [key("a"), key("c")]);
+    assert!(awaited.is_empty());
 }
 
 /// Versions say nothing about deletes: the version of the deletion is not known to the writer.
@@ -89,7 +101,7 @@ fn a_forgotten_key_is_settled_and_leaves_nothing_behind() {
     awaited.expect_version(&key("b"), &PODS, 5, at);
     awaited.forget(&key("a"));
     assert_eq!(awaited.settled(&key("a"), &SETS, at), Settled::Yes);
-    assert_eq!(awaited.gone(&PODS, &uid("1")), None);
+    assert_eq!(awaited.gone(&PODS, &uid("1")), []);
     assert_eq!(awaited.reached(&PODS, 5), [key("b")]);
 }
 

@@ -9,8 +9,8 @@ use cache::fixture::run;
 use controller::Plan;
 use tracing::subscriber::DefaultGuard;
 
-use super::steps::{create, together};
-use super::world::{Stage, World, make, named, orphan, set};
+use super::steps::{create, delete, together};
+use super::world::{Log, Probe, Stage, World, accept, make, named, orphan, set};
 
 /// The log of this thread as text.
 #[derive(Clone, Default)]
@@ -90,7 +90,7 @@ fn panics_of_handlers_do_not_stop_the_informer() {
     });
 }
 
-/// What was awaited is settled also by an event whose handler panics.
+/// What was awaited is settled, and its key woken, also by an event whose handler panics.
 #[test]
 fn panics_of_handlers_do_not_unsettle() {
     run(async {
@@ -100,6 +100,15 @@ fn panics_of_handlers_do_not_unsettle() {
         world.settle().await;
         world.pods.added(&orphan("poison", 11)).await;
         let _again = world.post().await;
+        assert_eq!(log.observed(), [0, 1]);
+
+        let (log, pods) = (Log::default(), [orphan("poison", 1)]);
+        let probe = Probe::new(&log, |_, _| {}, |_, _| together(&[delete("poison")]));
+        let (mut world, _) = World::start(probe, 1, &[set(1, 0, 0)], &pods).await;
+        accept(world.delete("poison").await, &pods[0]).await;
+        world.settle().await;
+        world.pods.deleted(&orphan("poison", 11)).await;
+        let _again = world.delete("poison").await;
         assert_eq!(log.observed(), [0, 1]);
     });
 }

@@ -7,7 +7,7 @@ use cache::fixture::{Call, run};
 use controller::{Action, Create, Delete, ObjectRef, Plan, Step};
 use serde_json::{Value, json};
 
-use super::world::{World, accept, body, make, pod, refuse, set, terminating};
+use super::world::{World, accept, body, make, pod, refuse, set, terminating, with};
 
 /// A create of this pod that nobody tells of.
 pub(super) fn create(name: &str) -> Action {
@@ -16,8 +16,9 @@ pub(super) fn create(name: &str) -> Action {
     Action::Create(Create { resource: Pod::RESOURCE, namespace, body: body.into(), announce: None })
 }
 
-fn delete(name: &str) -> Action {
-    let (key, uid) = (Key::new("shop", name), name.into());
+/// A delete of this pod that nobody tells of.
+pub(super) fn delete(name: &str) -> Action {
+    let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
     Action::Delete(Delete { object, announce: None })
 }
@@ -220,5 +221,21 @@ fn writes_are_counted() {
             world.metrics.writes.with_label_values(&labels).get()
         };
         assert_eq!((count("ok"), count("403")), (1, 1));
+    });
+}
+
+/// Card, Metrics: what a plan measured goes into the histogram of its controller.
+#[test]
+fn samples_are_observed() {
+    run(async {
+        let old = json!({"metadata": {"creationTimestamp": "1969-12-31T23:00:00Z"}});
+        let pods = ["a", "b"].map(|name| with(pod(name, 1), old.clone()));
+        let mut world = World::new(&[set(1, 1, 2)], &pods).await;
+        let deletes = world.server.under_way().await;
+        assert_eq!(deletes.len(), 1);
+        let families = world.registry.gather();
+        let name = "replicaset_controller_sorting_deletion_age_ratio";
+        let family = families.iter().find(|family| family.name() == name).unwrap();
+        assert_eq!(family.get_metric()[0].get_histogram().get_sample_count(), 1);
     });
 }

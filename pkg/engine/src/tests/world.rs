@@ -23,6 +23,9 @@ pub(super) use controller::fixture::with;
 pub(super) const PODS: &str = "/api/v1/namespaces/shop/pods";
 pub(super) const SETS: &str = "/apis/apps/v1/namespaces/shop/replicasets";
 
+/// Longer than the first few back-offs, shorter than all limits.
+const SOON: Duration = Duration::from_secs(8);
+
 type Planner = dyn Fn(&Seen, &Facts) -> Plan + Send + Sync;
 type Hook = dyn Fn(Stage, &Key) + Send + Sync;
 
@@ -33,6 +36,7 @@ pub(super) struct World {
     pub(super) pods: Feed,
     pub(super) sets: Feed,
     pub(super) metrics: Metrics,
+    pub(super) registry: Registry,
     engine: Task,
 }
 
@@ -166,7 +170,8 @@ impl World {
     ) -> (Self, Arc<Engine<C>>) {
         let (mut server, events) = (Server::default(), Server::default());
         let runtime = server.runtime.clone();
-        let metrics = Metrics::new(&Registry::new()).unwrap();
+        let registry = Registry::new();
+        let metrics = Metrics::new(&registry).unwrap();
         let parts = Parts {
             name: "test-controller",
             own: ReplicaSet::RESOURCE,
@@ -183,32 +188,32 @@ impl World {
         let task = runtime::spawn("engine", Arc::clone(&engine).run());
         let sets = Feed::begin(&mut server, "/apis/apps/v1/replicasets", sets, 10).await;
         let pods = Feed::begin(&mut server, "/api/v1/pods", pods, 10).await;
-        (Self { server, events, pods, sets, metrics, engine: task }, engine)
+        (Self { server, events, pods, sets, metrics, registry, engine: task }, engine)
     }
 
-    /// The next request to make a pod.
+    /// The next request to make a pod. As all that follow: it must come soon.
     pub(super) async fn post(&mut self) -> Call {
-        self.server.find("POST", PODS).await
+        self.soon("POST", PODS).await
     }
 
     /// The next request to delete this pod.
     pub(super) async fn delete(&mut self, name: &str) -> Call {
-        self.server.find("DELETE", &format!("{PODS}/{name}")).await
+        self.soon("DELETE", &format!("{PODS}/{name}")).await
     }
 
     /// The next request to patch this pod.
     pub(super) async fn patch(&mut self, name: &str) -> Call {
-        self.server.find("PATCH", &format!("{PODS}/{name}")).await
+        self.soon("PATCH", &format!("{PODS}/{name}")).await
     }
 
     /// The next live read of `web`.
     pub(super) async fn get(&mut self) -> Call {
-        self.server.find("GET", &format!("{SETS}/web")).await
+        self.soon("GET", &format!("{SETS}/web")).await
     }
 
     /// The next status write for `web`.
     pub(super) async fn put(&mut self) -> Call {
-        self.server.find("PUT", &format!("{SETS}/web/status")).await
+        self.soon("PUT", &format!("{SETS}/web/status")).await
     }
 
     /// Carries out a status write: it is answered, and its event is seen. Returns the new status.
@@ -269,6 +274,14 @@ impl World {
         let clock = self.server.runtime.clock.clone();
         clock.timeout(cache::fixture::LIMIT, &mut self.engine).await.unwrap().unwrap();
         self.instant() - since
+    }
+
+    async fn soon(&mut self, method: &str, path: &str) -> Call {
+        let since = self.instant();
+        let call = self.server.find(method, path).await;
+        let waited = call.at.duration_since(since);
+        assert!(waited < SOON, "{method} {path} came after {waited:?}");
+        call
     }
 }
 
