@@ -293,7 +293,7 @@ fn replaced_set_starts_clean() {
     });
 }
 
-/// A create that is answered after its set was deleted: one with the same name does not wait for it.
+/// A create that is answered after its set was deleted: a set with the same name does not wait.
 #[test]
 fn set_recreated_after_a_late_answer() {
     run(async {

@@ -63,8 +63,8 @@ fn event_after_the_answer() {
     });
 }
 
-/// controller_ref_manager.go: that the orphan is gone (404) does not matter; the cache will show it,
-/// and only then is it counted again.
+/// controller_ref_manager.go: that the orphan is gone (404) does not matter; the cache will show
+/// it, and only then is it counted again.
 #[test]
 fn orphan_is_gone() {
     run(async {

@@ -27,8 +27,8 @@ pub(super) fn together(actions: &[Action]) -> Plan {
     Plan::one("together", Step::Together(actions.to_vec()))
 }
 
-/// Answers the creates of a set in rounds: all that are under way at once, then the next ones. After
-/// `limit` creates all are refused. Returns how many were in each round, and the other requests.
+/// Answers the creates of a set in rounds: all that are under way at once, then the next ones.
+/// After `limit` creates all are refused. Returns how many were in each round, and the other requests.
 async fn rounds(world: &mut World, limit: usize) -> (Vec<usize>, Vec<Call>) {
     let (mut sizes, mut others, mut creates) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -91,8 +91,8 @@ fn burst_of_creates() {
     });
 }
 
-/// Issue, steps together: at most 64 under way, all are tried, and the error is the first one in the
-/// plan's order.
+/// Issue, steps together: at most 64 under way, all are tried, and the error is the first one in
+/// the plan's order.
 #[test]
 fn all_together() {
     run(async {
