@@ -28,7 +28,8 @@ pub(super) fn together(actions: &[Action]) -> Plan {
 }
 
 /// Answers the creates of a set in rounds: all that are under way at once, then the next ones.
-/// After `limit` creates all are refused. Returns how many were in each round, and the other requests.
+/// After `limit` creates all are refused. Returns how many were in each round, and the other
+/// requests.
 async fn rounds(world: &mut World, limit: usize) -> (Vec<usize>, Vec<Call>) {
     let (mut sizes, mut others, mut creates) = (Vec::new(), Vec::new(), 0);
     loop {
