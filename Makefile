@@ -31,7 +31,7 @@ check: ## Format, lints, docs and the rules of the tree
 
 deny: ## Licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
-	cargo deny check --config .deny.toml bans licenses sources
+	cargo deny --locked check --hide-inclusion-graph bans licenses sources
 
 test: ## All tests: those without a cluster, then those with one
 	cargo test --workspace --exclude cluster-tests
