@@ -1,6 +1,5 @@
 //! The cache of one kind, kept up to date.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -21,8 +20,6 @@ const BATCH: usize = 256;
 /// Called for each change of the cache, after the cache was changed, in the order of the changes.
 /// The cache waits meanwhile, so it only notes which keys to look at.
 pub type Handler<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
-/// A [`Handler`] that gets its `&Change<T>` as `&dyn Any`.
-pub type AnyHandler = Box<dyn Fn(&dyn Any) + Send + Sync>;
 /// Called with the cache's version each time it has advanced, after the handlers.
 pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
 
@@ -48,10 +45,6 @@ pub trait AnyInformer: Send + Sync {
     fn resource(&self) -> &Resource;
     /// As [`Informer::start`].
     fn start(self: Arc<Self>);
-    /// As [`Informer::add_handler`]; the handler gets a `&Change<T>`.
-    fn subscribe(&self, handler: AnyHandler);
-    /// As [`Informer::on_version`].
-    fn on_version(&self, hook: VersionHook);
     /// As [`Informer::version`].
     fn version(&self) -> u64;
     /// Whether the object with this key is the one with this uid, and not being deleted.
@@ -259,14 +252,6 @@ impl<T: Kind> AnyInformer for Informer<T> {
 
     fn start(self: Arc<Self>) {
         Self::start(&self);
-    }
-
-    fn subscribe(&self, handler: AnyHandler) {
-        self.add_handler(Box::new(move |change| handler(change)));
-    }
-
-    fn on_version(&self, hook: VersionHook) {
-        Self::on_version(self, hook);
     }
 
     fn version(&self) -> u64 {

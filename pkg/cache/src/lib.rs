@@ -19,7 +19,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use factory::{Listers, NotSynced, SharedInformerFactory};
+pub use factory::{Listers, SharedInformerFactory};
 pub use health::{Failing, Status};
-pub use informer::{AnyHandler, AnyInformer, Handler, Informer, VersionHook};
+pub use informer::{AnyInformer, Handler, Informer, VersionHook};
 pub use store::Store;
