@@ -15,7 +15,7 @@ fn bad_input_is_named() -> anyhow::Result<()> {
     let rows: &[(&[&str], &str)] = &[
         (
             &["--controllers=replicaset,nodes", "--leader-elect=false"],
-            "Error: --controllers: \"nodes\" is not in the list of known controllers",
+            "Error: \"nodes\" is not in the list of known controllers",
         ),
         (
             &["--kubeconfig=/no/such/file", "--leader-elect=false"],
@@ -29,11 +29,28 @@ fn bad_input_is_named() -> anyhow::Result<()> {
             &["--master=ftp://example.com", "--leader-elect=false"],
             "Error: --master \"ftp://example.com\": the scheme must be http or https",
         ),
-        (&[], "Error: --leader-elect: leader election is not there yet"),
-        (&["--no-such-flag"], "unexpected argument '--no-such-flag'"),
-        (&["replicaset"], "unexpected argument 'replicaset'"),
-        (&["--kube-api-qps=fast"], "invalid value 'fast' for '--kube-api-qps <QPS>'"),
-        (&["--version=3"], "Error: --version=3: must be true or raw"),
+        (
+            &["--master=http://127.0.0.1:1", "--leader-elect-renew-deadline=20s"],
+            "Error: --leader-elect-lease-duration must be greater than \
+             --leader-elect-renew-deadline",
+        ),
+        (&["--no-such-flag"], "Error: unknown flag: --no-such-flag"),
+        (&["--no-such-flag"], "Usage:\n  kube-controller-manager [flags]\n"),
+        (
+            &["replicaset"],
+            "Error: \"kube-controller-manager\" does not take any arguments, got [\"replicaset\"]",
+        ),
+        (
+            &["--kube-api-qps=fast"],
+            "Error: invalid argument \"fast\" for \"--kube-api-qps\" flag: strconv.ParseFloat: \
+             parsing \"fast\": invalid syntax",
+        ),
+        (&["--version=3"], "Error: invalid argument \"3\" for \"--version\" flag: "),
+        (
+            &["--secure-port=-1", "--concurrent_job_syncs", "0", "--leader-elect=false"],
+            "Error: [concurrent-job-syncs must be greater than 0, but got 0, --secure-port -1 must \
+             be between 0 and 65535, inclusive. 0 for turning off secure port]",
+        ),
     ];
     for (args, expected) in rows {
         let output = run(args)?;
@@ -73,6 +90,37 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
     assert!(text.contains(&expected), "{text}");
     assert_eq!(text.matches("Connection refused").count(), 2, "said once while waiting: {text}");
     assert_eq!(output.status.code(), Some(1));
+    Ok(())
+}
+
+/// flags.md, General behaviour: the dump, deprecations; and the lines that name what is not there
+/// yet, once each.
+#[test]
+fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
+    let output = run(&[
+        "--leader-elect=false",
+        "--secure-port=10258",
+        "--node-sync-period=1s",
+        "--controllers=replicaset,ttl,service,podgroup-protection-controller",
+        "-v=1",
+        "--master=ftp://example.com",
+    ])?;
+    let text = String::from_utf8(output.stderr)?;
+    let once = [
+        "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
+        "FLAG: --allocate-node-cidrs=\"false\"",
+        "FLAG: --controllers=\"[replicaset,ttl,service,podgroup-protection-controller]\"",
+        "accepted, without effect yet: --secure-port\n",
+        "skipping: a feature gate is off controller=\"podgroup-protection-controller\"",
+        "skipping a cloud provider controller controller=\"service-lb-controller\"",
+        "controller is disabled controller=\"deployment-controller\"",
+        "skipping controllers that are not written yet: serviceaccount-token-controller, \
+         ttl-controller\n",
+    ];
+    for line in once {
+        assert_eq!(text.matches(line).count(), 1, "{line}: {text}");
+    }
+    assert_eq!(text.matches("FLAG: --").count(), 150, "{text}");
     Ok(())
 }
 

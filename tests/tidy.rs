@@ -51,7 +51,7 @@ const IMPURE_CODE: [&str; 9] = [
 ];
 
 /// The crates of this workspace, lowest first, and which others each may depend on.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("api", &[]),
     ("runtime", &["api"]),
     ("controller", &["api"]),
@@ -59,10 +59,21 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("workqueue", &["api", "runtime"]),
     ("client", &["api", "runtime", "workqueue"]),
     ("cache", &["api", "client", "controller", "runtime"]),
+    ("leader", &["api", "cache", "client", "controller", "runtime"]),
     ("engine", &["api", "cache", "client", "controller", "runtime", "workqueue"]),
     (
         "manager",
-        &["api", "cache", "client", "controller", "controllers", "engine", "runtime", "workqueue"],
+        &[
+            "api",
+            "cache",
+            "client",
+            "controller",
+            "controllers",
+            "engine",
+            "leader",
+            "runtime",
+            "workqueue",
+        ],
     ),
     ("kube-controller-manager", &["manager"]),
 ];
@@ -471,8 +482,8 @@ fn controller_folders(files: &[File]) -> BTreeMap<&str, BTreeSet<&str>> {
     folders
 }
 
-/// A controller as the registry or the README shows it: name, then aliases.
-type Names<'a> = Vec<&'a str>;
+/// A controller as the registry or the README shows it: name, aliases, and whether it works.
+type Row<'a> = (Vec<&'a str>, bool);
 
 fn registry(files: &[File]) -> Complaints {
     let Some(table) = find(files, "pkg/manager/src/registry.rs") else {
@@ -480,40 +491,45 @@ fn registry(files: &[File]) -> Complaints {
     };
     let rows = registry_rows(&table.text);
     let readme = readme_rows(find(files, "README.md").map_or("", |file| &file.text));
-    let names: Vec<Names<'_>> = rows.iter().map(|(_, names)| names.clone()).collect();
-    let folders: BTreeSet<&str> = rows.iter().map(|(folder, _)| *folder).collect();
+    let shown: Vec<Row<'_>> =
+        rows.iter().map(|(folder, names)| (names.clone(), folder.is_some())).collect();
+    let folders: BTreeSet<&str> = rows.iter().filter_map(|(folder, _)| *folder).collect();
     let on_disk: BTreeSet<&str> = controller_folders(files).into_keys().collect();
     let checks = [
         (!rows.is_empty(), "REGISTRY has no rows".to_owned()),
         (
-            names.is_sorted_by(|a, b| a.first() < b.first()),
-            format!("REGISTRY is not sorted: {names:?}"),
+            shown.is_sorted_by(|(a, _), (b, _)| a.first() < b.first()),
+            format!("REGISTRY is not sorted: {shown:?}"),
         ),
         (folders == on_disk, format!("REGISTRY has {folders:?}, pkg/controllers/src {on_disk:?}")),
-        (readme == names, format!("README.md has {readme:?}, REGISTRY {names:?}")),
+        (readme == shown, format!("README.md has {readme:?}, REGISTRY {shown:?}")),
     ];
     checks.into_iter().filter(|(holds, _)| !holds).map(|(_, complaint)| complaint).collect()
 }
 
-/// Folder and names of each `Entry { .. }` of the static table.
-fn registry_rows(text: &str) -> Vec<(&str, Names<'_>)> {
+/// Folder, if it has one, and names of each `Entry { .. }` of the static table.
+fn registry_rows(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
     let table = after(text, "static REGISTRY");
     let end = ["\n];", "\n}];"].iter().filter_map(|end| table.find(end)).min();
     let table = &table[..end.unwrap_or(table.len())];
     let row = |entry| {
         let name = quoted(after(entry, "name:")).into_iter().take(1);
         let aliases = after(entry, "aliases:").split(']').next().unwrap_or_default();
-        let folder = quoted(after(entry, "folder:")).first().copied().unwrap_or_default();
+        let folder = quoted(after(entry, "folder: Some(")).first().copied();
         (folder, name.chain(quoted(aliases)).collect())
     };
     table.split("Entry {").skip(1).map(row).collect()
 }
 
-/// Names of each row of the table below the heading "Controllers": its cells are name, aliases, …
-fn readme_rows(text: &str) -> Vec<Names<'_>> {
+/// The rows of the table below the heading "Controllers": their cells are name, aliases, state.
+fn readme_rows(text: &str) -> Vec<Row<'_>> {
     let part = after(text, "## Controllers\n").split("\n## ").next().unwrap_or_default();
     let rows = part.lines().filter(|line| line.starts_with("| `"));
-    rows.map(|row| row.split('|').take(3).flat_map(backticked).collect()).collect()
+    rows.map(|row| {
+        let names = row.split('|').take(3).flat_map(backticked).collect();
+        (names, row.ends_with("| works |"))
+    })
+    .collect()
 }
 
 // === Documents ===

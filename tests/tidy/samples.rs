@@ -126,9 +126,12 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "a-controller",
         aliases: &["a"],
-        folder: "a",
+        folder: Some("a"),
+        start: Some(|entry| entry.account),
     },
-    Entry { folder: "b", name: "b", aliases: &[] },
+    Entry { folder: Some("b"), name: "b", aliases: &[] },
+    Entry { name: "c", aliases: &["d"], ..NOT_YET },
+    Entry { name: "e", ..NOT_YET },
 ];
 fn other() -> Entry { name: "no" }
 "#;
@@ -137,8 +140,10 @@ fn other() -> Entry { name: "no" }
 ## Controllers
 | Name | Alias | State |
 |---|---|---|
-| `a-controller` | `a` | `works` |
-| `b` | | |
+| `a-controller` | `a` | works |
+| `b` | | works |
+| `c` | `d` | not yet |
+| `e` | | not yet |
 
 ## Flags
 | `--f` | | |
@@ -147,11 +152,11 @@ fn other() -> Entry { name: "no" }
 pub static REGISTRY: &[Entry] = &[Entry {
     name: "a",
     aliases: &[],
-    folder: "a",
+    folder: Some("a"),
 }];
 const OTHER: Entry = Entry { name: "no" };
 "#;
-    assert_eq!(registry_rows(short), [("a", vec!["a"])]);
+    assert_eq!(registry_rows(short), [(Some("a"), vec!["a"])]);
     let good = [
         ("README.md", readme),
         ("pkg/controllers/src/a/mod.rs", ""),
@@ -163,6 +168,8 @@ const OTHER: Entry = Entry { name: "no" };
     assert_eq!(registry(&files(&good[..4])).len(), 1, "no registry");
     assert_eq!(registry(&files(&good[1..])).len(), 1, "no README");
     assert_eq!(registry(&files(&[good[0], good[1], good[4]])).len(), 1, "a row without folder");
+    let early = readme.replace("`d` | not yet", "`d` | works");
+    assert_eq!(registry(&files(&[("README.md", &early), good[1], good[2], good[4]])).len(), 1);
     let turned = table.replace("a-controller", "z-controller");
     assert_eq!(registry(&files(&[good[1], good[2], (good[4].0, &turned)])).len(), 2, "not sorted");
 }

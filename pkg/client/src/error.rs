@@ -28,6 +28,9 @@ pub enum ApiError {
     /// The answer could not be understood.
     #[error("{0}")]
     Decode(String),
+    /// A write that was not sent: the client's guard refused it, and this is why.
+    #[error("{0}")]
+    Fenced(String),
 }
 
 impl ApiError {
@@ -71,7 +74,7 @@ impl ApiError {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status(status) => Some(status),
-            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) => None,
+            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) | Self::Fenced(_) => None,
         }
     }
 
@@ -117,6 +120,7 @@ impl ApiError {
         match self {
             Self::Transport { refused, .. } => !refused,
             Self::Timeout(_) | Self::Decode(_) => true,
+            Self::Fenced(_) => false,
             // 504: the API server itself gave up waiting.
             Self::Status(status) => status.code == 504,
         }
@@ -133,9 +137,13 @@ impl ApiError {
         self.has_cause("NamespaceTerminating")
     }
 
-    /// A word for metrics: the HTTP code, or `<error>` as upstream has it.
+    /// A word for metrics: the HTTP code, or `<error>` as upstream has it, or `<fenced>`.
     pub fn label(&self) -> String {
-        self.status().map_or_else(|| "<error>".to_owned(), |status| status.code.to_string())
+        match self {
+            Self::Status(status) => status.code.to_string(),
+            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) => "<error>".to_owned(),
+            Self::Fenced(_) => "<fenced>".to_owned(),
+        }
     }
 
     fn has_code(&self, code: u16) -> bool {

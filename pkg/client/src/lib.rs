@@ -18,5 +18,5 @@ pub use answer::Answer;
 pub use connect::{ConfigError, ConnectOptions, connect};
 pub use error::ApiError;
 pub use metrics::Metrics;
-pub use rest::{Client, PatchType, Settings};
+pub use rest::{Client, Guard, Settings};
 pub use status::{Cause, Status};

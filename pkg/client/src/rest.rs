@@ -35,9 +35,15 @@ pub struct Settings {
     pub host: String,
 }
 
+/// Asked right before each write is sent; an error is why it must not be.
+pub type Guard = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A client with a name, a rate limit and metrics. Cheap to clone; clones share the limit.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    shared: Arc<Inner>,
+    guard: Option<Guard>,
+}
 
 struct Inner {
     kube: kube::Client,
@@ -45,17 +51,6 @@ struct Inner {
     bucket: Mutex<TokenBucket>,
     metrics: Metrics,
     runtime: Runtime,
-}
-
-/// How a patch is to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
-    /// `application/strategic-merge-patch+json`.
-    StrategicMerge,
-    /// `application/merge-patch+json`.
-    Merge,
-    /// `application/json-patch+json`.
-    Json,
 }
 
 struct Call<'a> {
@@ -77,18 +72,25 @@ impl Client {
         runtime: &Runtime,
     ) -> Self {
         let bucket = TokenBucket::new(settings.qps, settings.burst);
-        Self(Arc::new(Inner {
+        let shared = Inner {
             kube,
             settings,
             bucket: Mutex::new(bucket),
             metrics: metrics.clone(),
             runtime: runtime.clone(),
-        }))
+        };
+        Self { shared: Arc::new(shared), guard: None }
+    }
+
+    /// This client, with the same limit, but asking `guard` before each write: after the wait for
+    /// the rate limit, and before every retry. A refusal is [`ApiError::Fenced`]. Reads pass.
+    pub fn guarded(&self, guard: Guard) -> Self {
+        Self { shared: Arc::clone(&self.shared), guard: Some(guard) }
     }
 
     /// `host:port` of the server.
     pub fn host(&self) -> &str {
-        &self.0.settings.host
+        &self.shared.settings.host
     }
 
     /// GET, for a body that is read piece by piece: lists and watches. `limit` is the longest wait
@@ -108,7 +110,7 @@ impl Client {
             }
             _ => Codec::Json,
         };
-        Ok(Answer::new(codec, response.into_body(), self.0.runtime.clock.clone()))
+        Ok(Answer::new(codec, response.into_body(), self.shared.runtime.clock.clone()))
     }
 
     /// GET of one JSON body.
@@ -126,13 +128,9 @@ impl Client {
         self.whole(Method::PUT, path, Some(("application/json", body))).await
     }
 
-    /// PATCH.
-    pub async fn patch(&self, path: &str, how: PatchType, body: Bytes) -> Result<Bytes, ApiError> {
-        let kind = match how {
-            PatchType::StrategicMerge => "application/strategic-merge-patch+json",
-            PatchType::Merge => "application/merge-patch+json",
-            PatchType::Json => "application/json-patch+json",
-        };
+    /// PATCH with a strategic merge patch.
+    pub async fn patch(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
+        let kind = "application/strategic-merge-patch+json";
         self.whole(Method::PATCH, path, Some((kind, body))).await
     }
 
@@ -151,9 +149,9 @@ impl Client {
         let call = Call { method, path, accept, body, limit: REQUEST_LIMIT };
         let response = self.send(&call).await?;
         let bytes = self.collect(response).await?;
-        let labels = [call.method.as_str(), &self.0.settings.host];
+        let labels = [call.method.as_str(), &self.shared.settings.host];
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.0.metrics.response_size.with_label_values(&labels).observe(f64::from(size));
+        self.shared.metrics.response_size.with_label_values(&labels).observe(f64::from(size));
         Ok(bytes)
     }
 
@@ -173,17 +171,22 @@ impl Client {
                 return Err(error);
             };
             tries += 1;
-            let labels = [&*error.label(), call.method.as_str(), &self.0.settings.host];
-            self.0.metrics.retries.with_label_values(&labels).inc();
-            self.0.runtime.clock.sleep(delay.min(RETRY_AFTER_MAX)).await;
+            let labels = [&*error.label(), call.method.as_str(), &self.shared.settings.host];
+            self.shared.metrics.retries.with_label_values(&labels).inc();
+            self.shared.runtime.clock.sleep(delay.min(RETRY_AFTER_MAX)).await;
         }
     }
 
     async fn send_once(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         self.throttle(call).await;
-        let Inner { kube, settings, metrics, runtime, .. } = &*self.0;
+        let Inner { kube, settings, metrics, runtime, .. } = &*self.shared;
         let started = runtime.clock.instant();
         let request = self.request(call)?;
+        if let Err(error) = self.ask_guard(call) {
+            let labels = [&*error.label(), call.method.as_str(), &settings.host];
+            metrics.requests.with_label_values(&labels).inc();
+            return Err(error);
+        }
         let sent = runtime.clock.timeout(call.limit, kube.send(request)).await;
         let labels = [call.method.as_str(), &settings.host];
         let elapsed = runtime.clock.instant().duration_since(started).as_secs_f64();
@@ -206,11 +209,18 @@ impl Client {
         Err(self.failure(response).await)
     }
 
+    fn ask_guard(&self, call: &Call<'_>) -> Result<(), ApiError> {
+        match &self.guard {
+            Some(guard) if call.method != Method::GET => guard().map_err(ApiError::Fenced),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn request(&self, call: &Call<'_>) -> Result<Request<Body>, ApiError> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
-            .header(header::USER_AGENT, &self.0.settings.user_agent)
+            .header(header::USER_AGENT, &self.shared.settings.user_agent)
             .header(header::ACCEPT, call.accept);
         let mut body = Bytes::new();
         if let Some((kind, bytes)) = &call.body {
@@ -218,14 +228,14 @@ impl Client {
             body = bytes.clone();
         }
         let size = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        let labels = [call.method.as_str(), &self.0.settings.host];
-        self.0.metrics.request_size.with_label_values(&labels).observe(f64::from(size));
+        let labels = [call.method.as_str(), &self.shared.settings.host];
+        self.shared.metrics.request_size.with_label_values(&labels).observe(f64::from(size));
         request.body(Body::from(body)).map_err(|error| ApiError::from_transport(&error))
     }
 
     /// Waits for this client's turn.
     async fn throttle(&self, call: &Call<'_>) {
-        let Inner { bucket, metrics, settings, runtime, .. } = &*self.0;
+        let Inner { bucket, metrics, settings, runtime, .. } = &*self.shared;
         let now = runtime.clock.instant();
         let delay = bucket.lock().unwrap_or_else(PoisonError::into_inner).reserve(now);
         let labels = [call.method.as_str(), &settings.host];
@@ -251,7 +261,7 @@ impl Client {
 
     async fn collect(&self, response: Response<Body>) -> Result<Bytes, ApiError> {
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect();
-        match self.0.runtime.clock.timeout(REQUEST_LIMIT, body).await {
+        match self.shared.runtime.clock.timeout(REQUEST_LIMIT, body).await {
             Err(_) => Err(ApiError::Timeout(format!("the answer stopped for {REQUEST_LIMIT:?}"))),
             Ok(Err(error)) => Err(ApiError::from_transport(&*error)),
             Ok(Ok(body)) => Ok(body.to_bytes()),

@@ -1,5 +1,6 @@
 //! The client against a server that is a function, under paused time.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -113,6 +114,53 @@ fn an_error_without_retry_after_is_returned_at_once() {
         let error = server.client.get("/x").await.unwrap_err();
         assert_eq!(error.to_string(), "the server answered with HTTP 500: boom");
         assert_eq!(server.seen.lock().unwrap().len(), 1);
+    });
+}
+
+/// Issue: every write is checked right before it is sent, after the wait for its turn.
+#[test]
+fn a_write_that_the_guard_refuses_is_not_sent() {
+    run(async {
+        let server = server(1.0, 1, |_| (200, "{}"));
+        let open = Arc::new(AtomicBool::new(true));
+        let seen = Arc::clone(&open);
+        let client = server.client.guarded(Arc::new(move || {
+            if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
+        }));
+        client.create("/x", Bytes::new()).await.unwrap();
+        let close = async {
+            tokio::task::yield_now().await;
+            open.store(false, Ordering::SeqCst);
+        };
+        let (refused, ()) = tokio::join!(client.update("/x", Bytes::new()), close);
+        let error = refused.unwrap_err();
+        assert_eq!(error, ApiError::Fenced("the lease ended".to_owned()));
+        assert!(!error.is_ambiguous() && !error.is_conflict());
+        client.patch("/x", Bytes::new()).await.unwrap_err();
+        client.delete("/x", Bytes::new()).await.unwrap_err();
+        client.get("/x").await.unwrap();
+        server.client.create("/y", Bytes::new()).await.unwrap();
+        let sent: Vec<_> = server.seen.lock().unwrap().iter().map(|(m, ..)| m.clone()).collect();
+        assert_eq!(sent, ["POST", "GET", "POST"]);
+        let requests = metric(&server.registry, "rest_client_requests_total");
+        assert!(
+            requests.contains(&(vec!["<fenced>".into(), "h:1".into(), "PUT".into()], "1".into()))
+        );
+    });
+}
+
+/// Issue: every write is checked right before it is sent, also when it is sent again.
+#[test]
+fn a_retry_asks_the_guard_again() {
+    run(async {
+        let server = server(0.0, 0, |_| (429, "{}"));
+        let asked = AtomicUsize::new(0);
+        let client = server.client.guarded(Arc::new(move || {
+            if asked.fetch_add(1, Ordering::SeqCst) < 2 { Ok(()) } else { Err("no".to_owned()) }
+        }));
+        let error = client.create("/x", Bytes::new()).await.unwrap_err();
+        assert_eq!(error, ApiError::Fenced("no".to_owned()));
+        assert_eq!(server.seen.lock().unwrap().len(), 2);
     });
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::{Codec, Key, Meta, Raw, Resource, Text};
 use bytes::Bytes;
-use client::{ApiError, Client, PatchType};
+use client::{ApiError, Client};
 use controller::{
     Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
     Plan, Query, StatusRetry, Step, UpdateStatus,
@@ -251,7 +251,7 @@ impl Act {
         let object = &patch.object;
         let path = object.resource.object_path(&object.key);
         let body = Bytes::copy_from_slice(patch.body.as_bytes());
-        let answer = self.client.patch(&path, PatchType::StrategicMerge, body).await;
+        let answer = self.client.patch(&path, body).await;
         self.count("patch", &object.resource, answer.as_ref().err());
         match answer {
             Ok(body) => self.remember_version(key, &object.resource, version(&body)?),

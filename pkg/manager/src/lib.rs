@@ -1,17 +1,21 @@
 //! The manager: flags, the table of controllers, start-up and shutdown.
 
+mod election;
+pub mod flags;
 pub mod logging;
 pub mod options;
 pub mod registry;
 pub mod selection;
 pub mod start;
+mod validation;
 
 #[cfg(test)]
 mod tests;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
+use flags::Failure;
 use options::{KUBERNETES_VERSION, Options};
 use runtime::Runtime;
 
@@ -21,21 +25,36 @@ const THREADS_MAX: usize = 4;
 /// The program: reads the command line, runs, and says how it ended. Errors go to standard error
 /// and end with code 1.
 pub fn main() -> ExitCode {
-    let options = match Options::try_parse() {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let options = match Options::parse(words) {
         Ok(options) => options,
-        Err(error) => {
-            // Help is no error; a closed pipe while printing it is none either.
-            let _ = error.print();
-            return ExitCode::from(u8::from(error.use_stderr()));
+        Err(Failure::Help(text)) => {
+            // A closed pipe while printing it is no failure.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        Err(Failure::Bad(text)) => {
+            eprintln!("Usage:\n  kube-controller-manager [flags]\n\nAll flags: --help\n");
+            return failed(&text);
         }
     };
+    for line in options.flags.deprecations() {
+        eprintln!("{line}");
+    }
     if let Some(how) = &options.version {
         return print_version(how);
     }
     logging::start(options.verbosity);
+    if options.verbosity >= 1 {
+        options.flags.dump().for_each(|line| tracing::info!("{line}"));
+    }
     let errors = options.validate();
     if !errors.is_empty() {
-        return failed(&errors.join("\n"));
+        return failed(&validation::aggregate(&errors));
+    }
+    let idle = options.flags.without_effect();
+    if !idle.is_empty() {
+        tracing::warn!("accepted, without effect yet: --{}", idle.join(", --"));
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let tokio =
@@ -81,14 +100,11 @@ fn failed(text: &str) -> ExitCode {
 }
 
 fn print_version(how: &str) -> ExitCode {
-    match how {
-        "true" => println!("Kubernetes {KUBERNETES_VERSION}"),
-        "raw" => println!(
-            "Kubernetes {KUBERNETES_VERSION}, kube-controller-manager in Rust {}",
-            env!("CARGO_PKG_VERSION")
-        ),
-        "false" => return failed("--version=false asks for nothing"),
-        other => return failed(&format!("--version={other}: must be true or raw")),
+    if how == "raw" {
+        let ours = env!("CARGO_PKG_VERSION");
+        println!("Kubernetes {KUBERNETES_VERSION}, kube-controller-manager in Rust {ours}");
+    } else {
+        println!("Kubernetes {KUBERNETES_VERSION}");
     }
     ExitCode::SUCCESS
 }

@@ -15,7 +15,8 @@ pub fn start(verbosity: u8) {
     };
     let others = if verbosity >= 6 { LevelFilter::DEBUG } else { LevelFilter::WARN };
     let filter = filter::Targets::new().with_default(others).with_targets(
-        ["cache", "client", "engine", "manager", "runtime", "workqueue"].map(|name| (name, ours)),
+        ["cache", "client", "engine", "leader", "manager", "runtime", "workqueue"]
+            .map(|name| (name, ours)),
     );
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).with_filter(filter);

@@ -1,95 +1,91 @@
-//! The flags. Names, types and defaults are upstream's.
+//! What the command line says, by the fields that the rest of the program reads.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{ArgAction, Parser};
+use crate::flags::{self, Failure, Flags};
+use crate::validation;
 
 /// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
-/// Everything that the command line says.
-#[derive(Clone, Debug, Parser)]
-#[command(
-    name = "kube-controller-manager",
-    about = "Runs the controllers of a Kubernetes cluster: loops that watch its state through the \
-             API server and move it towards what was asked for.",
-    disable_version_flag = true
-)]
+/// Everything that the command line says. Names, types and defaults are upstream's.
+#[derive(Clone, Debug)]
 pub struct Options {
     /// File that says where the API server is and who we are; without it, the service account of
     /// the pod that we run in.
-    #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-
     /// URL of the API server, instead of the kubeconfig's.
-    #[arg(long, value_name = "URL")]
     pub master: Option<String>,
-
-    /// Controllers to run: `*` for all that are on by default, `name` to switch one on, `-name` to
-    /// switch one off; of several mentions of one name the first counts.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "*",
-        value_name = "NAMES",
-        allow_hyphen_values = true
-    )]
+    /// Controllers to run: `*`, `name`, `-name`.
     pub controllers: Vec<String>,
-
     /// ReplicaSets that are synced at the same time; 0 or less: none.
-    #[arg(long, default_value_t = 5, value_name = "N", allow_hyphen_values = true)]
     pub concurrent_replicaset_syncs: i32,
-
-    /// Requests per second that each controller may send; 0 means 5, less means no limit.
-    #[arg(long, default_value_t = 20.0, value_name = "QPS", allow_hyphen_values = true)]
+    /// Requests per second that each controller may send; see [`Options::limits`].
     pub kube_api_qps: f64,
-
     /// Requests that each controller may send at once after a pause.
-    #[arg(long, default_value_t = 30, value_name = "N", allow_hyphen_values = true)]
     pub kube_api_burst: i32,
-
-    /// Whether to wait for leadership before any controller runs.
-    #[arg(
-        long,
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = ArgAction::Set,
-        value_name = "true|false"
-    )]
-    pub leader_elect: bool,
-
-    /// How much to log: 0 what was written or went wrong, 4 every decision, 6 every request.
-    #[arg(short = 'v', long = "v", default_value_t = 0, value_name = "LEVEL")]
+    /// How leadership is taken.
+    pub election: Election,
+    /// How much to log, as `-v` says.
     pub verbosity: u8,
-
-    /// Print the version and quit; `raw` prints all that is known of it.
-    #[arg(
-        long,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_name = "true|raw"
-    )]
+    /// The version was asked for: `true`, or `raw` for all that is known of it.
     pub version: Option<String>,
+    /// All flags, these and the others.
+    pub flags: Flags,
+}
+
+/// The flags `--leader-elect*`. Whether the times fit together is checked by who uses them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Election {
+    /// Whether to wait for leadership before any controller runs.
+    pub leader_elect: bool,
+    /// How long others wait after the leader's last renewal.
+    pub lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up.
+    pub renew_deadline: Duration,
+    /// Pause between two attempts.
+    pub retry_period: Duration,
+    /// Kind of the lock object: `leases`.
+    pub resource_lock: String,
+    /// Name of the lock object.
+    pub resource_name: String,
+    /// Namespace of the lock object.
+    pub resource_namespace: String,
 }
 
 impl Options {
-    /// What the flags contradict or ask for in vain, one line each.
+    /// Reads the words of the command line, the program's name left out.
+    pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
+        let flags = flags::parse(words)?;
+        let given = |name| Some(flags.text(name)).filter(|text| !text.is_empty());
+        Ok(Self {
+            kubeconfig: given("kubeconfig").map(PathBuf::from),
+            master: given("master").map(str::to_owned),
+            controllers: flags.list("controllers").to_vec(),
+            concurrent_replicaset_syncs: flags.int32("concurrent-replicaset-syncs"),
+            kube_api_qps: flags.float32("kube-api-qps").into(),
+            kube_api_burst: flags.int32("kube-api-burst"),
+            election: Election {
+                leader_elect: flags.switch("leader-elect"),
+                lease_duration: flags.positive("leader-elect-lease-duration"),
+                renew_deadline: flags.positive("leader-elect-renew-deadline"),
+                retry_period: flags.positive("leader-elect-retry-period"),
+                resource_lock: flags.text("leader-elect-resource-lock").to_owned(),
+                resource_name: flags.text("leader-elect-resource-name").to_owned(),
+                resource_namespace: flags.text("leader-elect-resource-namespace").to_owned(),
+            },
+            verbosity: u8::try_from(flags.int("v")).unwrap_or(u8::MAX),
+            version: given("version")
+                .filter(|how| ["true", "raw"].contains(how))
+                .map(str::to_owned),
+            flags,
+        })
+    }
+
+    /// What the flags contradict or ask for in vain, one line each, in upstream's order.
     pub fn validate(&self) -> Vec<String> {
-        let mut errors = Vec::new();
-        if self.leader_elect {
-            errors.push(
-                "--leader-elect: leader election is not there yet; pass --leader-elect=false and \
-                 run one manager only"
-                    .to_owned(),
-            );
-        }
-        if let Err(error) = crate::selection::select(&self.controllers, crate::registry::REGISTRY) {
-            errors.push(error);
-        }
-        errors
+        validation::errors(self)
     }
 
     /// Requests per second and burst as upstream's client-go takes them: 0 means its defaults.

@@ -1,39 +1,373 @@
 //! THE table of controllers: one row each, sorted by name.
 //!
-//! `--controllers`, the start-up, the README's table and the tests all read it. Names, aliases and
-//! accounts are upstream's (cmd/kube-controller-manager/app/controllermanager.go).
+//! `--controllers`, the start-up, the README's table and the tests all read it. Names, aliases,
+//! gates and accounts are upstream's (cmd/kube-controller-manager/app/controllermanager.go). The
+//! table has all that upstream knows, so that a command line that is good there is good here;
+//! `NOT_YET` marks the rows that nobody wrote yet.
 
 use api::{Kind, ReplicaSet};
 
 use crate::start::{Context, Running};
 
-/// A controller that this binary hosts.
+/// A controller that `--controllers` knows.
 pub struct Entry {
     /// Upstream's canonical name.
     pub name: &'static str,
     /// Other names that `--controllers` takes.
     pub aliases: &'static [&'static str],
-    /// Its folder in `pkg/controllers/src`.
-    pub folder: &'static str,
+    /// Its folder in `pkg/controllers/src`, if it is written.
+    pub folder: Option<&'static str>,
     /// Whether `*` switches it on.
     pub on_by_default: bool,
+    /// Whether `--controllers` cannot switch it off.
+    pub always_on: bool,
+    /// It runs only if all of these are on.
+    pub gates: &'static [Gate],
+    /// Whether it needs a built-in cloud provider. There are none left, so it never runs.
+    pub cloud: bool,
     /// Its service account in `kube-system`, the end of its user agent, the source of its Events.
     pub account: &'static str,
-    /// Builds it and subscribes it to the informers.
-    pub start: fn(&Entry, &mut Context) -> Running,
+    /// Builds it and subscribes it to the informers; none if it is not written yet.
+    pub start: Option<Start>,
 }
 
-/// All controllers.
-pub static REGISTRY: &[Entry] = &[Entry {
-    name: "replicaset-controller",
-    aliases: &["replicaset"],
-    folder: "replicaset",
+/// How a controller is built.
+pub type Start = fn(&Entry, &mut Context) -> Running;
+
+/// A feature gate.
+#[derive(Debug)]
+pub struct Gate {
+    /// Upstream's name.
+    pub name: &'static str,
+    /// Whether 1.36 has it on by default.
+    pub on: bool,
+}
+
+const fn on(name: &'static str) -> Gate {
+    Gate { name, on: true }
+}
+
+const fn off(name: &'static str) -> Gate {
+    Gate { name, on: false }
+}
+
+/// What the rows have in common: on by default, no condition, not written yet.
+const NOT_YET: Entry = Entry {
+    name: "",
+    aliases: &[],
+    folder: None,
     on_by_default: true,
-    account: "replicaset-controller",
-    start: |entry, context| {
-        let workers = usize::try_from(context.options.concurrent_replicaset_syncs).unwrap_or(0);
-        let queue = context.queue("replicaset");
-        let controller = controllers::replicaset::Controller { burst_replicas: 500 };
-        context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)
+    always_on: false,
+    gates: &[],
+    cloud: false,
+    account: "",
+    start: None,
+};
+
+/// All controllers.
+pub static REGISTRY: &[Entry] = &[
+    Entry {
+        name: "bootstrap-signer-controller",
+        aliases: &["bootstrapsigner"],
+        account: "bootstrap-signer",
+        on_by_default: false,
+        ..NOT_YET
     },
-}];
+    Entry {
+        name: "certificatesigningrequest-approving-controller",
+        aliases: &["csrapproving"],
+        account: "certificate-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "certificatesigningrequest-cleaner-controller",
+        aliases: &["csrcleaner"],
+        account: "certificate-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "certificatesigningrequest-signing-controller",
+        aliases: &["csrsigning"],
+        account: "certificate-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "cloud-node-lifecycle-controller",
+        aliases: &["cloud-node-lifecycle"],
+        cloud: true,
+        ..NOT_YET
+    },
+    Entry {
+        name: "clusterrole-aggregation-controller",
+        aliases: &["clusterrole-aggregation"],
+        account: "clusterrole-aggregation-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "cronjob-controller",
+        aliases: &["cronjob"],
+        account: "cronjob-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "daemonset-controller",
+        aliases: &["daemonset"],
+        account: "daemon-set-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "deployment-controller",
+        aliases: &["deployment"],
+        account: "deployment-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "device-taint-eviction-controller",
+        account: "device-taint-eviction-controller",
+        gates: &[on("DynamicResourceAllocation"), on("DRADeviceTaints")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "disruption-controller",
+        aliases: &["disruption"],
+        account: "disruption-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "endpoints-controller",
+        aliases: &["endpoint"],
+        account: "endpoint-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "endpointslice-controller",
+        aliases: &["endpointslice"],
+        account: "endpointslice-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "endpointslice-mirroring-controller",
+        aliases: &["endpointslicemirroring"],
+        account: "endpointslicemirroring-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "ephemeral-volume-controller",
+        aliases: &["ephemeral-volume"],
+        account: "ephemeral-volume-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "garbage-collector-controller",
+        aliases: &["garbagecollector"],
+        account: "generic-garbage-collector",
+        ..NOT_YET
+    },
+    Entry {
+        name: "horizontal-pod-autoscaler-controller",
+        aliases: &["horizontalpodautoscaling"],
+        account: "horizontal-pod-autoscaler",
+        ..NOT_YET
+    },
+    Entry { name: "job-controller", aliases: &["job"], account: "job-controller", ..NOT_YET },
+    Entry {
+        name: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        account: "kube-apiserver-serving-clustertrustbundle-publisher",
+        gates: &[off("ClusterTrustBundle")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "legacy-serviceaccount-token-cleaner-controller",
+        aliases: &["legacy-service-account-token-cleaner"],
+        account: "legacy-service-account-token-cleaner",
+        ..NOT_YET
+    },
+    Entry {
+        name: "namespace-controller",
+        aliases: &["namespace"],
+        account: "namespace-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "node-ipam-controller",
+        aliases: &["nodeipam"],
+        account: "node-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "node-lifecycle-controller",
+        aliases: &["nodelifecycle"],
+        account: "node-controller",
+        ..NOT_YET
+    },
+    Entry { name: "node-route-controller", aliases: &["route"], cloud: true, ..NOT_YET },
+    Entry {
+        name: "persistentvolume-attach-detach-controller",
+        aliases: &["attachdetach"],
+        account: "attachdetach-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "persistentvolume-binder-controller",
+        aliases: &["persistentvolume-binder"],
+        account: "persistent-volume-binder",
+        ..NOT_YET
+    },
+    Entry {
+        name: "persistentvolume-expander-controller",
+        aliases: &["persistentvolume-expander"],
+        account: "expand-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "persistentvolume-protection-controller",
+        aliases: &["pv-protection"],
+        account: "pv-protection-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "persistentvolumeclaim-protection-controller",
+        aliases: &["pvc-protection"],
+        account: "pvc-protection-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "pod-garbage-collector-controller",
+        aliases: &["podgc"],
+        account: "pod-garbage-collector",
+        ..NOT_YET
+    },
+    Entry {
+        name: "podcertificaterequest-cleaner-controller",
+        account: "podcertificaterequestcleaner",
+        gates: &[off("PodCertificateRequest")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "podgroup-protection-controller",
+        account: "podgroup-protection-controller",
+        gates: &[off("GenericWorkload")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "replicaset-controller",
+        aliases: &["replicaset"],
+        account: "replicaset-controller",
+        folder: Some("replicaset"),
+        start: Some(|entry, context| {
+            let workers = usize::try_from(context.options.concurrent_replicaset_syncs).unwrap_or(0);
+            let queue = context.queue("replicaset");
+            let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+            context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)
+        }),
+        ..NOT_YET
+    },
+    Entry {
+        name: "replicationcontroller-controller",
+        aliases: &["replicationcontroller"],
+        account: "replication-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "resourceclaim-controller",
+        aliases: &["resource-claim-controller"],
+        account: "resource-claim-controller",
+        gates: &[on("DynamicResourceAllocation")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "resourcepoolstatusrequest-controller",
+        account: "resourcepoolstatusrequest-controller",
+        gates: &[off("DRAResourcePoolStatus")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "resourcequota-controller",
+        aliases: &["resourcequota"],
+        account: "resourcequota-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "root-ca-certificate-publisher-controller",
+        aliases: &["root-ca-cert-publisher"],
+        account: "root-ca-cert-publisher",
+        ..NOT_YET
+    },
+    Entry {
+        name: "selinux-warning-controller",
+        account: "selinux-warning-controller",
+        on_by_default: false,
+        gates: &[on("SELinuxChangePolicy")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "service-cidr-controller",
+        account: "service-cidrs-controller",
+        gates: &[on("MultiCIDRServiceAllocator")],
+        ..NOT_YET
+    },
+    Entry { name: "service-lb-controller", aliases: &["service"], cloud: true, ..NOT_YET },
+    Entry {
+        name: "serviceaccount-controller",
+        aliases: &["serviceaccount"],
+        account: "service-account-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "serviceaccount-token-controller",
+        aliases: &["serviceaccount-token"],
+        account: "tokens-controller",
+        always_on: true,
+        ..NOT_YET
+    },
+    Entry {
+        name: "statefulset-controller",
+        aliases: &["statefulset"],
+        account: "statefulset-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "storage-version-migrator-controller",
+        aliases: &["svm"],
+        account: "storage-version-migrator-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "storageversion-garbage-collector-controller",
+        aliases: &["storage-version-gc"],
+        account: "storage-version-garbage-collector",
+        gates: &[on("APIServerIdentity"), off("StorageVersionAPI")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "taint-eviction-controller",
+        account: "node-controller",
+        gates: &[on("SeparateTaintEvictionController")],
+        ..NOT_YET
+    },
+    Entry {
+        name: "token-cleaner-controller",
+        aliases: &["tokencleaner"],
+        account: "token-cleaner",
+        on_by_default: false,
+        ..NOT_YET
+    },
+    Entry {
+        name: "ttl-after-finished-controller",
+        aliases: &["ttl-after-finished"],
+        account: "ttl-after-finished-controller",
+        ..NOT_YET
+    },
+    Entry { name: "ttl-controller", aliases: &["ttl"], account: "ttl-controller", ..NOT_YET },
+    Entry {
+        name: "validatingadmissionpolicy-status-controller",
+        account: "validatingadmissionpolicy-status-controller",
+        ..NOT_YET
+    },
+    Entry {
+        name: "volumeattributesclass-protection-controller",
+        account: "volumeattributesclass-protection-controller",
+        gates: &[on("VolumeAttributesClass")],
+        ..NOT_YET
+    },
+];

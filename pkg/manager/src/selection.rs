@@ -1,35 +1,84 @@
-//! `--controllers`: which controllers run.
-
-use std::collections::BTreeSet;
+//! `--controllers`: which controllers run, and why the others do not.
 
 use crate::registry::Entry;
 
-/// The rows that `list` switches on, by upstream's rules (`IsControllerEnabled` in
+/// What becomes of each controller of the table.
+#[derive(Default)]
+pub struct Choice<'a> {
+    /// They run.
+    pub run: Vec<&'a Entry>,
+    /// A feature gate that they need is off.
+    pub gated: Vec<&'a Entry>,
+    /// They would need a built-in cloud provider.
+    pub cloud: Vec<&'a Entry>,
+    /// `--controllers` does not switch them on.
+    pub disabled: Vec<&'a Entry>,
+    /// They should run, but are not written yet.
+    pub not_yet: Vec<&'a Entry>,
+}
+
+/// The words of `list` that are no controller, as upstream's validation says it
+/// (k8s.io/controller-manager/options/generic.go).
+pub fn unknown(list: &[String], table: &[Entry]) -> Vec<String> {
+    let names = list.iter().filter(|word| *word != "*");
+    let names = names.map(|word| word.strip_prefix('-').unwrap_or(word));
+    let unknown = names.filter(|name| find(name, table).is_none());
+    unknown.map(|name| format!("{name:?} is not in the list of known controllers")).collect()
+}
+
+/// Sorts the rows of `table` by upstream's rules (`NewController` in
+/// cmd/kube-controller-manager/app/controllermanager.go and `IsControllerEnabled` in
 /// k8s.io/controller-manager): the first of `name` and `-name` decides; a name that is not listed
 /// is on if the list has `*` and the controller is on by default. Aliases count as the names that
-/// they stand for. An error names every word that is no controller.
-pub fn select<'a>(list: &[String], table: &'a [Entry]) -> Result<Vec<&'a Entry>, String> {
-    let mut unknown = BTreeSet::new();
-    let mut words = Vec::new();
-    for word in list.iter().map(|word| word.trim()) {
-        let (off, name) = word.strip_prefix('-').map_or((false, word), |name| (true, name));
-        match table.iter().find(|row| row.name == name || row.aliases.contains(&name)) {
-            Some(row) => words.push((row.name, !off)),
-            None if word == "*" => {}
-            None => {
-                unknown.insert(format!("{name:?} is not in the list of known controllers"));
-            }
+/// they stand for.
+pub fn choose<'a>(list: &[String], table: &'a [Entry]) -> Choice<'a> {
+    let words = list.iter().filter_map(|word| {
+        let (name, on) = word.strip_prefix('-').map_or((word.as_str(), true), |name| (name, false));
+        Some((find(name, table)?.name, on))
+    });
+    let words: Vec<_> = words.collect();
+    let all = list.iter().any(|word| word == "*");
+    let mut choice = Choice::default();
+    for row in table {
+        let listed = words.iter().find(|(name, _)| *name == row.name).map(|(_, on)| *on);
+        let enabled = row.always_on || listed.unwrap_or(all && row.on_by_default);
+        let place = if row.gates.iter().any(|gate| !gate.on) {
+            &mut choice.gated
+        } else if row.cloud {
+            &mut choice.cloud
+        } else if !enabled {
+            &mut choice.disabled
+        } else if row.start.is_none() {
+            &mut choice.not_yet
+        } else {
+            &mut choice.run
+        };
+        place.push(row);
+    }
+    choice
+}
+
+impl Choice<'_> {
+    /// Logs what does not run: a line for each as upstream does, and one warning with all that are
+    /// not written yet.
+    pub fn log(&self) {
+        for row in &self.gated {
+            let gates: Vec<_> = row.gates.iter().map(|gate| gate.name).collect();
+            tracing::info!(controller = row.name, ?gates, "skipping: a feature gate is off");
+        }
+        for row in &self.cloud {
+            tracing::info!(controller = row.name, "skipping a cloud provider controller");
+        }
+        for row in &self.disabled {
+            tracing::info!(controller = row.name, "controller is disabled");
+        }
+        if !self.not_yet.is_empty() {
+            let names: Vec<_> = self.not_yet.iter().map(|row| row.name).collect();
+            tracing::warn!("skipping controllers that are not written yet: {}", names.join(", "));
         }
     }
-    if !unknown.is_empty() {
-        let known: Vec<_> = table.iter().map(|row| row.name).collect();
-        let unknown: Vec<_> = unknown.into_iter().collect();
-        return Err(format!("--controllers: {} (known: {})", unknown.join(", "), known.join(", ")));
-    }
-    let all = list.iter().any(|word| word.trim() == "*");
-    let is_on = |row: &&Entry| {
-        let listed = words.iter().find(|(name, _)| *name == row.name).map(|(_, on)| *on);
-        listed.unwrap_or(all && row.on_by_default)
-    };
-    Ok(table.iter().filter(is_on).collect())
+}
+
+fn find<'a>(name: &str, table: &'a [Entry]) -> Option<&'a Entry> {
+    table.iter().find(|row| row.name == name || row.aliases.contains(&name))
 }

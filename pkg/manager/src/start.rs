@@ -10,13 +10,15 @@ use controller::Controller;
 use engine::events::Recorder;
 use engine::{Engine, Parts};
 use futures::future::BoxFuture;
+use leader::Ended;
 use prometheus::Registry;
 use runtime::Runtime;
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
+use crate::election::Turn;
 use crate::options::{KUBERNETES_VERSION, Options};
-use crate::registry::REGISTRY;
-use crate::selection::select;
+use crate::registry::{Entry, REGISTRY};
+use crate::selection::choose;
 
 /// How long to wait for the API server before giving up, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -30,6 +32,7 @@ pub struct Context {
     kube: kube::Client,
     host: String,
     runtime: Runtime,
+    turn: Turn,
     informers: SharedInformerFactory,
     client_metrics: client::Metrics,
     engine_metrics: engine::Metrics,
@@ -41,23 +44,42 @@ pub type Running = BoxFuture<'static, ()>;
 
 /// Runs the selected controllers until `runtime.cancel`. An error if they cannot start.
 pub async fn run(options: Options, runtime: Runtime, registry: &Registry) -> anyhow::Result<()> {
-    let selected = select(&options.controllers, REGISTRY).map_err(anyhow::Error::msg)?;
+    let choice = choose(&options.controllers, REGISTRY);
+    choice.log();
     let connection =
         ConnectOptions { kubeconfig: options.kubeconfig.clone(), master: options.master.clone() };
     let (kube, host) = client::connect(&connection).await?;
     let mut context = Context::new(options, kube, host, runtime.clone(), registry)?;
-    wait_for_api_server(&context.client("controller-discovery"), &runtime).await?;
 
-    for entry in REGISTRY.iter().filter(|entry| !selected.iter().any(|on| on.name == entry.name)) {
-        tracing::info!(controller = entry.name, "controller is disabled");
-    }
-    let running: Vec<_> = selected.iter().map(|entry| (entry.start)(entry, &mut context)).collect();
+    let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
+    let running: Vec<_> = choice.run.iter().filter_map(build).collect();
+    // A standby keeps its caches warm: to take over is to start the workers.
     context.informers.start();
+    let done = lead(running, &context).await;
+    context.turn.give_up().await;
+    done
+}
+
+/// Runs the controllers for as long as it is our turn. An error if it is taken from us: what they
+/// still want to write is refused by the fence, and the process must end.
+async fn lead(running: Vec<Running>, context: &Context) -> anyhow::Result<()> {
+    let Context { turn, runtime, .. } = context;
+    match turn.comes().await {
+        Ok(()) => {}
+        Err(Ended::Stopped | Ended::Released) => return Ok(()),
+        Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
+    }
+    wait_for_api_server(&context.client("controller-discovery"), runtime).await?;
     let tasks: Vec<_> =
         running.into_iter().map(|controller| runtime::spawn("controller", controller)).collect();
-    runtime.cancel.cancelled().await;
-    futures::future::join_all(tasks).await;
-    Ok(())
+    tokio::select! {
+        biased;
+        ended = turn.is_over() => Err(ended.into()),
+        () = async {
+            runtime.cancel.cancelled().await;
+            futures::future::join_all(tasks).await;
+        } => Ok(()),
+    }
 }
 
 /// Waits until `/healthz` says ok.
@@ -101,14 +123,22 @@ impl Context {
         let client_metrics = client::Metrics::new(registry).context("rest_client metrics")?;
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
-        let settings = settings(&options, &host, "shared-informers");
-        let informer_client = Client::new(kube.clone(), settings, &client_metrics, &runtime);
+        let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
+        let unlimited = |name: &str| {
+            let settings = Settings { qps: 0.0, ..settings(&options, &host, name) };
+            Client::new(kube.clone(), settings, &client_metrics, &runtime)
+        };
+        let turn = Turn::contend(&options.election, unlimited, &leader_metrics, &runtime)?;
+        let informer_settings = settings(&options, &host, "shared-informers");
+        let informer_client =
+            Client::new(kube.clone(), informer_settings, &client_metrics, &runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone());
         Ok(Self {
             options,
             kube,
             host,
             runtime,
+            turn,
             informers,
             client_metrics,
             engine_metrics,
@@ -131,12 +161,12 @@ impl Context {
     /// Builds the engine of a controller and subscribes it.
     pub fn start<C: Controller>(
         &mut self,
-        entry: &crate::registry::Entry,
+        entry: &Entry,
         own: Resource,
         (queue, workers): (Queue<Key>, usize),
         controller: C,
     ) -> Running {
-        let client = self.client(entry.account);
+        let client = self.client(entry.account).guarded(self.turn.fence().guard());
         let parts = Parts {
             name: entry.name,
             own,

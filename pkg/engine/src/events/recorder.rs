@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use client::{ApiError, Client, PatchType};
+use client::{ApiError, Client};
 use controller::Event;
 use runtime::{Clock, Instant, Runtime};
 use tokio::sync::mpsc;
@@ -170,7 +170,7 @@ impl Sink {
     async fn send_once(&self, event: &EventObject) -> Result<(), ApiError> {
         if event.is_known() {
             let (path, patch) = (event.path(), event.patch());
-            match self.client.patch(&path, PatchType::StrategicMerge, patch).await {
+            match self.client.patch(&path, patch).await {
                 Err(error) if error.is_not_found() => {}
                 done => return done.map(drop),
             }

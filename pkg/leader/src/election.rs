@@ -1,0 +1,329 @@
+//! The rules of the election: what to do next, from what was seen and when.
+//!
+//! Nothing here reads a clock or does I/O. Time is counted against us: the end of our own lease on
+//! the clock that goes on while the machine is suspended, and the end of somebody else's on the one
+//! that does not. Wall times are only written into the record, for people to read, and never
+//! compared: clocks of two machines may differ by any amount. As client-go's `LeaderElector`
+//! (`tools/leaderelection/leaderelection.go`).
+
+use std::fmt;
+use std::time::Duration;
+
+use api::Time;
+
+use crate::Timing;
+use crate::lease::Record;
+use crate::timing::JITTER_FACTOR;
+
+/// Standbys that see a lease come free at the same moment write up to this much later, each at
+/// another time, so that one of them is first and the others see it.
+pub(crate) const CLAIM_JITTER: Duration = Duration::from_millis(20);
+
+/// One contender.
+#[derive(Debug)]
+pub(crate) struct Election {
+    identity: String,
+    timing: Timing,
+    /// The record that was seen last, and when it was first seen.
+    observed: Option<Observed>,
+    /// Whether the Lease was not there when it was last looked for.
+    absent: bool,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+struct Observed {
+    record: Record,
+    /// By [`Now::mono`].
+    at: Duration,
+}
+
+/// Where a contender stands. Standby to Leading by a write that was accepted, Leading to Lost by
+/// the deadline or by somebody else's name in the record; nothing leads back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Somebody else leads, or nobody.
+    Standby {
+        /// When to read the Lease again if nothing is heard of it, by [`Now::mono`].
+        look_at: Duration,
+        /// When to write, by [`Now::mono`]; none: what was seen last is out of date or not known.
+        claim_at: Option<Duration>,
+    },
+    /// We lead.
+    Leading(Lead),
+    /// We led; the process must end.
+    Lost(Why),
+}
+
+/// What a leader has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lead {
+    /// The moment before the last successful write was sent, by [`Now::boot`].
+    renewed: Duration,
+    /// When to write again, by [`Now::boot`].
+    renew_at: Duration,
+    /// What this round has tried.
+    attempt: Attempt,
+}
+
+/// How far a round of renewal has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// An update of the version that we know, unread.
+    Fast,
+    /// Read first, then an update of what was read.
+    Slow,
+}
+
+/// The present, as one step sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// [`runtime::Clock::boottime`].
+    pub(crate) boot: Duration,
+    /// [`runtime::Clock::instant`], since some moment.
+    pub(crate) mono: Duration,
+    /// The wall clock.
+    pub(crate) wall: Time,
+    /// A random number in [0, 1).
+    pub(crate) luck: f64,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    /// It is time, or the beginning.
+    Tick,
+    /// The Lease says this.
+    Found(Record),
+    /// There is no Lease.
+    Absent,
+    /// A create or update was accepted; it was sent after the moment `sent` of [`Now::boot`].
+    Written { record: Record, sent: Duration },
+    /// A write was refused since the Lease has changed, or a read or write failed.
+    Failed,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Read the Lease.
+    Get,
+    /// Create the Lease with this record.
+    Create(Record),
+    /// Update the version of the Lease that was seen last with this record.
+    Update(Record),
+    /// Wait until this moment of [`Now::mono`], or until the Lease changes.
+    Wait(Duration),
+    /// Stop at once.
+    Lost(Why),
+}
+
+/// Why a leader leads no longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The record has another holder.
+    Replaced(String),
+    /// No renewal for so long.
+    Deadline(Duration),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaced(holder) => write!(f, "the lease is held by {holder}"),
+            Self::Deadline(limit) => write!(f, "the lease could not be renewed within {limit:?}"),
+        }
+    }
+}
+
+// === impl Election ===
+
+impl Election {
+    /// A contender that has seen nothing yet.
+    pub(crate) fn new(identity: &str, timing: Timing) -> Self {
+        let state = State::Standby { look_at: Duration::ZERO, claim_at: None };
+        Self { identity: identity.to_owned(), timing, observed: None, absent: false, state }
+    }
+
+    /// Takes in what happened, and says what to do now.
+    pub(crate) fn step(&mut self, input: Input, now: Now) -> Action {
+        match self.state.clone() {
+            State::Standby { look_at, claim_at } => self.stand_by(input, look_at, claim_at, now),
+            State::Leading(lead) => self.lead(input, lead, now),
+            State::Lost(why) => Action::Lost(why),
+        }
+    }
+
+    /// Until when we may write, by [`Now::boot`]; none: we do not lead.
+    pub(crate) fn valid_until(&self) -> Option<Duration> {
+        Some(self.renewed()? + self.timing.validity())
+    }
+
+    /// When we give up unless a write is accepted before, by [`Now::boot`]; none: we do not lead.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        Some(self.renewed()? + self.timing.deadline())
+    }
+
+    /// The moment before the last successful write was sent, by [`Now::boot`]; none: we do not
+    /// lead.
+    pub(crate) fn renewed(&self) -> Option<Duration> {
+        match self.state {
+            State::Leading(lead) => Some(lead.renewed),
+            State::Standby { .. } | State::Lost(_) => None,
+        }
+    }
+
+    /// The record that gives the lease back; none: it is not ours. It lasts for a second since a
+    /// Lease cannot say zero.
+    pub(crate) fn release(&self, wall: Time) -> Option<Record> {
+        let record = self.observed.as_ref().map(|seen| &seen.record)?;
+        (record.holder == self.identity).then(|| Record {
+            holder: String::new(),
+            duration_seconds: 1,
+            acquired: Some(wall),
+            renewed: Some(wall),
+            transitions: record.transitions,
+        })
+    }
+
+    /// Only a record that differs starts the wait for its end anew.
+    pub(crate) fn observe(&mut self, record: Record, now: Now) {
+        self.absent = false;
+        if self.observed.as_ref().is_none_or(|seen| seen.record != record) {
+            self.observed = Some(Observed { record, at: now.mono });
+        }
+    }
+
+    fn stand_by(
+        &mut self,
+        input: Input,
+        look_at: Duration,
+        claim_at: Option<Duration>,
+        now: Now,
+    ) -> Action {
+        let look_again =
+            now.mono + self.timing.retry_period.mul_f64(1.0 + now.luck * JITTER_FACTOR);
+        let (look_at, claim_at) = match input {
+            Input::Tick => (look_at, claim_at),
+            Input::Found(record) => {
+                self.observe(record, now);
+                (look_again, Some(self.free_at(now)))
+            }
+            Input::Absent => {
+                self.absent = true;
+                (look_again, Some(self.free_at(now)))
+            }
+            Input::Written { record, sent } => {
+                self.observe(record, now);
+                if now.boot < sent + self.timing.deadline() {
+                    return self.renew_later(sent, sent, now);
+                }
+                // The answer took so long that the lease may be somebody else's by now.
+                (now.mono, None)
+            }
+            // Whatever was seen is out of date: read it before writing again.
+            Input::Failed => (look_again, None),
+        };
+        if claim_at.is_some_and(|at| at <= now.mono) {
+            self.state = State::Standby { look_at: look_again, claim_at: None };
+            return self.claim(now);
+        }
+        self.state = State::Standby { look_at, claim_at };
+        if look_at <= now.mono {
+            return Action::Get;
+        }
+        Action::Wait(claim_at.map_or(look_at, |at| at.min(look_at)))
+    }
+
+    fn lead(&mut self, input: Input, lead: Lead, now: Now) -> Action {
+        let Lead { renewed, renew_at, attempt } = lead;
+        if let Input::Written { record, sent } = input {
+            self.observe(record, now);
+            return self.renew_later(sent, sent, now);
+        }
+        if now.boot >= renewed + self.timing.deadline() {
+            return self.lose(Why::Deadline(self.timing.deadline()));
+        }
+        let (attempt, action) = match input {
+            Input::Tick if now.boot < renew_at => {
+                return wait(renew_at.min(renewed + self.timing.deadline()), now);
+            }
+            Input::Tick => (Attempt::Fast, self.claim(now)),
+            Input::Found(record) => {
+                if !record.holder.is_empty() && record.holder != self.identity {
+                    return self.lose(Why::Replaced(record.holder));
+                }
+                self.observe(record, now);
+                (Attempt::Slow, self.claim(now))
+            }
+            Input::Absent => {
+                self.absent = true;
+                (Attempt::Slow, self.claim(now))
+            }
+            Input::Failed if attempt == Attempt::Fast => (Attempt::Slow, Action::Get),
+            Input::Failed | Input::Written { .. } => {
+                return self.renew_later(renewed, now.boot, now);
+            }
+        };
+        self.state = State::Leading(Lead { attempt, ..lead });
+        action
+    }
+
+    /// We lead since `renewed`; the next write is a retry period after `last`.
+    fn renew_later(&mut self, renewed: Duration, last: Duration, now: Now) -> Action {
+        let deadline = renewed + self.timing.deadline();
+        if now.boot >= deadline {
+            return self.lose(Why::Deadline(self.timing.deadline()));
+        }
+        let renew_at = last + self.timing.retry_period;
+        self.state = State::Leading(Lead { renewed, renew_at, attempt: Attempt::Fast });
+        wait(renew_at.min(deadline), now)
+    }
+
+    fn lose(&mut self, why: Why) -> Action {
+        self.state = State::Lost(why.clone());
+        Action::Lost(why)
+    }
+
+    /// When the lease is free for us. Somebody's lease lasts for what *its record* says, counted
+    /// from when we first saw that record, also if the Lease was deleted since: its holder, who
+    /// does not know yet, may still write.
+    fn free_at(&self, now: Now) -> Duration {
+        let at_once = now.mono + CLAIM_JITTER.mul_f64(now.luck);
+        match &self.observed {
+            Some(seen) if seen.record.holder == self.identity => now.mono,
+            Some(seen) if !seen.record.holder.is_empty() => {
+                let end = seen.at.saturating_add(Duration::from_secs(seen.record.duration_seconds));
+                if self.absent { end.max(at_once) } else { end }
+            }
+            Some(_) | None => at_once,
+        }
+    }
+
+    /// The write that makes the lease ours, or keeps it so.
+    fn claim(&self, now: Now) -> Action {
+        let mut record = Record {
+            holder: self.identity.clone(),
+            duration_seconds: self.timing.validity().as_secs(),
+            acquired: Some(now.wall),
+            renewed: Some(now.wall),
+            transitions: 0,
+        };
+        let Some(Observed { record: seen, .. }) = self.observed.as_ref().filter(|_| !self.absent)
+        else {
+            return Action::Create(record);
+        };
+        if seen.holder == self.identity {
+            record.acquired = seen.acquired.or(record.acquired);
+            record.transitions = seen.transitions;
+        } else {
+            record.transitions = seen.transitions.saturating_add(1);
+        }
+        Action::Update(record)
+    }
+}
+
+/// Waits until a moment of [`Now::boot`].
+fn wait(until: Duration, now: Now) -> Action {
+    Action::Wait(now.mono + until.saturating_sub(now.boot))
+}

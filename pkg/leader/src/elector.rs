@@ -1,0 +1,443 @@
+//! The task that contends, and the handle on what it has reached.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::Key;
+use bytes::Bytes;
+use client::{ApiError, Client};
+use controller::{Event, EventType, ObjectRef};
+use runtime::{Cancel, Instant, Random, Runtime};
+use tokio::sync::{mpsc, watch};
+
+use crate::election::{Action, Election, Input, Now};
+use crate::lease::{LEASES, Lease, Record};
+use crate::watch::Seen;
+use crate::{Fence, InvalidTiming, Metrics, Timing};
+
+/// How often the Lease is written to give it back; in between it is read anew.
+const RELEASE_TRIES_MAX: u32 = 3;
+
+/// What is contended for, and as whom.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What the record calls us; no two contenders may share it. See [`identity`].
+    pub identity: String,
+    /// Namespace and name of the Lease.
+    pub lease: Key,
+    /// The durations.
+    pub timing: Timing,
+}
+
+/// A handle on an election. Cheap to clone; clones are one contender. Dropping it ends nothing.
+#[derive(Clone)]
+pub struct Leadership {
+    fence: Fence,
+    pub(crate) phase: watch::Receiver<Phase>,
+    pub(crate) release: Cancel,
+    runtime: Runtime,
+}
+
+/// How an election ended.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Ended {
+    /// We led and do so no longer, for this reason. The process must exit at once.
+    #[error("leaderelection lost: {0}")]
+    Lost(String),
+    /// The lease was given back.
+    #[error("the leader election lease was released")]
+    Released,
+    /// The process is shutting down and did not lead.
+    #[error("leader election stopped")]
+    Stopped,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    Standby,
+    Leading {
+        /// The moment before the last renewal was sent.
+        renewed: Duration,
+    },
+    Ended(Ended),
+}
+
+/// Boxed, since what a client does to send one is large.
+type Request = Pin<Box<dyn Future<Output = Result<Bytes, ApiError>> + Send>>;
+
+type OnEvent = Box<dyn Fn(Event) + Send + Sync>;
+
+/// The one who contends.
+struct Elector {
+    client: Client,
+    settings: Settings,
+    metrics: Metrics,
+    on_event: OnEvent,
+    runtime: Runtime,
+    /// Where [`Now::mono`] begins.
+    started: Instant,
+    election: Election,
+    /// The Lease that was seen last; updates are updates of this.
+    lease: Option<Lease>,
+    phase: watch::Sender<Phase>,
+    fence: Fence,
+    release: Cancel,
+}
+
+/// `<host name>_<random UUID>`, as upstream's manager calls itself.
+pub fn identity(random: &Random) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
+    let (high, low) = (random.bits(), random.bits());
+    // RFC 9562: version 4 and the variant stand at fixed places, the rest is random.
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    let id = format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    );
+    format!("{}_{id}", host.trim())
+}
+
+// === impl Leadership ===
+
+impl Leadership {
+    /// Starts to contend. `client` must have neither a guard nor a limit that makes it wait.
+    /// `on_event` gets the Events that upstream records on the Lease. A standby ends with
+    /// `runtime.cancel`; a leader goes on, until [`Leadership::release`]. An error if the durations
+    /// do not go together.
+    pub fn contend(
+        client: Client,
+        settings: Settings,
+        metrics: &Metrics,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+        runtime: &Runtime,
+    ) -> Result<Self, InvalidTiming> {
+        settings.timing.validate()?;
+        let (sender, phase) = watch::channel(Phase::Standby);
+        let fence = Fence::closed(runtime.clock.clone());
+        let release = Cancel::new();
+        let leadership = Self {
+            fence: fence.clone(),
+            phase,
+            release: release.clone(),
+            runtime: runtime.clone(),
+        };
+        let elector = Elector {
+            client,
+            election: Election::new(&settings.identity, settings.timing),
+            settings,
+            metrics: metrics.clone(),
+            on_event: Box::new(on_event),
+            runtime: runtime.clone(),
+            started: runtime.clock.instant(),
+            lease: None,
+            phase: sender,
+            fence,
+            release,
+        };
+        runtime::spawn("leader-election", elector.run());
+        Ok(leadership)
+    }
+
+    /// What stands before each write while this election goes on; closed while we do not lead.
+    pub fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
+    /// Whether we lead at this moment, beyond doubt.
+    pub fn is_leader(&self) -> bool {
+        matches!(*self.phase.borrow(), Phase::Leading { .. }) && self.fence.check().is_ok()
+    }
+
+    /// How long ago the lease was last renewed, on a clock that counts suspended time; none while
+    /// we do not lead. Upstream's health check fails when this is longer than the lease duration
+    /// and 20 s.
+    pub fn since_renewal(&self) -> Option<Duration> {
+        match *self.phase.borrow() {
+            Phase::Leading { renewed } => {
+                Some(self.runtime.clock.boottime().saturating_sub(renewed))
+            }
+            Phase::Standby | Phase::Ended(_) => None,
+        }
+    }
+
+    /// Waits until we lead. An error if the election ended instead.
+    pub async fn elected(&self) -> Result<(), Ended> {
+        match self.wait_for(|phase| !matches!(phase, Phase::Standby)).await {
+            Phase::Ended(ended) => Err(ended),
+            Phase::Standby | Phase::Leading { .. } => Ok(()),
+        }
+    }
+
+    /// Waits until the election has ended, and says how. The fence is closed then.
+    pub async fn lost(&self) -> Ended {
+        match self.wait_for(|phase| matches!(phase, Phase::Ended(_))).await {
+            Phase::Ended(ended) => ended,
+            Phase::Standby | Phase::Leading { .. } => gone(),
+        }
+    }
+
+    /// Closes the fence, gives the lease back so that somebody else can take it at once, and ends
+    /// the election. To be called when nothing writes any more: a request that is under way is not
+    /// recalled. Takes at most the renew deadline and one request.
+    pub async fn release(&self) -> Ended {
+        self.fence.seal();
+        self.release.cancel();
+        self.lost().await
+    }
+
+    async fn wait_for(&self, wanted: impl FnMut(&Phase) -> bool) -> Phase {
+        let mut phase = self.phase.clone();
+        let reached = phase.wait_for(wanted).await.map(|phase| phase.clone());
+        reached.unwrap_or_else(|_| Phase::Ended(gone()))
+    }
+}
+
+/// Only a panic ends the task without a word; the fence then closes by itself.
+fn gone() -> Ended {
+    Ended::Lost("its task ended".to_owned())
+}
+
+// === impl Elector ===
+
+impl Elector {
+    async fn run(mut self) {
+        let lock = self.settings.lease.to_string();
+        tracing::info!(lock, "Attempting to acquire leader lease...");
+        self.status_gauge(0);
+        let ended = self.contend().await;
+        self.fence.seal();
+        if !matches!(ended, Ended::Stopped) {
+            self.status_gauge(0);
+            self.record("stopped leading");
+        }
+        tracing::info!(lock, %ended, "leader election ended");
+        self.phase.send_replace(Phase::Ended(ended));
+    }
+
+    async fn contend(&mut self) -> Ended {
+        let (client, retry) = (self.client.clone(), self.settings.timing.retry_period);
+        let watch = crate::watch::start(client, &self.settings.lease, retry, &self.runtime);
+        let mut watch = Some(watch);
+        let mut input = Input::Tick;
+        loop {
+            let action = self.step(input);
+            if self.election.renewed().is_some() {
+                watch = None;
+            }
+            input = match action {
+                Action::Get => self.get().await,
+                Action::Create(record) => self.write(self.create(&record)).await,
+                Action::Update(record) => match self.update(&record) {
+                    Some(request) => self.write(request).await,
+                    None => Input::Failed,
+                },
+                Action::Wait(until) => match self.wait(until, watch.as_mut()).await {
+                    Ok(input) => input,
+                    Err(ended) => return ended,
+                },
+                Action::Lost(why) => {
+                    let lock = &self.settings.lease;
+                    tracing::warn!(%lock, err = %why, "Failed to renew lease");
+                    return Ended::Lost(why.to_string());
+                }
+            };
+        }
+    }
+
+    /// Lets the rules decide, and everybody know what has changed by it.
+    fn step(&mut self, input: Input) -> Action {
+        let led = self.election.renewed();
+        if led.is_some() && matches!(input, Input::Found(_)) {
+            self.metrics.slowpath.with_label_values(&[&*self.settings.lease.name]).inc();
+        }
+        let action = self.election.step(input, self.now());
+        let renewed = self.election.renewed();
+        if let Some(until) = self.election.valid_until() {
+            self.fence.extend(until);
+        }
+        if let Some(renewed) = renewed.filter(|_| renewed != led) {
+            self.phase.send_replace(Phase::Leading { renewed });
+        }
+        if led.is_none() && renewed.is_some() {
+            tracing::info!(lock = %self.settings.lease, "Successfully acquired lease");
+            self.status_gauge(1);
+            self.record("became leader");
+        }
+        action
+    }
+
+    /// Waits until that moment, for a change of the Lease, or for the end.
+    async fn wait(
+        &mut self,
+        until: Duration,
+        watch: Option<&mut mpsc::Receiver<Seen>>,
+    ) -> Result<Input, Ended> {
+        let Runtime { clock, cancel, .. } = self.runtime.clone();
+        let (release, until) = (self.release.clone(), self.started + until);
+        let standby = self.election.renewed().is_none();
+        let seen = async {
+            match watch {
+                Some(watch) => watch.recv().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = release.cancelled() => Err(self.give_back().await),
+            () = cancel.cancelled(), if standby => Err(Ended::Stopped),
+            Some(seen) = seen => Ok(self.take_in(seen)),
+            () = clock.sleep_until(until) => Ok(Input::Tick),
+        }
+    }
+
+    /// What the watch has seen. It may lag behind what was read or written; nothing goes back.
+    fn take_in(&mut self, seen: Seen) -> Input {
+        let known = self.lease.as_ref().map_or(0, |lease| lease.version);
+        match seen {
+            Seen::Changed(lease) if lease.version > known => self.found(lease),
+            Seen::Deleted(version) if version > known => {
+                self.lease = None;
+                Input::Absent
+            }
+            Seen::Changed(_) | Seen::Deleted(_) => Input::Tick,
+        }
+    }
+
+    fn found(&mut self, lease: Lease) -> Input {
+        let record = lease.record();
+        self.lease = Some(lease);
+        Input::Found(record)
+    }
+
+    async fn get(&mut self) -> Input {
+        let (client, path) = (self.client.clone(), self.path());
+        match self.limited(Box::pin(async move { client.get(&path).await })).await {
+            Ok(lease) => self.found(lease),
+            Err(error) if error.is_not_found() => {
+                self.lease = None;
+                Input::Absent
+            }
+            Err(error) => {
+                tracing::warn!(lock = %self.settings.lease, %error, "Error retrieving lease lock");
+                Input::Failed
+            }
+        }
+    }
+
+    async fn write(&mut self, request: Request) -> Input {
+        // Before the request: what others see of it, they see later.
+        let sent = self.runtime.clock.boottime();
+        match self.limited(request).await {
+            Ok(lease) => {
+                let record = lease.record();
+                self.lease = Some(lease);
+                Input::Written { record, sent }
+            }
+            Err(error) if error.is_conflict() => {
+                tracing::debug!(lock = %self.settings.lease, %error, "Failed to update lease");
+                Input::Failed
+            }
+            Err(error) => {
+                tracing::warn!(lock = %self.settings.lease, %error, "Failed to update lease");
+                Input::Failed
+            }
+        }
+    }
+
+    /// The Lease that a request is answered with. A leader waits no longer than it may lead.
+    async fn limited(&self, request: Request) -> Result<Lease, ApiError> {
+        let clock = &self.runtime.clock;
+        let left = self.election.deadline().map(|at| at.saturating_sub(clock.boottime()));
+        let limit = self.settings.timing.request_limit();
+        let limit = left.map_or(limit, |left| left.min(limit));
+        let answer = clock.timeout(limit, request).await;
+        let body =
+            answer.map_err(|_| ApiError::Timeout(format!("no answer within {limit:?}")))??;
+        Lease::parse(&body).map_err(|error| ApiError::Decode(error.0))
+    }
+
+    /// As upstream's `release`, but the version that is known is tried before it is read.
+    async fn give_back(&mut self) -> Ended {
+        if self.election.renewed().is_none() {
+            return Ended::Stopped;
+        }
+        let limit = self.settings.timing.renew_deadline;
+        let clock = self.runtime.clock.clone();
+        let given_back = clock.timeout(limit, self.try_to_give_back()).await;
+        match given_back.unwrap_or_else(|_| Err(format!("no answer within {limit:?}"))) {
+            Ok(()) => Ended::Released,
+            Err(text) => {
+                let lock = &self.settings.lease;
+                tracing::error!(%lock, error = text, "Failed to release lease");
+                Ended::Lost(text)
+            }
+        }
+    }
+
+    async fn try_to_give_back(&mut self) -> Result<(), String> {
+        for _ in 0..RELEASE_TRIES_MAX {
+            let now = self.now();
+            let record = self.election.release(now.wall);
+            let request = record.and_then(|record| self.update(&record));
+            let Some(request) = request else { return Err("it is no longer ours".to_owned()) };
+            if let Input::Written { .. } = self.write(request).await {
+                return Ok(());
+            }
+            if let Input::Found(record) = self.get().await {
+                self.election.observe(record, now);
+            }
+        }
+        Err("it could not be written".to_owned())
+    }
+
+    fn create(&self, record: &Record) -> Request {
+        let (client, lease) = (self.client.clone(), &self.settings.lease);
+        let (path, body) = (LEASES.collection_path(&lease.namespace), record.new_lease(lease));
+        Box::pin(async move { client.create(&path, body).await })
+    }
+
+    /// None: there is no version to update.
+    fn update(&self, record: &Record) -> Option<Request> {
+        let body = self.lease.as_ref()?.with_record(record);
+        let (client, path) = (self.client.clone(), self.path());
+        Some(Box::pin(async move { client.update(&path, body).await }))
+    }
+
+    fn path(&self) -> String {
+        LEASES.object_path(&self.settings.lease)
+    }
+
+    fn now(&self) -> Now {
+        let Runtime { clock, random, .. } = &self.runtime;
+        let mono = clock.instant() - self.started;
+        Now { boot: clock.boottime(), mono, wall: clock.now(), luck: random.unit() }
+    }
+
+    fn status_gauge(&self, value: i64) {
+        self.metrics.master_status.with_label_values(&[&*self.settings.lease.name]).set(value);
+    }
+
+    /// As upstream's `LeaseLock.RecordEvent`.
+    fn record(&self, what: &str) {
+        let Some(lease) = &self.lease else { return };
+        let about = ObjectRef {
+            resource: LEASES,
+            key: self.settings.lease.clone(),
+            uid: lease.uid(),
+            resource_version: lease.version,
+        };
+        (self.on_event)(Event {
+            about: Arc::new(about),
+            r#type: EventType::Normal,
+            reason: "LeaderElection".into(),
+            message: format!("{} {what}", self.settings.identity),
+        });
+    }
+}

@@ -1,0 +1,88 @@
+//! Until when we may write.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use client::Guard;
+use runtime::Clock;
+
+/// No lease is valid yet.
+const CLOSED: u64 = 0;
+/// No lease will ever be valid again.
+const SEALED: u64 = 1;
+/// There is no election, so nothing ends.
+const OPEN: u64 = u64::MAX;
+
+/// Says before each write whether the lease is still ours beyond doubt. Cheap to clone; clones are
+/// one fence.
+///
+/// The lease is valid for its duration after the moment *before* the last successful renewal was
+/// sent. Others count from when they saw that renewal, which is later, so they never see the lease
+/// end before this fence does. The clock goes on while the machine is suspended
+/// ([`Clock::boottime`]), so a process that was stopped, or slept, and goes on writes nothing.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    clock: Clock,
+    /// The end of the lease in nanoseconds of [`Clock::boottime`].
+    until_ns: Arc<AtomicU64>,
+}
+
+/// Why nothing may be written.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Fenced {
+    /// We do not lead: not yet, or no longer.
+    #[error("not sent: this process is not the leader")]
+    NotLeading,
+    /// The lease ended this long ago and was not renewed.
+    #[error("not sent: the leader election lease ended {0:?} ago")]
+    Expired(Duration),
+}
+
+// === impl Fence ===
+
+impl Fence {
+    /// A fence that is always open, for a manager that runs without leader election.
+    pub fn open() -> Self {
+        Self { clock: Clock::system(), until_ns: Arc::new(AtomicU64::new(OPEN)) }
+    }
+
+    /// A fence that is closed until there is a lease.
+    pub(crate) fn closed(clock: Clock) -> Self {
+        Self { clock, until_ns: Arc::new(AtomicU64::new(CLOSED)) }
+    }
+
+    /// Whether something may be written at this moment.
+    pub fn check(&self) -> Result<(), Fenced> {
+        match self.until_ns.load(Ordering::SeqCst) {
+            OPEN => Ok(()),
+            CLOSED | SEALED => Err(Fenced::NotLeading),
+            until_ns => {
+                let (until, now) = (Duration::from_nanos(until_ns), self.clock.boottime());
+                match now.checked_sub(until) {
+                    Some(over) => Err(Fenced::Expired(over)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// This fence as what a client asks before each write: `client.guarded(fence.guard())`.
+    pub fn guard(&self) -> Guard {
+        let fence = self.clone();
+        Arc::new(move || fence.check().map_err(|fenced| fenced.to_string()))
+    }
+
+    /// From now on writes are allowed until this moment of [`Clock::boottime`], unless sealed.
+    pub(crate) fn extend(&self, until: Duration) {
+        let nanos = u64::try_from(until.as_nanos()).unwrap_or(OPEN).clamp(SEALED + 1, OPEN - 1);
+        let unsealed = |old| (old != SEALED).then_some(nanos);
+        // An error says that it is sealed, which is to stay so.
+        let _ = self.until_ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, unsealed);
+    }
+
+    /// From now on no write is allowed, for good.
+    pub(crate) fn seal(&self) {
+        self.until_ns.store(SEALED, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,121 @@
+//! The Lease, kept whole, and the record of an election in its `spec`.
+
+use api::{DecodeError, Key, Resource, Text, Time};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+/// Where Leases live.
+pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
+
+/// Who leads, since when and for how long: client-go's `LeaderElectionRecord`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Empty: nobody.
+    pub(crate) holder: String,
+    /// How long others leave the lease alone after its last change.
+    pub(crate) duration_seconds: u64,
+    /// When the holder got it, by the holder's wall clock.
+    pub(crate) acquired: Option<Time>,
+    /// When the holder wrote last, by the holder's wall clock.
+    pub(crate) renewed: Option<Time>,
+    /// How often the holder has changed.
+    pub(crate) transitions: i32,
+}
+
+/// A Lease as the API server showed it. Labels, annotations and fields that we do not know are
+/// written back as they came.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    object: Map<String, Value>,
+    /// `metadata.resourceVersion`; it guards every update.
+    pub(crate) version: u64,
+}
+
+// === impl Lease ===
+
+impl Lease {
+    /// Reads a Lease. An error if it has no version, since it could then not be updated safely.
+    pub(crate) fn parse(json: &[u8]) -> Result<Self, DecodeError> {
+        let failed = |text: String| DecodeError(format!("a Lease: {text}"));
+        let mut object: Map<String, Value> =
+            serde_json::from_slice(json).map_err(|error| failed(error.to_string()))?;
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        let metadata = metadata.ok_or_else(|| failed("no metadata".to_owned()))?;
+        metadata.remove("managedFields");
+        let version = metadata.get("resourceVersion").and_then(Value::as_str).unwrap_or_default();
+        let version = version.parse().map_err(|_| {
+            failed(format!("metadata.resourceVersion: {version:?} is not a number"))
+        })?;
+        Ok(Self { object, version })
+    }
+
+    /// What its `spec` says. A field that is missing or of another type is as good as empty, as
+    /// upstream's `LeaseSpecToLeaderElectionRecord`; so a broken Lease is free.
+    pub(crate) fn record(&self) -> Record {
+        let field = |name: &str| self.object.get("spec").and_then(|spec| spec.get(name));
+        let time = |name: &str| field(name)?.as_str().and_then(|text| Time::parse(text).ok());
+        Record {
+            holder: field("holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            duration_seconds: field("leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(0),
+            acquired: time("acquireTime"),
+            renewed: time("renewTime"),
+            transitions: field("leaseTransitions")
+                .and_then(Value::as_i64)
+                .and_then(|count| i32::try_from(count).ok())
+                .unwrap_or(0),
+        }
+    }
+
+    /// The body of an update of this very version that makes it say `record`.
+    pub(crate) fn with_record(&self, record: &Record) -> Bytes {
+        let mut object = self.object.clone();
+        let spec = object.entry("spec").or_insert(Value::Null);
+        match spec.as_object_mut() {
+            Some(spec) => spec.extend(record.fields()),
+            None => *spec = Value::Object(record.fields()),
+        }
+        object.insert("apiVersion".to_owned(), LEASES.api_version().into());
+        object.insert("kind".to_owned(), LEASES.kind.as_ref().into());
+        Value::Object(object).to_string().into()
+    }
+
+    /// `metadata.uid`.
+    pub(crate) fn uid(&self) -> Text {
+        let uid = self.object.get("metadata").and_then(|metadata| metadata.get("uid"));
+        uid.and_then(Value::as_str).unwrap_or_default().into()
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    /// The body that creates the Lease of this name with this record.
+    pub(crate) fn new_lease(&self, key: &Key) -> Bytes {
+        let object = json!({
+            "apiVersion": LEASES.api_version(),
+            "kind": LEASES.kind,
+            "metadata": {"name": &*key.name, "namespace": &*key.namespace},
+            "spec": self.fields(),
+        });
+        object.to_string().into()
+    }
+
+    fn fields(&self) -> Map<String, Value> {
+        let time = |time: Option<Time>| time.map_or(Value::Null, |time| micro_time(time).into());
+        let fields = [
+            ("holderIdentity", self.holder.as_str().into()),
+            ("leaseDurationSeconds", self.duration_seconds.into()),
+            ("acquireTime", time(self.acquired)),
+            ("renewTime", time(self.renewed)),
+            ("leaseTransitions", self.transitions.into()),
+        ];
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// As upstream's `metav1.MicroTime`: always six digits, always UTC.
+pub(crate) fn micro_time(time: Time) -> String {
+    let micros = time.unix_nanos().rem_euclid(1_000_000_000) / 1000;
+    let seconds = time.whole_seconds().to_string();
+    format!("{}.{micros:06}Z", seconds.trim_end_matches('Z'))
+}

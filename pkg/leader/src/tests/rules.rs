@@ -1,0 +1,288 @@
+//! The state machine by table. Names are those of client-go's leaderelection_test.go.
+
+use api::Time;
+
+use super::{Duration, SECOND};
+use crate::Timing;
+use crate::election::{Action, Election, Input, Now, Why};
+use crate::lease::Record;
+
+const WALL: Time = Time::from_unix(1000, 0);
+
+fn now(seconds: f64) -> Now {
+    let boot = Duration::from_secs_f64(seconds);
+    Now { boot, mono: boot, wall: WALL, luck: 0.0 }
+}
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn record(holder: &str, duration_seconds: u64, transitions: i32) -> Record {
+    let acquired = Some(Time::from_unix(5, 0));
+    let renewed = Some(Time::from_unix(6, 0));
+    Record { holder: holder.to_owned(), duration_seconds, acquired, renewed, transitions }
+}
+
+/// What `baz` writes: since when it leads, and how often the holder has changed.
+fn ours(acquired: Time, transitions: i32) -> Record {
+    Record { acquired: Some(acquired), renewed: Some(WALL), ..record("baz", 15, transitions) }
+}
+
+fn contender() -> Election {
+    let mut election = Election::new("baz", Timing::default());
+    assert_eq!(election.step(Input::Tick, now(100.0)), Action::Get);
+    election
+}
+
+/// Leads since 100 s.
+fn leader() -> Election {
+    let mut election = contender();
+    let create = Action::Create(ours(WALL, 0));
+    assert_eq!(election.step(Input::Absent, now(100.0)), create);
+    assert_eq!(written(&mut election, ours(WALL, 0), 100.0), Action::Wait(at(102)));
+    election
+}
+
+fn written(election: &mut Election, record: Record, seconds: f64) -> Action {
+    election.step(Input::Written { record, sent: now(seconds).boot }, now(seconds))
+}
+
+/// testTryAcquireOrRenew: the answer to the first read, and what is done at once.
+#[test]
+fn try_acquire_or_renew() {
+    let kept = ours(Time::from_unix(5, 0), 3);
+    let rows = [
+        ("acquire from no object", Input::Absent, Action::Create(ours(WALL, 0))),
+        (
+            "acquire from object without annotations",
+            Input::Found(Record::default()),
+            Action::Update(ours(WALL, 1)),
+        ),
+        (
+            "acquire from unled object",
+            Input::Found(record("", 1, 4)),
+            Action::Update(ours(WALL, 5)),
+        ),
+        (
+            "acquire from led, unacked object",
+            Input::Found(record("bing", 0, 0)),
+            Action::Update(ours(WALL, 1)),
+        ),
+        // Its next look is a retry period later, before the lease ends.
+        (
+            "don't acquire from led, acked object",
+            Input::Found(record("bing", 15, 0)),
+            Action::Wait(at(102)),
+        ),
+        // A write of ours was carried out although we got no answer.
+        ("renew already acquired object", Input::Found(record("baz", 15, 3)), Action::Update(kept)),
+        ("a read that fails", Input::Failed, Action::Wait(at(102))),
+        (
+            "transitions do not overflow",
+            Input::Found(record("", 15, i32::MAX)),
+            Action::Update(ours(WALL, i32::MAX)),
+        ),
+    ];
+    for (name, input, expected) in rows {
+        assert_eq!(contender().step(input, now(100.0)), expected, "{name}");
+    }
+}
+
+/// acquire from led object with the lease duration seconds: the record's duration counts, from when
+/// the record was first seen, whatever its times say.
+#[test]
+fn a_lease_ends_by_its_own_duration_after_its_last_change() {
+    let mut election = contender();
+    let found = |transitions| Input::Found(record("bing", 3, transitions));
+    assert_eq!(election.step(found(0), now(100.0)), Action::Wait(at(102)));
+    assert_eq!(election.step(Input::Tick, now(102.0)), Action::Get);
+    // Seen again, unchanged: still counted from the first time.
+    assert_eq!(election.step(found(0), now(102.0)), Action::Wait(at(103)));
+    // Changed: counted anew.
+    assert_eq!(election.step(found(1), now(102.5)), Action::Wait(Duration::from_millis(104_500)));
+    assert_eq!(election.step(found(1), now(104.5)), Action::Wait(Duration::from_millis(105_500)));
+    assert_eq!(
+        election.step(Input::Tick, now(105.4)),
+        Action::Wait(Duration::from_millis(105_500))
+    );
+    assert_eq!(election.step(Input::Tick, now(105.5)), Action::Update(ours(WALL, 2)));
+}
+
+/// machinery.md: acquire every retryPeriod jittered x[1,2.2).
+#[test]
+fn looks_are_jittered() {
+    for (luck, wait) in [(0.0, 2.0), (0.5, 3.2), (0.999, 4.3976)] {
+        let now = Now { luck, ..now(100.0) };
+        let expected = Action::Wait(Duration::from_secs_f64(100.0 + wait));
+        assert_eq!(contender().step(Input::Failed, now), expected);
+    }
+}
+
+/// Contenders that see a lease come free at once do not write at once.
+#[test]
+fn claims_are_spread() {
+    let mut election = contender();
+    let half = Now { luck: 0.5, ..now(100.0) };
+    let expected = Action::Wait(Duration::from_millis(100_010));
+    assert_eq!(election.step(Input::Found(record("", 1, 0)), half), expected);
+    assert_eq!(election.step(Input::Tick, now(100.01)), Action::Update(ours(WALL, 1)));
+}
+
+/// Somebody was faster: nothing is written again before the Lease was seen again.
+#[test]
+fn a_conflict_waits_for_the_next_look() {
+    let mut election = contender();
+    let free = || Input::Found(record("", 1, 0));
+    assert_eq!(election.step(free(), now(100.0)), Action::Update(ours(WALL, 1)));
+    assert_eq!(election.step(Input::Failed, now(100.0)), Action::Wait(at(102)));
+    assert_eq!(election.step(Input::Tick, now(101.0)), Action::Wait(at(102)));
+    assert_eq!(election.step(Input::Tick, now(102.0)), Action::Get);
+    let next = Input::Found(record("bing", 15, 1));
+    assert_eq!(election.step(next, now(102.0)), Action::Wait(at(104)));
+    assert_eq!(election.valid_until(), None);
+}
+
+/// A deleted Lease: its holder does not know yet, and may write until its time is over.
+#[test]
+fn a_deleted_lease_is_free_when_it_would_have_ended() {
+    let mut election = contender();
+    election.step(Input::Found(record("bing", 15, 8)), now(100.0));
+    let mut action = election.step(Input::Absent, now(101.0));
+    for second in 102..115 {
+        assert!(!matches!(action, Action::Create(_) | Action::Update(_)), "{second}: {action:?}");
+        if election.step(Input::Tick, now(f64::from(second))) == Action::Get {
+            action = election.step(Input::Absent, now(f64::from(second)));
+        }
+    }
+    assert_eq!(election.step(Input::Tick, now(115.0)), Action::Create(ours(WALL, 0)));
+}
+
+/// An answer that comes after the lease may have been somebody else's makes no leader.
+#[test]
+fn a_late_answer_is_not_trusted() {
+    let mut election = contender();
+    election.step(Input::Absent, now(100.0));
+    let late = Input::Written { record: ours(WALL, 0), sent: at(100) };
+    assert_eq!(election.step(late, now(110.0)), Action::Get);
+    assert_eq!(election.valid_until(), None);
+    let again = Action::Update(ours(WALL, 0));
+    assert_eq!(election.step(Input::Found(ours(WALL, 0)), now(110.0)), again);
+    written(&mut election, ours(WALL, 0), 110.0);
+    assert_eq!(election.valid_until(), Some(at(125)));
+}
+
+/// TestFastPathLeaderElection, "Exercise fast path after lock acquired": renewed unread; since when
+/// we lead and the transitions stay.
+#[test]
+fn exercise_fast_path_after_lock_acquired() {
+    let mut election = leader();
+    let renewal = Action::Update(ours(WALL, 0));
+    for second in [102_u8, 104, 106] {
+        assert_eq!(election.step(Input::Tick, now(f64::from(second))), renewal);
+        let next = Action::Wait(Duration::from_secs(u64::from(second) + 2));
+        assert_eq!(written(&mut election, ours(WALL, 0), f64::from(second)), next);
+        assert_eq!(election.valid_until(), Some(Duration::from_secs(u64::from(second) + 15)));
+    }
+}
+
+/// TestFastPathLeaderElection, "Fallback to slow path after fast path fails".
+#[test]
+fn fallback_to_slow_path_after_fast_path_fails() {
+    let mut election = leader();
+    let renewal = Action::Update(ours(WALL, 0));
+    assert_eq!(election.step(Input::Tick, now(102.0)), renewal);
+    assert_eq!(election.step(Input::Failed, now(102.0)), Action::Get);
+    let edited = Record { duration_seconds: 99, ..ours(WALL, 0) };
+    assert_eq!(election.step(Input::Found(edited), now(102.0)), renewal);
+    assert_eq!(written(&mut election, ours(WALL, 0), 102.0), Action::Wait(at(104)));
+    assert_eq!(election.step(Input::Tick, now(104.0)), renewal);
+}
+
+/// What a leader does with what it reads after a failed renewal.
+#[test]
+fn a_leader_that_reads() {
+    let lost = |holder: &str| Action::Lost(Why::Replaced(holder.to_owned()));
+    let rows = [
+        ("another holder", Input::Found(record("bing", 15, 1)), lost("bing")),
+        ("another holder, long ended", Input::Found(record("bing", 0, 1)), lost("bing")),
+        // As upstream: taken again.
+        ("nobody", Input::Found(record("", 1, 1)), Action::Update(ours(WALL, 2))),
+        ("no Lease", Input::Absent, Action::Create(ours(WALL, 0))),
+        ("a failure", Input::Failed, Action::Wait(at(104))),
+    ];
+    for (name, input, expected) in rows {
+        let mut election = leader();
+        election.step(Input::Tick, now(102.0));
+        election.step(Input::Failed, now(102.0));
+        assert_eq!(election.step(input, now(102.0)), expected, "{name}");
+    }
+}
+
+/// machinery.md: must succeed within renewDeadline. Ours counts from the last renewal, so that the
+/// end comes before others may take the lease.
+#[test]
+fn a_leader_that_cannot_renew_is_lost_at_the_deadline() {
+    let mut election = leader();
+    let lost = Action::Lost(Why::Deadline(10 * SECOND));
+    for second in [102.0, 104.0, 106.0, 108.0] {
+        assert!(matches!(election.step(Input::Tick, now(second)), Action::Update(_)));
+        assert_eq!(election.step(Input::Failed, now(second)), Action::Get);
+        let next = Action::Wait(Duration::from_secs_f64(second + 2.0));
+        assert_eq!(election.step(Input::Failed, now(second)), next);
+    }
+    assert_eq!(election.valid_until(), Some(at(115)));
+    assert_eq!(election.step(Input::Tick, now(110.0)), lost);
+    assert_eq!(election.valid_until(), None);
+    assert_eq!(election.step(Input::Found(record("", 1, 1)), now(111.0)), lost);
+}
+
+/// A process that was stopped for long is lost at its first step, whatever it learns by it.
+#[test]
+fn a_leader_that_was_suspended_is_lost() {
+    let late = Input::Written { record: ours(WALL, 0), sent: at(102) };
+    for input in [Input::Tick, Input::Failed, Input::Absent, late] {
+        let mut election = leader();
+        let lost = Action::Lost(Why::Deadline(10 * SECOND));
+        assert_eq!(election.step(input, now(500.0)), lost);
+    }
+}
+
+/// A standby whose clock jumped has not seen how much time has passed for others; a leader has.
+#[test]
+fn a_jump_counts_against_us() {
+    let jump = |seconds| Now { boot: at(500), ..now(seconds) };
+    let mut standby = contender();
+    standby.step(Input::Found(record("bing", 15, 0)), now(100.0));
+    assert_eq!(standby.step(Input::Tick, jump(101.0)), Action::Wait(at(102)));
+    assert!(matches!(leader().step(Input::Tick, jump(101.0)), Action::Lost(_)));
+    let mut leader = leader();
+    assert!(matches!(leader.step(Input::Tick, now(102.0)), Action::Update(_)));
+    let sent = Input::Written { record: ours(WALL, 0), sent: at(499) };
+    assert_eq!(leader.step(sent, jump(102.0)), Action::Wait(at(103)));
+}
+
+/// testReleaseLease, "release acquired lock from no object"; machinery.md: release.
+#[test]
+fn release_acquired_lock_from_no_object() {
+    let released = Record { acquired: Some(WALL), renewed: Some(WALL), ..record("", 1, 0) };
+    assert_eq!(leader().release(WALL), Some(released));
+    let mut standby = contender();
+    assert_eq!(standby.release(WALL), None);
+    standby.step(Input::Found(record("bing", 15, 0)), now(100.0));
+    assert_eq!(standby.release(WALL), None);
+}
+
+/// Only whole seconds fit into a Lease; no more than those may be counted on.
+#[test]
+fn a_part_of_a_second_is_not_counted_on() {
+    let timing = Timing { lease_duration: Duration::from_millis(2900), ..Timing::default() };
+    let timing = Timing { renew_deadline: Duration::from_millis(2800), ..timing };
+    let mut election = Election::new("baz", timing);
+    election.step(Input::Tick, now(100.0));
+    let create = Action::Create(Record { duration_seconds: 2, ..ours(WALL, 0) });
+    assert_eq!(election.step(Input::Absent, now(100.0)), create);
+    written(&mut election, ours(WALL, 0), 100.0);
+    assert_eq!(election.valid_until(), Some(at(102)));
+    assert_eq!(election.deadline(), Some(at(102)));
+}

@@ -1,0 +1,80 @@
+//! The durations of an election.
+
+use std::time::Duration;
+
+/// Waits between two tries to acquire are up to this much longer than the retry period: upstream's
+/// `JitterFactor`.
+pub(crate) const JITTER_FACTOR: f64 = 1.2;
+/// Shortest time that is waited for an answer.
+const REQUEST_LIMIT_MIN: Duration = Duration::from_secs(1);
+
+/// How long a lease lasts and how often it is tried for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long others leave a lease alone after its last change. Whole seconds count, since that
+    /// is what a Lease can say. Upstream's default: 15 s.
+    pub lease_duration: Duration,
+    /// How long the leader tries to renew, counted from its last renewal, before it gives up.
+    /// Upstream's default: 10 s.
+    pub renew_deadline: Duration,
+    /// The wait between two tries. Upstream's default: 2 s.
+    pub retry_period: Duration,
+}
+
+/// Durations that do not go together: a sentence for each rule that they break.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{}", .0.join("; "))]
+pub struct InvalidTiming(pub Vec<&'static str>);
+
+// === impl Timing ===
+
+impl Default for Timing {
+    fn default() -> Self {
+        let [lease_duration, renew_deadline, retry_period] = [15, 10, 2].map(Duration::from_secs);
+        Self { lease_duration, renew_deadline, retry_period }
+    }
+}
+
+impl Timing {
+    /// Says by flag what is wrong, as client-go's `NewLeaderElector` and component-base's
+    /// `ValidateLeaderElectionConfiguration`. The one rule of ours: a lease of less than a second
+    /// is refused here, since the API server would refuse it.
+    pub fn validate(&self) -> Result<(), InvalidTiming> {
+        let Self { lease_duration, renew_deadline, retry_period } = *self;
+        let rules = [
+            (
+                lease_duration >= Duration::from_secs(1),
+                "--leader-elect-lease-duration must be at least one second",
+            ),
+            (!renew_deadline.is_zero(), "--leader-elect-renew-deadline must be greater than zero"),
+            (!retry_period.is_zero(), "--leader-elect-retry-period must be greater than zero"),
+            (
+                lease_duration > renew_deadline,
+                "--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline",
+            ),
+            (
+                renew_deadline.as_secs_f64() > JITTER_FACTOR * retry_period.as_secs_f64(),
+                "--leader-elect-renew-deadline must be greater than 1.2 times \
+                 --leader-elect-retry-period",
+            ),
+        ];
+        let broken: Vec<_> =
+            rules.iter().filter(|(holds, _)| !holds).map(|(_, rule)| *rule).collect();
+        if broken.is_empty() { Ok(()) } else { Err(InvalidTiming(broken)) }
+    }
+
+    /// How long a lease that we write is ours, counted from the moment before it was written.
+    pub(crate) fn validity(&self) -> Duration {
+        Duration::from_secs(self.lease_duration.as_secs())
+    }
+
+    /// How long after its last renewal a leader gives up.
+    pub(crate) fn deadline(&self) -> Duration {
+        self.renew_deadline.min(self.validity())
+    }
+
+    /// Longest wait for an answer, as upstream's client for leader election has it.
+    pub(crate) fn request_limit(&self) -> Duration {
+        (self.renew_deadline / 2).max(REQUEST_LIMIT_MIN)
+    }
+}

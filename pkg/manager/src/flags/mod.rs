@@ -1,0 +1,188 @@
+//! THE table of flags: all that upstream has, sorted by section; and what was given of them.
+//!
+//! Names, types, defaults and sections are upstream's, the help is ours. A flag that has no effect
+//! yet is accepted, so that command lines need no change, and [`Flags::without_effect`] names it.
+
+mod controllers;
+mod duration;
+mod process;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+pub use duration::GoDuration;
+pub use syntax::{Failure, command, parse};
+pub(crate) use value::boolean;
+pub use value::{Kind, Value};
+
+/// A part of the help.
+pub struct Section {
+    /// Upstream's title: the name of its flag set.
+    pub title: &'static str,
+    /// The flags, sorted by name.
+    pub flags: &'static [Flag],
+}
+
+/// A flag.
+#[derive(Debug)]
+pub struct Flag {
+    /// Without the dashes.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// As it prints.
+    pub default: &'static str,
+    /// What it does, for the help.
+    pub help: &'static str,
+    /// It is accepted, hidden from the help, and whoever gives it reads this.
+    pub deprecated: Option<&'static str>,
+    /// Whether it does here what it does upstream.
+    pub works: bool,
+}
+
+/// All sections, in the order of the help.
+pub static SECTIONS: &[&Section] = &[
+    &process::DEBUGGING,
+    &process::LEADER_MIGRATION,
+    &process::GENERIC,
+    &controllers::SERVICE_LB_CONTROLLER,
+    &process::SECURE_SERVING,
+    &process::AUTHENTICATION,
+    &process::AUTHORIZATION,
+    &controllers::PERSISTENTVOLUME_ATTACH_DETACH_CONTROLLER,
+    &controllers::CERTIFICATESIGNINGREQUEST_SIGNING_CONTROLLER,
+    &controllers::DEPLOYMENT_CONTROLLER,
+    &controllers::DEVICE_TAINT_EVICTION_CONTROLLER,
+    &controllers::RESOURCECLAIM_CONTROLLER,
+    &controllers::STATEFULSET_CONTROLLER,
+    &controllers::DAEMONSET_CONTROLLER,
+    &controllers::ENDPOINTS_CONTROLLER,
+    &controllers::ENDPOINTSLICE_CONTROLLER,
+    &controllers::ENDPOINTSLICE_MIRRORING_CONTROLLER,
+    &controllers::EPHEMERAL_VOLUME_CONTROLLER,
+    &controllers::GARBAGE_COLLECTOR_CONTROLLER,
+    &controllers::HORIZONTAL_POD_AUTOSCALER_CONTROLLER,
+    &controllers::JOB_CONTROLLER,
+    &controllers::CRONJOB_CONTROLLER,
+    &controllers::LEGACY_SERVICEACCOUNT_TOKEN_CLEANER_CONTROLLER,
+    &controllers::NAMESPACE_CONTROLLER,
+    &controllers::NODE_IPAM_CONTROLLER,
+    &controllers::NODE_LIFECYCLE_CONTROLLER,
+    &controllers::PERSISTENTVOLUME_BINDER_CONTROLLER,
+    &controllers::POD_GARBAGE_COLLECTOR_CONTROLLER,
+    &controllers::REPLICASET_CONTROLLER,
+    &controllers::REPLICATIONCONTROLLER_CONTROLLER,
+    &controllers::RESOURCEQUOTA_CONTROLLER,
+    &controllers::SERVICEACCOUNT_CONTROLLER,
+    &controllers::TTL_AFTER_FINISHED_CONTROLLER,
+    &controllers::VALIDATINGADMISSIONPOLICY_STATUS_CONTROLLER,
+    &process::METRICS,
+    &process::LOGS,
+    &process::MISC,
+    &process::GLOBAL,
+];
+
+impl Flag {
+    const fn new(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind, default, help, deprecated: None, works: false }
+    }
+
+    /// With a built-in cloud provider gone, upstream does nothing for these either: they work.
+    const fn deprecated(mut self, text: &'static str) -> Self {
+        self.deprecated = Some(text);
+        self.works()
+    }
+
+    const fn works(mut self) -> Self {
+        self.works = true;
+        self
+    }
+
+    fn default_value(&self) -> Value {
+        self.kind.parse_default(self.default).expect("the table's defaults can be parsed")
+    }
+}
+
+/// All flags, in the order of the help.
+pub fn all() -> impl Iterator<Item = &'static Flag> {
+    SECTIONS.iter().flat_map(|section| section.flags)
+}
+
+/// The values of all flags.
+///
+/// Its readers take names of the table and the type that the table says; anything else is a
+/// mistake in this crate and panics.
+#[derive(Clone, Debug)]
+pub struct Flags {
+    values: BTreeMap<&'static str, (&'static Flag, Value)>,
+    given: BTreeSet<&'static str>,
+}
+
+/// Reads one type of values.
+macro_rules! reader {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $type:ty, $value:ident => $result:expr) => {
+        $(#[$doc])*
+        pub fn $name(&self, name: &str) -> $type {
+            match self.values.get(name) {
+                Some((_, Value::$variant($value))) => $result,
+                _ => unreachable!("--{name} is no flag of this type"),
+            }
+        }
+    };
+}
+
+impl Flags {
+    reader!(/** A switch. */ switch, Bool, bool, value => *value);
+    reader!(/** A text, or what is kept as text. */ text, Text, &str, value => value);
+    reader!(/** All values of a repeatable flag. */ list, List, &[String], value => value);
+    reader!(/** A whole number. */ int, Int, i64, value => *value);
+    reader!(/** A number of single precision. */ float32, Float32, f32, value => *value);
+    reader!(/** A duration as given. */ duration, Duration, GoDuration, value => *value);
+
+    /// A duration, or nothing if a negative one was given.
+    pub fn positive(&self, name: &str) -> Duration {
+        self.duration(name).to_std()
+    }
+
+    /// A whole number of 32 bits.
+    pub fn int32(&self, name: &str) -> i32 {
+        i32::try_from(self.int(name)).expect("int32 flags take 32 bits")
+    }
+
+    /// A line for each deprecated flag that was given, as pflag says it.
+    pub fn deprecations(&self) -> Vec<String> {
+        let given = self.values.values().filter(|(flag, _)| self.given.contains(flag.name));
+        let text = |(flag, _): &(&Flag, _)| {
+            let text = flag.deprecated?;
+            Some(format!("Flag --{} has been deprecated, {text}", flag.name))
+        };
+        given.filter_map(text).collect()
+    }
+
+    /// The flags with another value than their default that does nothing yet, by name.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let flags = self.values.values();
+        let idle = flags.filter(|(flag, value)| {
+            // Printing the version works, reporting another one does not.
+            let reported = flag.kind == Kind::Version && flag.kind.show(value).starts_with('v');
+            reported || !flag.works && *value != flag.default_value()
+        });
+        idle.map(|(flag, _)| flag.name).collect()
+    }
+
+    /// All flags with their values, sorted by name, as upstream's start-up dump has them.
+    pub fn dump(&self) -> impl Iterator<Item = String> {
+        self.values
+            .values()
+            .map(|(flag, value)| format!("FLAG: --{}={:?}", flag.name, flag.kind.show(value)))
+    }
+}
