@@ -1,5 +1,6 @@
-//! ReplicaSets on the real API server, with our manager under exactly the role that upstream's
-//! bootstrap policy gives the service account `replicaset-controller`.
+//! ReplicaSets on the real API server, with our manager as kubeadm runs it: as the user
+//! `system:kube-controller-manager`, with `--use-service-account-credentials`, so that RBAC grants
+//! exactly what upstream's bootstrap policy gives to each service account.
 
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, Manager, Options, User, ours, since, wait_until, writes};
@@ -39,7 +40,7 @@ async fn replicasets_are_kept() -> anyhow::Result<()> {
 }
 
 fn start(cluster: &Cluster) -> anyhow::Result<Manager> {
-    Manager::start(cluster, Binary::Ours, User::ServiceAccount("replicaset-controller"), ARGS)
+    Manager::start(cluster, Binary::Ours, User::ControllerManager, ARGS)
 }
 
 /// Issue: 0 → 1000 → 10 → 0 with exact status at each stop.

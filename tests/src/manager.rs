@@ -34,12 +34,10 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts a manager and returns at once. It runs as `user` and without leader election.
-    ///
-    /// Upstream's also gets the flags that a real one is given, on a port of its own, and
+    /// Starts a manager and returns at once. It runs as `user` and without leader election, with
+    /// the flags that a real one is given, on a port of its own, and with
     /// `--use-service-account-credentials` if `user` is [`User::ControllerManager`], the one that
-    /// may make tokens. Ours refuses flags that do nothing yet, so it gets none of these. `args`
-    /// come last, so they prevail.
+    /// may make tokens. `args` come last, so they prevail.
     ///
     /// The first start of [`Binary::Ours`] in a test process blocks until cargo has built it.
     pub fn start(
@@ -49,16 +47,10 @@ impl Manager {
         args: &[&str],
     ) -> anyhow::Result<Self> {
         let port = free_port()?;
-        let mut all = vec![
-            path_flag("kubeconfig", &cluster.kubeconfig(user)?),
-            "--leader-elect=false".to_owned(),
-        ];
+        let mut all = flags(cluster, user, port)?;
         let (name, binary) = match binary {
             Binary::Ours => ("manager-ours", ours()?),
-            Binary::Upstream => {
-                all.extend(upstream_flags(cluster, user, port)?);
-                ("manager-upstream", components::tool("kube-controller-manager")?)
-            }
+            Binary::Upstream => ("manager-upstream", components::tool("kube-controller-manager")?),
         };
         all.extend(args.iter().map(|&arg| arg.to_owned()));
         let client = cluster.client_for(&format!("https://127.0.0.1:{port}"), User::Admin)?;
@@ -126,14 +118,16 @@ impl Manager {
     }
 }
 
-fn upstream_flags(cluster: &Cluster, user: User, port: u16) -> anyhow::Result<Vec<String>> {
+fn flags(cluster: &Cluster, user: User, port: u16) -> anyhow::Result<Vec<String>> {
     let dir = cluster.dir();
     // Delegated authentication needs rights that no controller's service account has.
     let delegated = cluster.kubeconfig(User::ControllerManager)?;
     Ok(vec![
+        path_flag("kubeconfig", &cluster.kubeconfig(user)?),
+        "--leader-elect=false".into(),
+        flag("use-service-account-credentials", user == User::ControllerManager),
         path_flag("authentication-kubeconfig", &delegated),
         path_flag("authorization-kubeconfig", &delegated),
-        flag("use-service-account-credentials", user == User::ControllerManager),
         "--bind-address=127.0.0.1".into(),
         flag("secure-port", port),
         path_flag("client-ca-file", &cluster.ca_path()),

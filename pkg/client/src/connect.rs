@@ -25,6 +25,17 @@ pub struct ConnectOptions {
     pub master: Option<String>,
 }
 
+/// Connections to one API server, HTTP/2 where it offers that, with pings, so that a dead one is
+/// noticed within 45 seconds. All named clients share them.
+pub struct Connection {
+    /// As the user of the kubeconfig.
+    pub root: kube::Client,
+    /// As nobody, for clients that send tokens of their own ([`crate::Client::acting_as`]).
+    pub anonymous: kube::Client,
+    /// The server's `host:port`.
+    pub host: String,
+}
+
 /// Why there is no client. Names the flag or the file at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -60,18 +71,22 @@ pub enum ConfigError {
     },
 }
 
-/// Builds the connection that all named clients share: HTTP/2 where the server offers it, with
-/// pings, so that a dead connection is noticed within 45 seconds.
-///
-/// Returns it with the server's `host:port`.
-pub async fn connect(options: &ConnectOptions) -> Result<(kube::Client, String), ConfigError> {
-    let config = config(options).await?;
+/// Sets up the connections; nothing is sent yet.
+pub async fn connect(options: &ConnectOptions) -> Result<Connection, ConfigError> {
+    let mut config = config(options).await?;
     let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
-    let origin = options.kubeconfig.as_ref().map_or_else(
-        || "in-cluster configuration".into(),
-        |p| format!("--kubeconfig {}", p.display()),
-    );
-    let tls = |error: kube::Error| ConfigError::Tls { origin: origin.clone(), text: chain(&error) };
+    let origin = match &options.kubeconfig {
+        Some(path) => format!("--kubeconfig {}", path.display()),
+        None => "in-cluster configuration".to_owned(),
+    };
+    let root = build(&config, &origin)?;
+    config.auth_info = kube::config::AuthInfo::default();
+    Ok(Connection { root, anonymous: build(&config, &origin)?, host })
+}
+
+fn build(config: &Config, origin: &str) -> Result<kube::Client, ConfigError> {
+    let failed = |text| ConfigError::Tls { origin: origin.to_owned(), text };
+    let tls = |error: kube::Error| failed(chain(&error));
 
     let mut tcp = hyper_util::client::legacy::connect::HttpConnector::new();
     tcp.enforce_http(false);
@@ -82,10 +97,8 @@ pub async fn connect(options: &ConnectOptions) -> Result<(kube::Client, String),
         .https_or_http();
     let connector = match &config.tls_server_name {
         Some(name) => {
-            let name = name.clone().try_into().map_err(|error| ConfigError::Tls {
-                origin: origin.clone(),
-                text: format!("tls-server-name {name:?}: {error}"),
-            })?;
+            let name = name.clone().try_into();
+            let name = name.map_err(|error| failed(format!("tls-server-name: {error}")))?;
             connector.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name))
         }
         None => connector,
@@ -102,7 +115,7 @@ pub async fn connect(options: &ConnectOptions) -> Result<(kube::Client, String),
         .layer(config.extra_headers_layer().map_err(tls)?)
         .map_err(BoxError::from)
         .service(http);
-    Ok((kube::Client::new(service.boxed(), config.default_namespace), host))
+    Ok(kube::Client::new(service.boxed(), config.default_namespace.clone()))
 }
 
 async fn config(options: &ConnectOptions) -> Result<Config, ConfigError> {

@@ -28,6 +28,9 @@ pub enum ApiError {
     /// The answer could not be understood.
     #[error("{0}")]
     Decode(String),
+    /// Nothing was sent, since there are no credentials to send it with.
+    #[error("{0}")]
+    Credentials(String),
     /// A write that was not sent: the client's guard refused it, and this is why.
     #[error("{0}")]
     Fenced(String),
@@ -74,7 +77,11 @@ impl ApiError {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status(status) => Some(status),
-            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) | Self::Fenced(_) => None,
+            Self::Transport { .. }
+            | Self::Timeout(_)
+            | Self::Decode(_)
+            | Self::Credentials(_)
+            | Self::Fenced(_) => None,
         }
     }
 
@@ -120,7 +127,7 @@ impl ApiError {
         match self {
             Self::Transport { refused, .. } => !refused,
             Self::Timeout(_) | Self::Decode(_) => true,
-            Self::Fenced(_) => false,
+            Self::Credentials(_) | Self::Fenced(_) => false,
             // 504: the API server itself gave up waiting.
             Self::Status(status) => status.code == 504,
         }
@@ -141,7 +148,9 @@ impl ApiError {
     pub fn label(&self) -> String {
         match self {
             Self::Status(status) => status.code.to_string(),
-            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) => "<error>".to_owned(),
+            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) | Self::Credentials(_) => {
+                "<error>".to_owned()
+            }
             Self::Fenced(_) => "<fenced>".to_owned(),
         }
     }

@@ -4,6 +4,7 @@
 //! asks for it, and counted as upstream counts it (`rest_client_*`). Bodies go out and come in as
 //! bytes; what they mean is known above.
 
+mod account;
 mod answer;
 mod connect;
 mod error;
@@ -14,8 +15,9 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use account::Account;
 pub use answer::Answer;
-pub use connect::{ConfigError, ConnectOptions, connect};
+pub use connect::{ConfigError, ConnectOptions, Connection, connect};
 pub use error::ApiError;
 pub use metrics::Metrics;
 pub use rest::{Client, Guard, Settings};

@@ -11,7 +11,7 @@ use kube::client::Body;
 use runtime::Runtime;
 use workqueue::TokenBucket;
 
-use crate::{Answer, ApiError, Metrics};
+use crate::{Account, Answer, ApiError, Metrics};
 
 /// Longest wait for an answer that is not a watch: the API server itself gives up after 60 s.
 const REQUEST_LIMIT: Duration = Duration::from_secs(65);
@@ -43,6 +43,7 @@ pub type Guard = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 pub struct Client {
     shared: Arc<Inner>,
     guard: Option<Guard>,
+    account: Option<Arc<Account>>,
 }
 
 struct Inner {
@@ -79,13 +80,19 @@ impl Client {
             metrics: metrics.clone(),
             runtime: runtime.clone(),
         };
-        Self { shared: Arc::new(shared), guard: None }
+        Self { shared: Arc::new(shared), guard: None, account: None }
     }
 
     /// This client, with the same limit, but asking `guard` before each write: after the wait for
     /// the rate limit, and before every retry. A refusal is [`ApiError::Fenced`]. Reads pass.
     pub fn guarded(&self, guard: Guard) -> Self {
-        Self { shared: Arc::clone(&self.shared), guard: Some(guard) }
+        Self { guard: Some(guard), ..self.clone() }
+    }
+
+    /// This client, with the same limit, sending a token of `account` with each request. Its
+    /// connection must have no credentials of its own, which would count instead.
+    pub fn acting_as(&self, account: Arc<Account>) -> Self {
+        Self { account: Some(account), ..self.clone() }
     }
 
     /// `host:port` of the server.
@@ -181,7 +188,11 @@ impl Client {
         self.throttle(call).await;
         let Inner { kube, settings, metrics, runtime, .. } = &*self.shared;
         let started = runtime.clock.instant();
-        let request = self.request(call)?;
+        let token = match &self.account {
+            Some(account) => Some(Box::pin(account.token()).await?),
+            None => None,
+        };
+        let request = self.request(call, token.as_deref())?;
         if let Err(error) = self.ask_guard(call) {
             let labels = [&*error.label(), call.method.as_str(), &settings.host];
             metrics.requests.with_label_values(&labels).inc();
@@ -206,6 +217,11 @@ impl Client {
         if response.status().is_success() {
             return Ok(response);
         }
+        if let (401, Some(account), Some(token)) =
+            (response.status().as_u16(), &self.account, &token)
+        {
+            account.reject(token);
+        }
         Err(self.failure(response).await)
     }
 
@@ -216,12 +232,15 @@ impl Client {
         }
     }
 
-    fn request(&self, call: &Call<'_>) -> Result<Request<Body>, ApiError> {
+    fn request(&self, call: &Call<'_>, token: Option<&str>) -> Result<Request<Body>, ApiError> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
             .header(header::USER_AGENT, &self.shared.settings.user_agent)
             .header(header::ACCEPT, call.accept);
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
         let mut body = Bytes::new();
         if let Some((kind, bytes)) = &call.body {
             request = request.header(header::CONTENT_TYPE, *kind);

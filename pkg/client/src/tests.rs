@@ -240,3 +240,98 @@ fn errors_are_recognised() {
     assert!(ApiError::from_answer(409, None, uid).is_failed_precondition());
     assert!(!ApiError::from_answer(409, None, b"{}").is_failed_precondition());
 }
+
+/// What an account's client asked for: method, path, token.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// A server that knows no service account, makes tokens `t1`, `t2`, … that live for an hour, and
+/// takes none but the one in `valid` (any, if empty).
+fn account(runtime: &Runtime, valid: &'static str) -> (Client, Asked) {
+    let asked: Asked = Arc::default();
+    let (log, clock) = (Arc::clone(&asked), runtime.clock.clone());
+    let service = service_fn(move |request: Request<Body>| {
+        let mut log = log.lock().unwrap();
+        let token = request.headers().get("authorization").map_or("", |v| v.to_str().unwrap());
+        let token = token.trim_start_matches("Bearer ").to_owned();
+        let path = request.uri().path().to_owned();
+        log.push(format!("{} {path} {token}", request.method()).trim_end().to_owned());
+        let tokens = log.iter().filter(|line| line.ends_with("/token")).count();
+        let (code, body) = match (request.method().as_str(), &*path) {
+            ("GET", "/pods") if valid.is_empty() || token == valid => (200, "{}".to_owned()),
+            ("GET", "/pods") => (401, "{}".to_owned()),
+            ("GET", _) => (404, "{}".to_owned()),
+            (_, path) if path.ends_with("/token") => {
+                let end = clock.now() + Duration::from_hours(1);
+                let status = format!(r#"{{"token":"t{tokens}","expirationTimestamp":"{end}"}}"#);
+                (201, format!(r#"{{"status":{status}}}"#))
+            }
+            _ => (201, "{}".to_owned()),
+        };
+        let response = Response::builder().status(code).body(Full::new(Bytes::from(body))).unwrap();
+        async move { Ok::<_, std::convert::Infallible>(response) }
+    });
+    let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let root = Client::new(kube::Client::new(service, "default"), settings, &metrics, runtime);
+    let account = Arc::new(crate::Account::new(root.clone(), "rs", runtime));
+    assert_eq!(account.user_name(), "system:serviceaccount:kube-system:rs");
+    (root.acting_as(account), asked)
+}
+
+const ACCOUNTS: &str = "/api/v1/namespaces/kube-system/serviceaccounts";
+
+/// manager.md, Client builders: the account and its namespace are made if missing, then a token is
+/// asked for; it is kept for 80 % of its life less 10 s, by all clients of the account.
+#[test]
+fn tokens_are_asked_for_and_kept() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let (client, asked) = account(&runtime, "");
+        client.get("/pods").await.unwrap();
+        runtime.clock.sleep(Duration::from_secs(2869)).await;
+        client.clone().get("/pods").await.unwrap();
+        runtime.clock.sleep(Duration::from_secs(1)).await;
+        client.get("/pods").await.unwrap();
+        let fetch = [
+            format!("GET {ACCOUNTS}/rs"),
+            "GET /api/v1/namespaces/kube-system".to_owned(),
+            "POST /api/v1/namespaces".to_owned(),
+            format!("POST {ACCOUNTS}"),
+            format!("POST {ACCOUNTS}/rs/token"),
+        ];
+        let use_of = |token: &str| format!("GET /pods {token}");
+        let expected =
+            [&fetch[..], &[use_of("t1"), use_of("t1")], &fetch, &[use_of("t2")]].concat();
+        assert_eq!(*asked.lock().unwrap(), expected);
+    });
+}
+
+/// manager.md, Client builders: a 401 drops the cached token.
+#[test]
+fn a_token_that_is_refused_is_replaced() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let (client, _) = account(&runtime, "t2");
+        let refused = client.get("/pods").await.unwrap_err();
+        assert_eq!(refused.status().map(|status| status.code), Some(401));
+        client.get("/pods").await.unwrap();
+    });
+}
+
+/// manager.md, Client builders: each fetch is tried 4 times (500 ms, doubled); what was refused is
+/// the token, not what it was for.
+#[test]
+fn a_token_that_cannot_be_had_is_its_own_error() {
+    run(async {
+        let server = server(0.0, 0, |_| (403, "{\"message\":\"no\"}"));
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let account = Arc::new(crate::Account::new(server.client.clone(), "rs", &runtime));
+        let error = server.client.acting_as(account).get("/pods").await.unwrap_err();
+        let expected = "no token for system:serviceaccount:kube-system:rs: no";
+        assert_eq!(error, ApiError::Credentials(expected.to_owned()));
+        assert!(!error.is_ambiguous() && error.status().is_none());
+        let times: Vec<_> = server.seen.lock().unwrap().iter().map(|(_, _, at)| *at).collect();
+        let ms = Duration::from_millis;
+        assert_eq!(times, [ms(0), ms(500), ms(1500), ms(3500)]);
+    });
+}

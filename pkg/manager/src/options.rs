@@ -25,6 +25,8 @@ pub struct Options {
     pub kube_api_qps: f64,
     /// Requests that each controller may send at once after a pause.
     pub kube_api_burst: i32,
+    /// Whether each controller acts as a service account of its own.
+    pub use_service_account_credentials: bool,
     /// How leadership is taken.
     pub election: Election,
     /// How much to log, as `-v` says.
@@ -66,6 +68,7 @@ impl Options {
             concurrent_replicaset_syncs: flags.int32("concurrent-replicaset-syncs"),
             kube_api_qps: flags.float32("kube-api-qps").into(),
             kube_api_burst: flags.int32("kube-api-burst"),
+            use_service_account_credentials: flags.switch("use-service-account-credentials"),
             election: Election {
                 leader_elect: flags.switch("leader-elect"),
                 lease_duration: flags.positive("leader-elect-lease-duration"),

@@ -1,11 +1,12 @@
 //! From options to running controllers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use api::{Key, Resource};
 use cache::SharedInformerFactory;
-use client::{Client, ConnectOptions, Settings};
+use client::{Account, Client, ConnectOptions, Connection, Settings};
 use controller::Controller;
 use engine::events::Recorder;
 use engine::{Engine, Parts};
@@ -29,8 +30,7 @@ const API_SERVER_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Context {
     /// The flags.
     pub options: Options,
-    kube: kube::Client,
-    host: String,
+    connection: Connection,
     runtime: Runtime,
     turn: Turn,
     informers: SharedInformerFactory,
@@ -48,8 +48,8 @@ pub async fn run(options: Options, runtime: Runtime, registry: &Registry) -> any
     choice.log();
     let connection =
         ConnectOptions { kubeconfig: options.kubeconfig.clone(), master: options.master.clone() };
-    let (kube, host) = client::connect(&connection).await?;
-    let mut context = Context::new(options, kube, host, runtime.clone(), registry)?;
+    let connection = client::connect(&connection).await?;
+    let mut context = Context::new(options, connection, runtime.clone(), registry)?;
 
     let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
     let running: Vec<_> = choice.run.iter().filter_map(build).collect();
@@ -115,8 +115,7 @@ async fn wait_for_api_server(client: &Client, runtime: &Runtime) -> anyhow::Resu
 impl Context {
     fn new(
         options: Options,
-        kube: kube::Client,
-        host: String,
+        connection: Connection,
         runtime: Runtime,
         registry: &Registry,
     ) -> anyhow::Result<Self> {
@@ -124,19 +123,19 @@ impl Context {
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
+        let Connection { root, host, .. } = &connection;
         let unlimited = |name: &str| {
-            let settings = Settings { qps: 0.0, ..settings(&options, &host, name) };
-            Client::new(kube.clone(), settings, &client_metrics, &runtime)
+            let settings = Settings { qps: 0.0, ..settings(&options, host, name) };
+            Client::new(root.clone(), settings, &client_metrics, &runtime)
         };
         let turn = Turn::contend(&options.election, unlimited, &leader_metrics, &runtime)?;
-        let informer_settings = settings(&options, &host, "shared-informers");
+        let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
-            Client::new(kube.clone(), informer_settings, &client_metrics, &runtime);
+            Client::new(root.clone(), informer_settings, &client_metrics, &runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone());
         Ok(Self {
             options,
-            kube,
-            host,
+            connection,
             runtime,
             turn,
             informers,
@@ -146,10 +145,27 @@ impl Context {
         })
     }
 
-    /// A client with its own rate limit, whose user agent ends with `name`.
+    /// A client of the kubeconfig's user, with its own rate limit, whose user agent ends with
+    /// `name`.
     pub fn client(&self, name: &str) -> Client {
-        let settings = settings(&self.options, &self.host, name);
-        Client::new(self.kube.clone(), settings, &self.client_metrics, &self.runtime)
+        let settings = settings(&self.options, &self.connection.host, name);
+        let root = self.connection.root.clone();
+        Client::new(root, settings, &self.client_metrics, &self.runtime)
+    }
+
+    /// The client that a controller writes with: as its service account if the flags say so, and
+    /// only while it is our turn.
+    fn controller_client(&self, name: &str) -> Client {
+        let client = if self.options.use_service_account_credentials {
+            let account = Arc::new(Account::new(self.client(name), name, &self.runtime));
+            let host = &self.connection.host;
+            let settings = settings(&self.options, host, &account.user_name());
+            let anonymous = self.connection.anonymous.clone();
+            Client::new(anonymous, settings, &self.client_metrics, &self.runtime).acting_as(account)
+        } else {
+            self.client(name)
+        };
+        client.guarded(self.turn.fence().guard())
     }
 
     /// A workqueue with upstream's metrics under `name`.
@@ -166,7 +182,7 @@ impl Context {
         (queue, workers): (Queue<Key>, usize),
         controller: C,
     ) -> Running {
-        let client = self.client(entry.account).guarded(self.turn.fence().guard());
+        let client = self.controller_client(entry.account);
         let parts = Parts {
             name: entry.name,
             own,

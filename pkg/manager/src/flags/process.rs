@@ -226,7 +226,8 @@ pub(super) static GENERIC: Section = Section {
             Bool,
             "false",
             "Let each controller act under a service account of its own",
-        ),
+        )
+        .works(),
     ],
 };
 

@@ -1,0 +1,148 @@
+//! Acting as a service account, with tokens from the API server's TokenRequest.
+//!
+//! As `DynamicControllerClientBuilder` in upstream's k8s.io/controller-manager/pkg/clientbuilder
+//! and `CachedTokenSource` in client-go.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use runtime::Runtime;
+use serde::Deserialize;
+
+use crate::{ApiError, Client};
+
+/// Where the accounts of controllers live.
+const NAMESPACE: &str = "kube-system";
+/// How long a token is asked for.
+const LIFETIME_SECONDS: u32 = 3600;
+/// A shorter life is not believed: our clock may be ahead of the API server's.
+const LIFETIME_MIN: Duration = Duration::from_mins(10);
+/// A token is replaced this long before four fifths of its life are over.
+const LEEWAY: Duration = Duration::from_secs(10);
+/// How often a token is asked for before the request that needs it fails.
+const TRIES_MAX: u32 = 4;
+/// The first wait in between; it doubles.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// A service account in `kube-system`. Its clients share one token.
+pub struct Account {
+    root: Client,
+    name: String,
+    runtime: Runtime,
+    token: Mutex<Option<Token>>,
+}
+
+struct Token {
+    text: String,
+    /// On the monotonic clock.
+    replace_at: runtime::Instant,
+}
+
+#[derive(Deserialize)]
+struct TokenRequest {
+    status: TokenStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TokenStatus {
+    token: String,
+    expiration_timestamp: api::Time,
+}
+
+impl Account {
+    /// The account `name`, made and asked for through `root` when it is first needed.
+    pub fn new(root: Client, name: &str, runtime: &Runtime) -> Self {
+        let token = Mutex::default();
+        Self { root, name: name.to_owned(), runtime: runtime.clone(), token }
+    }
+
+    /// What its clients add to their user agent.
+    pub fn user_name(&self) -> String {
+        format!("system:serviceaccount:{NAMESPACE}:{}", self.name)
+    }
+
+    /// A valid token. Several callers at once may each ask for a new one; the last one stays.
+    pub(crate) async fn token(&self) -> Result<String, ApiError> {
+        if let Some(token) = self.cached() {
+            return Ok(token);
+        }
+        let (mut tries, mut delay) = (1, RETRY_DELAY);
+        loop {
+            match self.fetch().await {
+                Ok(token) => return Ok(token),
+                Err(error) if tries == TRIES_MAX => {
+                    let account = self.user_name();
+                    return Err(ApiError::Credentials(format!("no token for {account}: {error}")));
+                }
+                Err(error) => {
+                    tracing::debug!(account = self.name, %error, "cannot get a token, will retry");
+                }
+            }
+            self.runtime.clock.sleep(delay).await;
+            (tries, delay) = (tries + 1, delay * 2);
+        }
+    }
+
+    /// The API server does not take this token: the next request gets a new one.
+    pub(crate) fn reject(&self, rejected: &str) {
+        let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        token.take_if(|token| token.text == rejected);
+    }
+
+    fn cached(&self) -> Option<String> {
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.runtime.clock.instant();
+        token.as_ref().filter(|token| now < token.replace_at).map(|token| token.text.clone())
+    }
+
+    async fn fetch(&self) -> Result<String, ApiError> {
+        self.ensure().await?;
+        let body = serde_json::json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": { "expirationSeconds": LIFETIME_SECONDS },
+        });
+        let asked = self.runtime.clock.instant();
+        let answer = self.root.create(&(self.path() + "/token"), body.to_string().into()).await?;
+        let TokenRequest { status } = serde_json::from_slice(&answer)
+            .map_err(|error| ApiError::Decode(format!("a TokenRequest: {error}")))?;
+        let lifetime = status.expiration_timestamp.since(self.runtime.clock.now());
+        let replace_at = asked + lifetime.max(LIFETIME_MIN) * 4 / 5 - LEEWAY;
+        let token = Token { text: status.token.clone(), replace_at };
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        Ok(status.token)
+    }
+
+    /// Makes the account if it is missing, and its namespace too.
+    async fn ensure(&self) -> Result<(), ApiError> {
+        match self.root.get(&self.path()).await {
+            Err(error) if error.is_not_found() => {}
+            other => return other.map(drop),
+        }
+        // Errors show in what follows: upstream ignores them too.
+        if let Err(error) = self.root.get(&format!("/api/v1/namespaces/{NAMESPACE}")).await
+            && error.is_not_found()
+        {
+            let namespace = named("Namespace", NAMESPACE);
+            let made = self.root.create("/api/v1/namespaces", namespace).await;
+            tracing::debug!(error = made.err().map(|e| e.to_string()), "made {NAMESPACE}");
+        }
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts");
+        match self.root.create(&path, named("ServiceAccount", &self.name)).await {
+            // Somebody else made it in between.
+            Err(error) if error.is_conflict() => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    fn path(&self) -> String {
+        format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{}", self.name)
+    }
+}
+
+fn named(kind: &str, name: &str) -> Bytes {
+    let object =
+        serde_json::json!({"apiVersion": "v1", "kind": kind, "metadata": { "name": name }});
+    object.to_string().into()
+}
