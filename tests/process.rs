@@ -81,14 +81,16 @@ fn a_broken_kubeconfig_is_not_shown() -> anyhow::Result<()> {
 fn a_refused_connection_is_named() -> anyhow::Result<()> {
     // A port where nobody listens any more.
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let output = run(&[&format!("--master=http://{address}"), "--leader-elect=false"])?;
+    let master = format!("--master=http://{address}");
+    let output = run(&[&master, "--leader-elect=false", "--controllers=replicaset"])?;
     let text = String::from_utf8(output.stderr)?;
     let expected = format!(
         "Error: failed to wait for apiserver being healthy: /healthz of {address}: client error \
          (Connect): tcp connect error: Connection refused"
     );
     assert!(text.contains(&expected), "{text}");
-    assert_eq!(text.matches("Connection refused").count(), 2, "said once while waiting: {text}");
+    let said = text.matches("Connection refused").count();
+    assert_eq!(said, 4, "once for each of two kinds, for the wait and at the end: {text}");
     assert_eq!(output.status.code(), Some(1));
     Ok(())
 }
