@@ -20,7 +20,7 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 /// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "indexes are named by what they find by")]
-pub struct Expectations {
+pub(crate) struct Expectations {
     /// Only keys that still await something.
     by_key: BTreeMap<Key, Awaited>,
     /// Who awaits a version of a kind; equal to what `by_key` says.
@@ -31,7 +31,7 @@ pub struct Expectations {
 
 /// How far the caches have caught up with the writes for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub(crate) enum Settled {
     /// Everything is visible: act.
     Yes,
     /// Other objects that were written are not visible yet: report the status, act on nothing.
@@ -51,7 +51,13 @@ struct Awaited {
 
 impl Expectations {
     /// A write for `key` gave an object of `resource` this version.
-    pub fn expect_version(&mut self, key: &Key, resource: &Resource, version: u64, now: Instant) {
+    pub(crate) fn expect_version(
+        &mut self,
+        key: &Key,
+        resource: &Resource,
+        version: u64,
+        now: Instant,
+    ) {
         let awaited = self.awaited(key, now);
         let highest = awaited.versions.entry(resource.clone()).or_insert(0);
         if version <= *highest {
@@ -64,14 +70,14 @@ impl Expectations {
     }
 
     /// A write for `key` deleted the object with this uid.
-    pub fn expect_gone(&mut self, key: &Key, resource: &Resource, uid: &Text, now: Instant) {
+    pub(crate) fn expect_gone(&mut self, key: &Key, resource: &Resource, uid: &Text, now: Instant) {
         let object = (resource.clone(), uid.clone());
         self.awaited(key, now).gone.insert(object.clone());
         self.by_uid.entry(object).or_default().insert(key.clone());
     }
 
     /// The cache of `resource` has come to `version`. Returns the keys that this settled.
-    pub fn reached(&mut self, resource: &Resource, version: u64) -> Vec<Key> {
+    pub(crate) fn reached(&mut self, resource: &Resource, version: u64) -> Vec<Key> {
         let Some(waiting) = self.by_version.get_mut(resource) else { return Vec::new() };
         let mut settled = Vec::new();
         while waiting.first().is_some_and(|(awaited, _)| *awaited <= version) {
@@ -89,7 +95,7 @@ impl Expectations {
 
     /// The cache no longer holds the object, or holds it as terminating. Returns the keys that this
     /// settled.
-    pub fn gone(&mut self, resource: &Resource, uid: &Text) -> Vec<Key> {
+    pub(crate) fn gone(&mut self, resource: &Resource, uid: &Text) -> Vec<Key> {
         let object = (resource.clone(), uid.clone());
         let mut waiting = self.by_uid.remove(&object).unwrap_or_default();
         waiting.retain(|key| {
@@ -105,7 +111,7 @@ impl Expectations {
 
     /// How far the caches have caught up for a key of kind `own`. What has been awaited for longer
     /// than five minutes is awaited no more.
-    pub fn settled(&mut self, key: &Key, own: &Resource, now: Instant) -> Settled {
+    pub(crate) fn settled(&mut self, key: &Key, own: &Resource, now: Instant) -> Settled {
         let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
         if now.duration_since(awaited.since) > LIMIT {
             self.forget(key);
@@ -115,7 +121,7 @@ impl Expectations {
     }
 
     /// Awaits nothing more for `key`: its object is gone, and one with the same name starts clean.
-    pub fn forget(&mut self, key: &Key) {
+    pub(crate) fn forget(&mut self, key: &Key) {
         let Some(awaited) = self.by_key.remove(key) else { return };
         for (resource, version) in awaited.versions {
             if let Some(waiting) = self.by_version.get_mut(&resource) {
@@ -132,13 +138,9 @@ impl Expectations {
         }
     }
 
-    /// How many keys await something.
-    pub fn len(&self) -> usize {
-        self.by_key.len()
-    }
-
     /// Whether no key awaits anything.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 

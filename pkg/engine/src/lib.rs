@@ -2,7 +2,7 @@
 //!
 //! For a key: observe and decide behind a panic fence, act on the plan, report the status, requeue.
 //! Reads come from the caches, writes go out with preconditions, and a key whose writes the caches
-//! do not show yet is not acted on again ([`Expectations`]).
+//! do not show yet is not acted on again (`expectations`).
 
 mod act;
 pub mod events;
@@ -13,6 +13,6 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use expectations::{Expectations, Settled};
+use expectations::{Expectations, Settled};
 pub use metrics::Metrics;
 pub use worker::{Engine, Parts};

@@ -213,25 +213,20 @@ impl<C: Controller> Engine<C> {
             self.controller.observe(key, &view)
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
-        let (outcome, again) = match settled {
-            Settled::NotOthers | Settled::NotSelf => {
-                (Outcome { unsettled: true, error: None }, None)
+        let (outcome, again) = if settled == Settled::Yes {
+            let Some(plan) = self.decide(&snapshot).await else {
+                return Synced::Failed("still asks for live reads after four rounds".to_owned());
+            };
+            tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
+            self.histograms.add(&plan.samples);
+            let outcome = self.act.act(key, &plan).await;
+            if !plan.is_rest() {
+                let error = outcome.error.as_deref();
+                tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
             }
-            Settled::Yes => {
-                let Some(plan) = self.decide(&snapshot).await else {
-                    return Synced::Failed(
-                        "still asks for live reads after four rounds".to_owned(),
-                    );
-                };
-                tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
-                self.histograms.add(&plan.samples);
-                let outcome = self.act.act(key, &plan).await;
-                if !plan.is_rest() {
-                    let error = outcome.error.as_deref();
-                    tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
-                }
-                (outcome, plan.again)
-            }
+            (outcome, plan.again)
+        } else {
+            (Outcome { unsettled: true, error: None }, None)
         };
         if let Some(status) = self.controller.report(&snapshot, &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
