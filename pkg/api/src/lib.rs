@@ -6,14 +6,20 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod condition;
+mod daemonset;
+mod deployment;
 mod intern;
 mod kind;
 mod meta;
 mod names;
+mod node;
 mod pod;
 mod raw;
 mod replicaset;
 mod resource;
+mod revision;
+mod rollout;
+mod scheduling;
 mod selector;
 mod time;
 pub mod wire;
@@ -22,13 +28,19 @@ pub mod wire;
 mod tests;
 
 pub use condition::{Condition, Status};
+pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
+pub use deployment::{Deployment, DeploymentCondition, DeploymentStatus, DeploymentStrategy};
 pub use intern::{Text, intern};
 pub use kind::{Codec, DecodeError, Index, Kind};
 pub use meta::{Key, Labels, Meta, OwnerRef};
 pub use names::{is_label_key, is_label_value, is_subdomain};
+pub use node::Node;
 pub use pod::{Phase, Pod};
-pub use raw::Raw;
+pub use raw::{Edit, Raw};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus};
 pub use resource::Resource;
+pub use revision::ControllerRevision;
+pub use rollout::{Amount, Rounding};
+pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError};
 pub use time::Time;

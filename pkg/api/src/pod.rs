@@ -15,8 +15,12 @@ pub struct Pod {
     pub meta: Meta,
     /// The node that it is bound to.
     pub node_name: Option<Text>,
+    /// The node that its required affinity names, as pods of DaemonSets have it.
+    pub target_node: Option<Text>,
     /// How far it has come.
     pub phase: Phase,
+    /// Whether `status.reason` is `Evicted`.
+    pub evicted: bool,
     /// The `Ready` condition: its status and since when.
     pub ready: Option<(Status, Option<Time>)>,
     /// Annotation `controller.kubernetes.io/pod-deletion-cost`, 0 if absent or not a number as the
@@ -124,9 +128,53 @@ struct WirePod {
 struct WireSpec {
     #[prost(string, tag = "10")]
     node_name: String,
+    #[prost(message, optional, tag = "18")]
+    affinity: Option<WireAffinity>,
     #[prost(message, repeated, tag = "20")]
     #[serde(deserialize_with = "null_is_empty")]
     init_containers: Vec<WireContainer>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireAffinity {
+    #[prost(message, optional, tag = "1")]
+    node_affinity: Option<WireNodeAffinity>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireNodeAffinity {
+    #[prost(message, optional, tag = "1")]
+    required_during_scheduling_ignored_during_execution: Option<WireTerms>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireTerms {
+    #[prost(message, repeated, tag = "1")]
+    #[serde(deserialize_with = "null_is_empty")]
+    node_selector_terms: Vec<WireTerm>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireTerm {
+    #[prost(message, repeated, tag = "2")]
+    #[serde(deserialize_with = "null_is_empty")]
+    match_fields: Vec<WireField>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireField {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(string, tag = "2")]
+    operator: String,
+    #[prost(string, repeated, tag = "3")]
+    #[serde(deserialize_with = "null_is_empty")]
+    values: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -146,6 +194,8 @@ struct WireStatus {
     #[prost(message, repeated, tag = "2")]
     #[serde(deserialize_with = "null_is_empty")]
     conditions: Vec<WireCondition>,
+    #[prost(string, tag = "4")]
+    reason: String,
     #[prost(message, repeated, tag = "8")]
     #[serde(deserialize_with = "null_is_empty")]
     container_statuses: Vec<WireContainerStatus>,
@@ -185,7 +235,9 @@ impl WirePod {
         Pod {
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
+            target_node: self.target_node().map(intern),
             phase: Phase::parse(&status.phase),
+            evicted: status.reason == "Evicted",
             ready: status.conditions.iter().find(|condition| condition.r#type == "Ready").map(
                 |ready| {
                     let since = ready.last_transition_time.and_then(wire::Time::view);
@@ -195,6 +247,19 @@ impl WirePod {
             deletion_cost: deletion_cost(&self.metadata.annotations),
             restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
             sidecar_restarts_max: self.sidecar_restarts_max(),
+        }
+    }
+
+    /// The node that a pod of a DaemonSet is for. As `GetTargetNodeName` in upstream's
+    /// pkg/controller/daemon/util.
+    fn target_node(&self) -> Option<&str> {
+        let required = self.spec.affinity.as_ref()?.node_affinity.as_ref()?;
+        let terms = required.required_during_scheduling_ignored_during_execution.as_ref()?;
+        let mut fields = terms.node_selector_terms.iter().flat_map(|term| &term.match_fields);
+        let name = fields.find(|field| field.key == "metadata.name" && field.operator == "In")?;
+        match name.values.as_slice() {
+            [name] => Some(name),
+            _ => None,
         }
     }
 

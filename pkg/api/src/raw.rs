@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{DecodeError, Resource, wire};
@@ -11,17 +12,29 @@ use crate::{DecodeError, Resource, wire};
 #[derive(Clone, Debug, Default)]
 pub struct Raw {
     /// The top-level fields except `apiVersion`, `kind` and `metadata`.
-    fields: BTreeMap<Box<str>, Box<RawValue>>,
+    fields: Fields,
     /// The fields of `metadata`.
-    metadata: BTreeMap<Box<str>, Box<RawValue>>,
+    metadata: Fields,
+}
+
+type Fields = BTreeMap<Box<str>, Box<RawValue>>;
+
+/// A change of one field of an object; what lies beside its path stays byte by byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// The names of the fields from the top down, such as `spec`, `replicas`. On the way objects
+    /// that are absent or null are made.
+    pub path: Vec<String>,
+    /// The new value; `null` removes the field.
+    pub value: Value,
 }
 
 impl Raw {
     /// Reads an object.
     pub fn parse(json: &[u8]) -> Result<Self, DecodeError> {
-        let mut fields: BTreeMap<Box<str>, Box<RawValue>> = wire::decode_json(json)?;
+        let mut fields: Fields = wire::decode_json(json)?;
         let metadata = fields.remove("metadata");
-        let mut metadata: BTreeMap<Box<str>, Box<RawValue>> = match &metadata {
+        let mut metadata: Fields = match &metadata {
             Some(metadata) => wire::decode_json(metadata.get().as_bytes())?,
             None => BTreeMap::new(),
         };
@@ -36,32 +49,63 @@ impl Raw {
         self.fields.get(name).map(|value| &**value)
     }
 
+    /// A field of `metadata` as JSON.
+    pub fn metadata_field(&self, name: &str) -> Option<&RawValue> {
+        self.metadata.get(name).map(|value| &**value)
+    }
+
+    /// The annotations; the API server admits none that are no texts.
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        let annotations = self.metadata_field("annotations").map_or("null", RawValue::get);
+        let annotations: Option<_> = serde_json::from_str(annotations).unwrap_or_default();
+        annotations.unwrap_or_default()
+    }
+
     /// The object as a JSON body for an update, with the given fields of `status` replaced and the
     /// others kept; a `null` removes a field.
     pub fn with_status(
         &self,
         resource: &Resource,
-        status: &serde_json::Map<String, serde_json::Value>,
+        status: &serde_json::Map<String, Value>,
     ) -> Result<String, serde_json::Error> {
-        let known = self.field("status").map_or("null", RawValue::get);
-        let known: Option<BTreeMap<Box<str>, Box<RawValue>>> = serde_json::from_str(known)?;
-        let mut merged = known.unwrap_or_default();
-        for (name, value) in status {
-            if value.is_null() {
-                merged.remove(name.as_str());
-            } else {
-                merged.insert(name.as_str().into(), to_raw_value(value)?);
-            }
+        let edit = |(name, value): (&String, &Value)| Edit::new(["status", name], value.clone());
+        self.edited(resource, &status.iter().map(edit).collect::<Vec<_>>())
+    }
+
+    /// The object as a JSON body for an update, with some fields changed.
+    pub fn edited(&self, resource: &Resource, edits: &[Edit]) -> Result<String, serde_json::Error> {
+        let mut object = self.fields.clone();
+        object.insert("apiVersion".into(), to_raw_value(&resource.api_version())?);
+        object.insert("kind".into(), to_raw_value(&resource.kind)?);
+        object.insert("metadata".into(), to_raw_value(&self.metadata)?);
+        for edit in edits {
+            set(&mut object, &edit.path, &edit.value)?;
         }
-        let replaced = [
-            ("apiVersion", to_raw_value(&resource.api_version())?),
-            ("kind", to_raw_value(&resource.kind)?),
-            ("metadata", to_raw_value(&self.metadata)?),
-            ("status", to_raw_value(&merged)?),
-        ];
-        let mut object: BTreeMap<&str, &RawValue> =
-            self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-        object.extend(replaced.iter().map(|(name, value)| (*name, &**value)));
         serde_json::to_string(&object)
+    }
+}
+
+fn set(fields: &mut Fields, path: &[String], value: &Value) -> Result<(), serde_json::Error> {
+    match path {
+        [] => {}
+        [name] if value.is_null() => drop(fields.remove(name.as_str())),
+        [name] => drop(fields.insert(name.as_str().into(), to_raw_value(value)?)),
+        [name, rest @ ..] => {
+            let known = fields.get(name.as_str()).map_or("null", |known| known.get());
+            let known: Option<Fields> = serde_json::from_str(known)?;
+            let mut inner = known.unwrap_or_default();
+            set(&mut inner, rest, value)?;
+            fields.insert(name.as_str().into(), to_raw_value(&inner)?);
+        }
+    }
+    Ok(())
+}
+
+// === impl Edit ===
+
+impl Edit {
+    /// Sets the field at `path`.
+    pub fn new<S: AsRef<str>>(path: impl IntoIterator<Item = S>, value: Value) -> Self {
+        Self { path: path.into_iter().map(|name| name.as_ref().to_owned()).collect(), value }
     }
 }

@@ -38,6 +38,18 @@ impl Resource {
         }
     }
 
+    /// A built-in kind outside namespaces.
+    pub const fn cluster_scoped(
+        group: &'static str,
+        version: &'static str,
+        plural: &'static str,
+        kind: &'static str,
+    ) -> Self {
+        let mut resource = Self::namespaced(group, version, plural, kind);
+        resource.namespaced = false;
+        resource
+    }
+
     /// `v1` or `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

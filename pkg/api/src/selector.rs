@@ -88,14 +88,19 @@ impl Selector {
 
     /// Whether all requirements hold.
     pub fn matches(&self, labels: &Labels) -> bool {
-        self.requirements.iter().all(|(key, requirement)| match (requirement, labels.get(key)) {
-            (Requirement::In(values), value) => value.is_some_and(|value| values.contains(value)),
-            (Requirement::NotIn(values), value) => {
-                value.is_none_or(|value| !values.contains(value))
-            }
-            (Requirement::Exists, value) => value.is_some(),
-            (Requirement::DoesNotExist, value) => value.is_none(),
-        })
+        self.requirements.iter().all(|(key, requirement)| requirement.holds(labels.get(key)))
+    }
+}
+
+impl Requirement {
+    /// Whether it holds of the value of its label; none: there is no such label.
+    pub fn holds(&self, value: Option<&str>) -> bool {
+        match self {
+            Self::In(values) => value.is_some_and(|value| values.contains(value)),
+            Self::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Self::Exists => value.is_some(),
+            Self::DoesNotExist => value.is_none(),
+        }
     }
 }
 
@@ -130,7 +135,7 @@ impl WireRequirement {
 }
 
 /// As upstream's `labels.NewRequirement`. The API server lets older objects keep invalid values.
-fn check(key: &str, requirement: &Requirement) -> Result<(), SelectorError> {
+pub(crate) fn check(key: &str, requirement: &Requirement) -> Result<(), SelectorError> {
     if !is_label_key(key) {
         return Err(SelectorError::Key(key.to_owned()));
     }

@@ -2,7 +2,9 @@
 //! both codecs, which holds our field numbers to `generated.proto`.
 
 mod pod;
+mod scheduling;
 mod selector;
+mod workloads;
 
 use std::sync::Arc;
 

@@ -1,0 +1,100 @@
+//! Node: the view that controllers share.
+
+use prost::Message;
+use serde::Deserialize;
+
+use crate::wire::{self, null_is_empty};
+use crate::{Codec, DecodeError, Effect, Index, Kind, Meta, Resource, Status, Taint};
+
+/// What controllers read of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Name, labels and so on.
+    pub meta: Meta,
+    /// `spec.taints`.
+    pub taints: Box<[Taint]>,
+    /// The `Ready` condition; none if there is none.
+    pub ready: Option<Status>,
+}
+
+impl Kind for Node {
+    const RESOURCE: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
+    const CODEC: Codec = Codec::Protobuf;
+    const INDEXES: &'static [Index<Self>] = &[];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let wire = wire::decode::<WireNode>(codec, bytes)?;
+        Ok(wire.view(wire.metadata.meta()?))
+    }
+
+    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
+        WireNode::default().view(meta)
+    }
+}
+
+// === Wire ===
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireNode {
+    #[prost(message, required, tag = "1")]
+    metadata: wire::ObjectMeta,
+    #[prost(message, required, tag = "2")]
+    spec: WireSpec,
+    #[prost(message, required, tag = "3")]
+    status: WireStatus,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireSpec {
+    #[prost(message, repeated, tag = "5")]
+    #[serde(deserialize_with = "null_is_empty")]
+    taints: Vec<WireTaint>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireTaint {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(string, tag = "2")]
+    value: String,
+    #[prost(string, tag = "3")]
+    effect: String,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    #[prost(message, repeated, tag = "4")]
+    #[serde(deserialize_with = "null_is_empty")]
+    conditions: Vec<WireCondition>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    #[prost(string, tag = "1")]
+    r#type: String,
+    #[prost(string, tag = "2")]
+    status: String,
+}
+
+impl WireNode {
+    fn view(&self, meta: Meta) -> Node {
+        let taints = self.spec.taints.iter();
+        let ready = self.status.conditions.iter().find(|condition| condition.r#type == "Ready");
+        Node {
+            meta,
+            taints: taints
+                .map(|taint| Taint::new(&taint.key, &taint.value, Effect::parse(&taint.effect)))
+                .collect(),
+            ready: ready.map(|ready| Status::parse(&ready.status)),
+        }
+    }
+}

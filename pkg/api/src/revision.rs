@@ -1,0 +1,76 @@
+//! ControllerRevision: a view beside the whole object.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::wire;
+use crate::{Codec, DecodeError, Index, Kind, Meta, Raw, Resource, Text};
+
+/// A template that a DaemonSet or StatefulSet has or had.
+#[derive(Clone, Debug)]
+pub struct ControllerRevision {
+    /// Name, labels, owners and so on.
+    pub meta: Meta,
+    /// Its number: the present template has the highest one.
+    pub revision: i64,
+    /// The whole object.
+    pub raw: Raw,
+    /// Why the object could not be read.
+    pub unreadable: Option<DecodeError>,
+}
+
+impl ControllerRevision {
+    /// Revisions by namespace.
+    pub const BY_NAMESPACE: &'static str = "namespace";
+    /// Revisions by the uid of the owner that manages them.
+    pub const BY_CONTROLLER: &'static str = "controllerUID";
+
+    /// `data` as JSON, byte by byte as the API server sent it.
+    pub fn data(&self) -> Option<&RawValue> {
+        self.raw.field("data")
+    }
+}
+
+impl Kind for ControllerRevision {
+    const RESOURCE: Resource =
+        Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
+    const CODEC: Codec = Codec::Json;
+    const INDEXES: &'static [Index<Self>] = &[
+        Index { name: Self::BY_NAMESPACE, value: |it| Some(it.meta.key.namespace.clone()) },
+        Index { name: Self::BY_CONTROLLER, value: controller_uid },
+    ];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        match codec {
+            Codec::Json => {
+                let wire: Wire = wire::decode_json(bytes)?;
+                let (meta, raw) = (wire.metadata.meta()?, Raw::parse(bytes)?);
+                Ok(Self { meta, revision: wire.revision, raw, unreadable: None })
+            }
+            Codec::Protobuf => {
+                Err(DecodeError("a ControllerRevision must be JSON, to be kept whole".into()))
+            }
+        }
+    }
+
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self {
+        Self { meta, revision: 0, raw: Raw::default(), unreadable: Some(error.clone()) }
+    }
+}
+
+fn controller_uid(revision: &ControllerRevision) -> Option<Text> {
+    revision.meta.controller().map(|owner| owner.uid.clone())
+}
+
+// === Wire ===
+
+#[derive(Deserialize)]
+struct Wire {
+    metadata: wire::ObjectMeta,
+    #[serde(default)]
+    revision: i64,
+}

@@ -1,0 +1,140 @@
+//! The kinds that are kept whole: what is read of them, and how they are edited.
+
+use serde_json::{Value, json};
+
+use crate::*;
+
+fn read<T: Kind>(object: &Value) -> T {
+    T::decode(Codec::Json, object.to_string().as_bytes()).unwrap()
+}
+
+fn metadata() -> Value {
+    json!({"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "9"})
+}
+
+#[test]
+fn a_daemon_set_is_read() {
+    let mut meta = metadata();
+    meta["annotations"] = json!({"deprecated.daemonset.template.generation": "4"});
+    let set: DaemonSet = read(&json!({
+        "metadata": meta,
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "minReadySeconds": 3,
+            "revisionHistoryLimit": 2,
+            "updateStrategy": {
+                "type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "20%", "maxSurge": 0},
+            },
+            "template": {
+                "metadata": {"creationTimestamp": null, "labels": {"app": "web"}},
+                "spec": {
+                    "nodeName": "node-1", "hostNetwork": true,
+                    "tolerations": [{"key": "k", "operator": "Exists"}],
+                },
+            },
+        },
+        "status": {"currentNumberScheduled": 1, "numberMisscheduled": 2,
+            "desiredNumberScheduled": 3, "numberReady": 4, "collisionCount": 1},
+    }));
+    let strategy = DaemonSetStrategy::RollingUpdate {
+        max_unavailable: Some(Amount::Share("20%".to_owned())),
+        max_surge: Some(Amount::Count(0)),
+    };
+    assert_eq!(set.strategy, strategy);
+    assert_eq!((set.min_ready_seconds, set.revision_history_limit), (3, 2));
+    assert_eq!(set.template_generation, Some(4));
+    assert_eq!(set.template_labels.get("app"), Some("web"));
+    assert_eq!(set.placement.node_name.as_deref(), Some("node-1"));
+    assert!(set.placement.host_network);
+    assert_eq!(set.placement.tolerations.len(), 1);
+    assert_eq!((set.status.number_ready, set.status.collision_count), (4, Some(1)));
+    let least: DaemonSet = read(&json!({"metadata": metadata(), "spec": {"template": {}}}));
+    assert_eq!(least.revision_history_limit, 10);
+    assert_eq!(least.strategy, DaemonSetStrategy::Other(String::new()));
+}
+
+#[test]
+fn a_deployment_is_read() {
+    let it: Deployment = read(&json!({
+        "metadata": metadata(),
+        "spec": {
+            "replicas": 3, "paused": true, "progressDeadlineSeconds": 600,
+            "revisionHistoryLimit": 10, "minReadySeconds": 5,
+            "selector": {"matchLabels": {"app": "web"}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%"}},
+            "template": {"metadata": {"labels": {"app": "web"}}},
+        },
+        "status": {"replicas": 3, "terminatingReplicas": 1, "conditions": [{
+            "type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated",
+            "lastUpdateTime": "2024-05-01T12:00:00Z", "lastTransitionTime": "2024-05-01T11:00:00Z",
+            "message": "m",
+        }]},
+    }));
+    let max_surge = Some(Amount::Share("25%".to_owned()));
+    let strategy = DeploymentStrategy::RollingUpdate { max_unavailable: None, max_surge };
+    assert_eq!(it.strategy, strategy);
+    assert_eq!((it.replicas, it.paused, it.min_ready_seconds), (3, true, 5));
+    assert_eq!((it.revision_history_limit, it.progress_deadline_seconds), (Some(10), Some(600)));
+    assert_eq!(it.status.terminating_replicas, Some(1));
+    let updated = it.status.conditions[0].last_update_time;
+    assert_eq!(updated.map(|at| at.to_string()).as_deref(), Some("2024-05-01T12:00:00Z"));
+    let least: Deployment = read(&json!({"metadata": metadata(), "spec": {}}));
+    assert_eq!((least.replicas, least.revision_history_limit), (1, None));
+}
+
+#[test]
+fn a_revision_keeps_its_bytes() {
+    let data = r#"{"spec":{"template":{"$patch":"replace","a":"\u003c","n":1.0}}}"#;
+    let json = format!(r#"{{"metadata":{},"revision":7,"data":{data}}}"#, metadata());
+    let revision = ControllerRevision::decode(Codec::Json, json.as_bytes()).unwrap();
+    assert_eq!(revision.revision, 7);
+    assert_eq!(revision.data().map(serde_json::value::RawValue::get), Some(data));
+}
+
+#[test]
+fn an_edit_leaves_everything_beside_it_byte_by_byte() {
+    let json = r#"{"apiVersion":"apps/v1","kind":"ReplicaSet",
+        "metadata":{"name":"web","annotations":{"a":"1"},"managedFields":[]},
+        "spec":{"replicas":1,"template":{"spec":{"x":1.50,"big":12345678901234567890}}}}"#;
+    let raw = Raw::parse(json.as_bytes()).unwrap();
+    let edits = [
+        Edit::new(["spec", "replicas"], json!(3)),
+        Edit::new(["metadata", "annotations", "b/c"], json!("2")),
+        Edit::new(["metadata", "annotations", "a"], Value::Null),
+        Edit::new(["status", "deep", "er"], json!(true)),
+    ];
+    assert_eq!(
+        raw.edited(&ReplicaSet::RESOURCE, &edits).unwrap(),
+        concat!(
+            r#"{"apiVersion":"apps/v1","kind":"ReplicaSet","#,
+            r#""metadata":{"annotations":{"b/c":"2"},"name":"web"},"#,
+            r#""spec":{"replicas":3,"template":{"spec":{"x":1.50,"big":12345678901234567890}}},"#,
+            r#""status":{"deep":{"er":true}}}"#,
+        )
+    );
+    assert_eq!(raw.annotations().get("a").map(String::as_str), Some("1"));
+    let broken = [Edit::new(["spec", "replicas", "deeper"], json!(1))];
+    assert!(raw.edited(&ReplicaSet::RESOURCE, &broken).is_err(), "a number has no fields");
+}
+
+/// Rows of upstream's TestGetScaledValueFromIntOrPercent (apimachinery, intstr_test.go).
+#[test]
+fn amounts_are_rounded_as_upstreams() {
+    let (up, down) = (Rounding::Up, Rounding::Down);
+    let share = |text: &str| Amount::Share(text.to_owned());
+    for (amount, total, rounding, expected) in [
+        (Amount::Count(123), 456, up, Some(123)),
+        (share("90%"), 100, up, Some(90)),
+        (share("90%"), 95, up, Some(86)),
+        (share("90%"), 95, down, Some(85)),
+        (share("20%"), 3, up, Some(1)),
+        (share("20%"), 3, down, Some(0)),
+        (share("200%"), 3, down, Some(6)),
+        (share("%"), 100, down, None),
+        (share("90#"), 100, down, None),
+        (share("#%"), 100, down, None),
+        (share("90"), 100, down, None),
+    ] {
+        assert_eq!(amount.of(total, rounding).ok(), expected, "{amount:?} of {total}");
+    }
+}
