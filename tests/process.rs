@@ -82,7 +82,8 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
     // A port where nobody listens any more.
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let master = format!("--master=http://{address}");
-    let output = run(&[&master, "--leader-elect=false", "--controllers=replicaset"])?;
+    let flags = ["--leader-elect=false", "--controllers=replicaset", "--secure-port=0"];
+    let output = run(&[&[master.as_str()], &flags[..]].concat())?;
     let text = String::from_utf8(output.stderr)?;
     let expected = format!(
         "Error: failed to wait for apiserver being healthy: /healthz of {address}: client error \
@@ -101,7 +102,8 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
 fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let output = run(&[
         "--leader-elect=false",
-        "--secure-port=10258",
+        "--secure-port=0",
+        "--root-ca-file=x",
         "--node-sync-period=1s",
         "--controllers=replicaset,ttl,service,podgroup-protection-controller",
         "-v=1",
@@ -112,7 +114,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
         "FLAG: --controllers=\"[replicaset,ttl,service,podgroup-protection-controller]\"",
-        "accepted, without effect yet: --secure-port\n",
+        "accepted, without effect yet: --root-ca-file\n",
         "skipping: a feature gate is off controller=\"podgroup-protection-controller\"",
         "skipping a cloud provider controller controller=\"service-lb-controller\"",
         "controller is disabled controller=\"deployment-controller\"",

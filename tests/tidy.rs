@@ -51,27 +51,37 @@ const IMPURE_CODE: [&str; 9] = [
 ];
 
 /// The crates of this workspace, lowest first, and which others each may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("api", &[]),
+    ("metrics", &[]),
     ("runtime", &["api"]),
     ("controller", &["api"]),
     ("controllers", &["api", "controller"]),
-    ("workqueue", &["api", "runtime"]),
-    ("client", &["api", "runtime", "workqueue"]),
-    ("cache", &["api", "client", "controller", "runtime"]),
-    ("leader", &["api", "cache", "client", "controller", "runtime"]),
-    ("engine", &["api", "cache", "client", "controller", "runtime", "workqueue"]),
+    ("profile", &["runtime"]),
+    ("https", &["runtime"]),
+    ("workqueue", &["api", "metrics", "runtime"]),
+    ("client", &["api", "metrics", "runtime", "workqueue"]),
+    ("auth", &["api", "client", "metrics", "runtime"]),
+    ("server", &["api", "runtime"]),
+    ("cache", &["api", "client", "controller", "metrics", "runtime"]),
+    ("leader", &["api", "cache", "client", "controller", "metrics", "runtime"]),
+    ("engine", &["api", "cache", "client", "controller", "metrics", "runtime", "workqueue"]),
     (
         "manager",
         &[
             "api",
+            "auth",
             "cache",
             "client",
             "controller",
             "controllers",
             "engine",
+            "https",
             "leader",
+            "metrics",
+            "profile",
             "runtime",
+            "server",
             "workqueue",
         ],
     ),

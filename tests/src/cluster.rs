@@ -62,6 +62,17 @@ pub struct Cluster {
     guard: Guard,
 }
 
+/// Who asks a server, and how that is proved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Nothing is proved.
+    Nobody,
+    /// By a client certificate.
+    User(User),
+    /// By a bearer token.
+    Token(String),
+}
+
 impl Cluster {
     /// Starts etcd, the API server, the scheduler and kwok, and returns once all are ready and the
     /// nodes are Ready. An error names the component that failed and shows the end of its log.
@@ -246,16 +257,28 @@ impl Cluster {
     /// A client for another server of this cluster (a component's own port). A certificate that the
     /// cluster's CA did not sign is accepted.
     pub(crate) fn client_for(&self, url: &str, user: User) -> anyhow::Result<Client> {
-        let identity = self.pki.identity(user)?;
-        let text = |path: PathBuf| path.into_os_string().into_string().ok();
+        self.client_as(url, &Caller::User(user))
+    }
+
+    pub(crate) fn client_as(&self, url: &str, caller: &Caller) -> anyhow::Result<Client> {
         // Not from the kubeconfig, so that a proxy in the environment has no say.
         let mut config = Config::new(url.parse()?);
         config.root_cert = Some(vec![self.pki.ca_der().to_vec()]);
         config.accept_invalid_certs = url != self.url();
-        config.auth_info = AuthInfo {
-            client_certificate: text(identity.cert),
-            client_key: text(identity.key),
-            ..AuthInfo::default()
+        config.auth_info = match caller {
+            Caller::Nobody => AuthInfo::default(),
+            Caller::Token(token) => {
+                AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() }
+            }
+            Caller::User(user) => {
+                let identity = self.pki.identity(*user)?;
+                let text = |path: PathBuf| path.into_os_string().into_string().ok();
+                AuthInfo {
+                    client_certificate: text(identity.cert),
+                    client_key: text(identity.key),
+                    ..AuthInfo::default()
+                }
+            }
         };
         Ok(Client::try_from(config)?)
     }

@@ -17,17 +17,21 @@
 //!
 //! The components are built from Go modules with `make cluster-tools`; see `tests/README.md`.
 
+mod audit;
 mod cluster;
 mod components;
+mod contest;
 mod manager;
 mod pki;
 mod process;
 mod requests;
 mod wait;
 
-pub use cluster::{Cluster, Options};
+pub use audit::{AuditLog, Claim, Purpose, Write};
+pub use cluster::{Caller, Cluster, Options};
 pub use components::tool;
-pub use manager::{Binary, Manager, ours};
+pub use contest::{Claimed, Contest, Counts, Done, Fault, Takeover, Verdict};
+pub use manager::{Answer, Binary, Manager, WrongClock, ours};
 pub use pki::User;
 pub use requests::{Request, Requests, since, writes};
 pub use wait::wait_until;

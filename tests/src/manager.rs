@@ -1,15 +1,17 @@
 //! A kube-controller-manager beside a [`Cluster`]: ours or upstream's, with the same flags.
 
-use crate::cluster::{self, Cluster};
+use crate::cluster::{self, Caller, Cluster};
 use crate::components::{self, flag, free_port, path_flag};
 use crate::pki::User;
-use crate::process::Process;
+use crate::process::{Process, signal};
 use crate::wait::wait_until;
 use anyhow::{Context, anyhow};
+use http::Request;
 use kube::Client;
+use kube::client::Body;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -31,6 +33,27 @@ pub enum Binary {
 pub struct Manager {
     process: Process,
     client: Client,
+    url: String,
+    /// Whether its clock is wrong.
+    fake: bool,
+}
+
+/// What a page answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub code: u16,
+    /// The media type; empty if there is none.
+    pub content_type: String,
+    /// The body.
+    pub body: String,
+}
+
+/// A wall clock that is wrong by some seconds; the clocks that only count are right.
+#[derive(Debug, Clone)]
+pub struct WrongClock {
+    library: PathBuf,
+    by_s: i64,
 }
 
 impl Manager {
@@ -46,6 +69,17 @@ impl Manager {
         user: User,
         args: &[&str],
     ) -> anyhow::Result<Self> {
+        Self::start_with_clock(cluster, binary, user, args, None)
+    }
+
+    /// As [`Manager::start`], but the wall clock that the manager sees is wrong.
+    pub fn start_with_clock(
+        cluster: &Cluster,
+        binary: Binary,
+        user: User,
+        args: &[&str],
+        clock: Option<&WrongClock>,
+    ) -> anyhow::Result<Self> {
         let port = free_port()?;
         let mut all = flags(cluster, user, port)?;
         let (name, binary) = match binary {
@@ -53,20 +87,48 @@ impl Manager {
             Binary::Upstream => ("manager-upstream", components::tool("kube-controller-manager")?),
         };
         all.extend(args.iter().map(|&arg| arg.to_owned()));
-        let client = cluster.client_for(&format!("https://127.0.0.1:{port}"), User::Admin)?;
-        Ok(Self { process: cluster.spawn(&format!("{name}-{port}"), &binary, all)?, client })
+        let url = format!("https://127.0.0.1:{port}");
+        let client = cluster.client_for(&url, User::Admin)?;
+        let (name, fake) = (format!("{name}-{port}"), clock.is_some());
+        let process = match clock {
+            None => cluster.spawn(&name, &binary, all)?,
+            Some(clock) => {
+                let mut wrapped = clock.variables();
+                wrapped.push(binary.display().to_string());
+                wrapped.extend(all);
+                // It becomes the manager, so it is the manager that signals reach.
+                cluster.spawn(&name, Path::new("env"), wrapped)?
+            }
+        };
+        Ok(Self { process, client, url, fake })
     }
 
-    /// Waits until /healthz answers 200. An error shows the end of the log. Upstream's only, since
-    /// ours has no port yet.
+    /// Waits until /healthz answers 200. An error shows the end of the log.
     pub async fn healthy(&mut self) -> anyhow::Result<()> {
         cluster::ready(&mut self.process, &self.client, "/healthz").await
     }
 
     /// The body of a page of the manager's own port (`/metrics`, `/configz`), read as an admin.
-    /// Upstream's only, since ours has no port yet.
     pub async fn get(&self, path: &str) -> anyhow::Result<String> {
         cluster::get(&self.client, path).await
+    }
+
+    /// What the manager's own port answers to a GET of `path`.
+    pub async fn ask(
+        &self,
+        cluster: &Cluster,
+        caller: &Caller,
+        path: &str,
+    ) -> anyhow::Result<Answer> {
+        let client = cluster.client_as(&self.url, caller)?;
+        let response = client.send(Request::get(path).body(Body::empty())?).await?;
+        let (head, body) = response.into_parts();
+        let content_type = head.headers.get("content-type").map(|value| value.to_str());
+        Ok(Answer {
+            code: head.status.as_u16(),
+            content_type: content_type.transpose()?.unwrap_or_default().to_owned(),
+            body: String::from_utf8_lossy(&body.collect_bytes().await?).into_owned(),
+        })
     }
 
     /// Kills it without warning and waits until it is gone.
@@ -77,6 +139,21 @@ impl Manager {
     /// Asks it to end, as a kubelet does, and returns at once.
     pub fn sigterm(&self) -> anyhow::Result<()> {
         self.process.terminate()
+    }
+
+    /// Stops it where it is, until [`Manager::sigcont`].
+    pub fn sigstop(&self) -> anyhow::Result<()> {
+        signal("STOP", &self.process.pid().to_string())
+    }
+
+    /// Lets it go on.
+    pub fn sigcont(&self) -> anyhow::Result<()> {
+        signal("CONT", &self.process.pid().to_string())
+    }
+
+    /// How it has ended, or none while it runs.
+    pub fn exited(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        self.process.exited()
     }
 
     /// Waits until it has ended by itself or by a signal.
@@ -115,6 +192,42 @@ impl Manager {
         let line = status.lines().find_map(|line| line.strip_prefix(key));
         let value = line.and_then(|line| line.split_whitespace().next());
         Ok(value.with_context(|| format!("{key} in /proc/<pid>/status"))?.parse()?)
+    }
+}
+
+impl Drop for Manager {
+    /// libfaketime leaves its shared memory behind when its process is killed.
+    fn drop(&mut self) {
+        self.process.kill();
+        let pid = self.process.pid();
+        for name in [format!("faketime_shm_{pid}"), format!("sem.faketime_sem_{pid}")] {
+            if self.fake {
+                let _ = fs::remove_file(Path::new("/dev/shm").join(name));
+            }
+        }
+    }
+}
+
+// === impl WrongClock ===
+
+impl WrongClock {
+    /// A clock that is this many seconds ahead, or behind if negative. None if libfaketime is not
+    /// there (Debian's package `faketime`).
+    pub fn ahead(by_s: i64) -> Option<Self> {
+        let folders = fs::read_dir("/usr/lib").ok()?.flatten();
+        let library = folders
+            .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+            .find(|path| path.exists())?;
+        Some(Self { library, by_s })
+    }
+
+    /// What `env` sets.
+    fn variables(&self) -> Vec<String> {
+        vec![
+            format!("LD_PRELOAD={}", self.library.display()),
+            format!("FAKETIME={:+}", self.by_s),
+            "FAKETIME_DONT_FAKE_MONOTONIC=1".into(),
+        ]
     }
 }
 

@@ -19,9 +19,22 @@ pub enum User {
     /// The service account of this name in kube-system. RBAC looks at the user name only, so it
     /// has exactly the role that upstream binds to that service account, token or certificate.
     ServiceAccount(&'static str),
+    /// A member of the group `contenders`, which has no rights of its own: another user for each
+    /// life of each contender, so that the API server can tell them apart.
+    Contender {
+        /// Which contender.
+        number: usize,
+        /// How often it was started before.
+        life: usize,
+    },
 }
 
 impl User {
+    /// The user name as the API server knows it.
+    pub fn name(self) -> String {
+        self.subject().1
+    }
+
     /// The name of the user's files, and the common name and organization of its certificate.
     fn subject(self) -> (String, String, &'static str) {
         match self {
@@ -35,6 +48,10 @@ impl User {
                 format!("system:serviceaccount:kube-system:{name}"),
                 "system:serviceaccounts",
             ),
+            Self::Contender { number, life } => {
+                let name = format!("contender-{number}-{life}");
+                (name.clone(), name, "contenders")
+            }
         }
     }
 }

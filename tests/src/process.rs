@@ -95,7 +95,7 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal (`KILL`, `TERM`) to a pid, or to a group given as `-<pgid>`.
+/// Sends a signal (`KILL`, `TERM`, `STOP`, `CONT`) to a pid, or to a group given as `-<pgid>`.
 pub(crate) fn signal(name: &str, target: &str) -> anyhow::Result<()> {
     // The shell's own kill, since a bare machine may have no /bin/kill.
     let status = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, target]).status()?;

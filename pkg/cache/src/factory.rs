@@ -11,6 +11,7 @@ use runtime::Runtime;
 
 use crate::health::Status;
 use crate::informer::{AnyInformer, Informer};
+use crate::metrics::Metrics;
 use crate::store::Store;
 
 /// Makes informers, at most one for each kind.
@@ -20,6 +21,7 @@ use crate::store::Store;
 pub struct SharedInformerFactory {
     client: Client,
     runtime: Runtime,
+    metrics: Option<Metrics>,
     informers: BTreeMap<TypeId, Entry>,
 }
 
@@ -41,7 +43,12 @@ pub struct Listers {
 impl SharedInformerFactory {
     /// A factory whose informers share `client`, and so its rate limit.
     pub fn new(client: Client, runtime: Runtime) -> Self {
-        Self { client, runtime, informers: BTreeMap::new() }
+        Self { client, runtime, metrics: None, informers: BTreeMap::new() }
+    }
+
+    /// This factory, its informers counting in `metrics`.
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The informer of kind `T`; it is made if it was not asked for before.
@@ -51,7 +58,8 @@ impl SharedInformerFactory {
         if let Some(informer) = known {
             return Arc::clone(informer);
         }
-        let informer = Arc::new(Informer::<T>::new(self.client.clone(), self.runtime.clone()));
+        let informer = Informer::<T>::new(self.client.clone(), self.runtime.clone());
+        let informer = Arc::new(informer.with_metrics(self.metrics.as_ref()));
         let erased: Arc<dyn AnyInformer> = Arc::clone(&informer) as _;
         self.informers.insert(kind, Entry { erased, typed: Box::new(Arc::clone(&informer)) });
         informer

@@ -11,7 +11,7 @@ use http::{Method, Request, Response, header};
 use http_body_util::channel::Sender;
 use http_body_util::{BodyExt, Channel};
 use kube::client::Body;
-use prometheus::Registry;
+use metrics::Registry;
 use runtime::{Instant, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tower::{BoxError, service_fn};
@@ -110,7 +110,7 @@ impl Default for Server {
         });
         let settings =
             Settings { qps: 0.0, burst: 0, user_agent: "test".into(), host: "test".into() };
-        let metrics = Metrics::new(&Registry::new()).expect("a new registry is empty");
+        let metrics = Metrics::new(&Registry::default()).expect("a new registry is empty");
         let kube = kube::Client::new(service, "default");
         let client = Client::new(kube, settings, &metrics, &runtime);
         Self { runtime, client, calls, passed: VecDeque::new() }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::drive::Drive;
 use crate::health::{Health, Status};
+use crate::metrics::{Meter, Metrics};
 use crate::store::Store;
 
 /// Handlers hear of so many changes before other tasks get a turn.
@@ -36,6 +37,7 @@ pub struct Informer<T: Kind> {
     hooks: RwLock<Vec<VersionHook>>,
     synced: watch::Sender<bool>,
     health: Mutex<Health>,
+    meter: Option<Meter>,
     started: AtomicBool,
 }
 
@@ -76,8 +78,14 @@ impl<T: Kind> Informer<T> {
             hooks: RwLock::default(),
             synced: watch::Sender::new(false),
             health: Mutex::default(),
+            meter: None,
             started: AtomicBool::new(false),
         }
+    }
+
+    /// This informer, counting in `metrics`.
+    pub(crate) fn with_metrics(self, metrics: Option<&Metrics>) -> Self {
+        Self { meter: metrics.map(|metrics| metrics.meter(&self.resource)), ..self }
     }
 
     /// Starts the task that lists and watches, until the runtime is cancelled. Later calls do
@@ -163,6 +171,7 @@ impl<T: Kind> Informer<T> {
 
     /// Changes the cache, then tells the handlers and the version hooks.
     pub(crate) async fn update(&self, change: impl FnOnce(&mut Store<T>) -> Vec<Change<T>>) {
+        let came = self.runtime.clock.instant();
         let (changes, before, after) = {
             let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
             let before = store.version();
@@ -172,8 +181,12 @@ impl<T: Kind> Informer<T> {
             if at > 0 {
                 tokio::task::yield_now().await;
             }
+            self.note(|meter| meter.queued(changes.len() - at * BATCH));
             self.tell(batch);
+            let took = self.runtime.clock.instant().saturating_duration_since(came);
+            self.note(|meter| meter.handled(batch.len(), took));
         }
+        self.note(|meter| meter.queued(0));
         if after > before {
             for hook in &*self.hooks.read().unwrap_or_else(PoisonError::into_inner) {
                 self.fence(|| hook(after));
@@ -221,6 +234,12 @@ impl<T: Kind> Informer<T> {
             for handler in &*handlers {
                 self.fence(|| handler(change));
             }
+        }
+    }
+
+    fn note(&self, what: impl FnOnce(&Meter)) {
+        if let Some(meter) = &self.meter {
+            what(meter);
         }
     }
 

@@ -13,6 +13,7 @@ pub mod fixture;
 pub mod frames;
 mod health;
 mod informer;
+mod metrics;
 pub mod reflector;
 mod store;
 
@@ -22,4 +23,5 @@ mod tests;
 pub use factory::{Listers, SharedInformerFactory};
 pub use health::{Failing, Status};
 pub use informer::{AnyInformer, Handler, Informer, VersionHook};
+pub use metrics::Metrics;
 pub use store::Store;

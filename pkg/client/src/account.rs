@@ -115,7 +115,7 @@ impl Account {
     }
 
     /// Makes the account if it is missing, and its namespace too.
-    async fn ensure(&self) -> Result<(), ApiError> {
+    pub async fn ensure(&self) -> Result<(), ApiError> {
         match self.root.get(&self.path()).await {
             Err(error) if error.is_not_found() => {}
             other => return other.map(drop),

@@ -9,6 +9,9 @@ use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
+use crate::Guard;
+use crate::gate::GatedConnector;
+
 /// How long a TCP connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is asked for a sign of life this often, as client-go does.
@@ -34,6 +37,15 @@ pub struct Connection {
     pub anonymous: kube::Client,
     /// The server's `host:port`.
     pub host: String,
+    /// What it was made from.
+    pub(crate) source: Source,
+}
+
+/// How to reach the server, and the flag that says so.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) config: Config,
+    pub(crate) flag: String,
 }
 
 /// Why there is no client. Names the flag or the file at fault.
@@ -73,18 +85,39 @@ pub enum ConfigError {
 
 /// Sets up the connections; nothing is sent yet.
 pub async fn connect(options: &ConnectOptions) -> Result<Connection, ConfigError> {
-    let mut config = config(options).await?;
-    let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
-    let origin = match &options.kubeconfig {
+    let config = config(options).await?;
+    let flag = match &options.kubeconfig {
         Some(path) => format!("--kubeconfig {}", path.display()),
         None => "in-cluster configuration".to_owned(),
     };
-    let root = build(&config, &origin)?;
-    config.auth_info = kube::config::AuthInfo::default();
-    Ok(Connection { root, anonymous: build(&config, &origin)?, host })
+    Connection::new(Source { config, flag }, None)
 }
 
-fn build(config: &Config, origin: &str) -> Result<kube::Client, ConfigError> {
+// === impl Connection ===
+
+impl Connection {
+    /// Connections of their own to the same server, as the same users, for what may be sent only
+    /// while `guard` agrees. It is asked before each write to the network, below TLS, so that
+    /// nothing leaves later than that which was allowed earlier; a refusal ends the connection.
+    pub fn gated(&self, guard: &Guard) -> Result<Self, ConfigError> {
+        Self::new(self.source.clone(), Some(guard))
+    }
+
+    fn new(source: Source, guard: Option<&Guard>) -> Result<Self, ConfigError> {
+        let Source { config, flag } = &source;
+        let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
+        let mut nobody = config.clone();
+        nobody.auth_info = kube::config::AuthInfo::default();
+        let root = build(config, flag, guard)?;
+        Ok(Self { root, anonymous: build(&nobody, flag, guard)?, host, source })
+    }
+}
+
+fn build(
+    config: &Config,
+    origin: &str,
+    guard: Option<&Guard>,
+) -> Result<kube::Client, ConfigError> {
     let failed = |text| ConfigError::Tls { origin: origin.to_owned(), text };
     let tls = |error: kube::Error| failed(chain(&error));
 
@@ -92,6 +125,7 @@ fn build(config: &Config, origin: &str) -> Result<kube::Client, ConfigError> {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_LIMIT));
+    let tcp = GatedConnector { tcp, guard: guard.cloned() };
     let connector = hyper_rustls::HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config().map_err(tls)?)
         .https_or_http();

@@ -1,6 +1,15 @@
 //! `rest_client_*`, as upstream's component-base/metrics/prometheus/restclient.
+//!
+//! Left out is what could never be anything but zero or absent here: the families of plugins for
+//! credentials but the one on the lifetime of their certificates, and those that count how often
+//! client-go's cache of transports is cleaned or reads a certificate again
+//! (`rest_client_exec_plugin_call_total`, `rest_client_exec_plugin_certificate_rotation_age`,
+//! `rest_client_transport_ca_reload_total`, `rest_client_transport_cache_gc_calls_total`,
+//! `rest_client_transport_cert_rotation_gc_calls_total`).
 
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use metrics::{Error, Family, Gauge, HistogramVec, IntCounterVec, IntGauge, Registry};
+
+use crate::connect::Connection;
 
 const SECONDS: &[f64] = &[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 const BYTES: &[f64] = &[
@@ -26,54 +35,78 @@ pub struct Metrics {
     pub(crate) limiter_duration: HistogramVec,
     pub(crate) request_size: HistogramVec,
     pub(crate) response_size: HistogramVec,
+    /// Label `result`: `hit` for a client over a connection that is there, `miss` for a new one.
+    pub(crate) transports: IntCounterVec,
+    transports_kept: IntGauge,
 }
 
 impl Metrics {
     /// Registers the families. An error if the registry has them already.
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let counter = |name: &str, help: &str, labels: &[&str]| {
-            let family = IntCounterVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(family.clone()))?;
-            Ok::<_, prometheus::Error>(family)
-        };
-        let histogram = |name: &str, help: &str, buckets: &[f64]| {
-            let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-            let family = HistogramVec::new(opts, &["verb", "host"])?;
-            registry.register(Box::new(family.clone()))?;
-            Ok::<_, prometheus::Error>(family)
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
+        let requests = Family::alpha(
+            "rest_client_requests_total",
+            "Number of HTTP requests, partitioned by status code, method, and host.",
+        );
+        let retries = Family::alpha(
+            "rest_client_request_retries_total",
+            "Number of request retries, partitioned by status code, verb, and host.",
+        );
+        let transports = Family::alpha(
+            "rest_client_transport_create_calls_total",
+            "Number of calls to get a new transport, partitioned by the result of the operation \
+             hit: obtained from the cache, miss: created and added to the cache, miss-gc: \
+             recreated and added back to the cache after being garbage collected, uncacheable: \
+             created and not cached",
+        );
+        let transports_kept = Family::alpha(
+            "rest_client_transport_cache_entries",
+            "Number of transport entries in the internal cache.",
+        );
+        let plugin_ttl: Gauge = registry.family(&Family::alpha(
+            "rest_client_exec_plugin_ttl_seconds",
+            "Gauge of the shortest TTL (time-to-live) of the client certificate(s) managed by the \
+             auth exec plugin. The value is in seconds until certificate expiry (negative if \
+             already expired). If auth exec plugins are unused or manage no TLS certificates, the \
+             value will be +INF.",
+        ))?;
+        // Alerts on certificates that are about to expire read this as: none is.
+        plugin_ttl.set(f64::INFINITY);
+        let histogram = |name, help, buckets| {
+            registry.family(&Family::alpha(name, help).labels(&["verb", "host"]).buckets(buckets))
         };
         Ok(Self {
-            requests: counter(
-                "rest_client_requests_total",
-                "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.",
-                &["code", "method", "host"],
-            )?,
-            retries: counter(
-                "rest_client_request_retries_total",
-                "[ALPHA] Number of request retries, partitioned by status code, verb, and host.",
-                &["code", "verb", "host"],
-            )?,
+            requests: registry.family(&requests.labels(&["code", "method", "host"]))?,
+            retries: registry.family(&retries.labels(&["code", "verb", "host"]))?,
             duration: histogram(
                 "rest_client_request_duration_seconds",
-                "[ALPHA] Request latency in seconds. Broken down by verb, and host.",
+                "Request latency in seconds. Broken down by verb, and host.",
                 SECONDS,
             )?,
             limiter_duration: histogram(
                 "rest_client_rate_limiter_duration_seconds",
-                "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and \
-                 host.",
+                "Client side rate limiter latency in seconds. Broken down by verb, and host.",
                 SECONDS,
             )?,
             request_size: histogram(
                 "rest_client_request_size_bytes",
-                "[ALPHA] Request size in bytes. Broken down by verb and host.",
+                "Request size in bytes. Broken down by verb and host.",
                 BYTES,
             )?,
             response_size: histogram(
                 "rest_client_response_size_bytes",
-                "[ALPHA] Response size in bytes. Broken down by verb and host.",
+                "Response size in bytes. Broken down by verb and host.",
                 BYTES,
             )?,
+            transports: registry.family(&transports.labels(&["result"]))?,
+            transports_kept: registry.family(&transports_kept)?,
         })
+    }
+
+    /// Counts the transports of `connection`, which clients share.
+    pub fn count_transports(&self, connection: &Connection) {
+        // Taken apart so that a new one is not forgotten.
+        let Connection { root: _, anonymous: _, host: _, source: _ } = connection;
+        self.transports_kept.add(2);
+        self.transports.with_label_values(&["miss"]).inc_by(2);
     }
 }

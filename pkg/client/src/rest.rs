@@ -37,6 +37,9 @@ pub struct Settings {
 
 /// Asked right before each write is sent; an error is why it must not be.
 pub type Guard = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// Told that a request gets on: each time it is about to be sent, also again, how long the rate
+/// limit makes it wait; and zero each time there is an answer or an error.
+pub type Pace = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// A client with a name, a rate limit and metrics. Cheap to clone; clones share the limit.
 #[derive(Clone)]
@@ -44,6 +47,7 @@ pub struct Client {
     shared: Arc<Inner>,
     guard: Option<Guard>,
     account: Option<Arc<Account>>,
+    pace: Option<Pace>,
 }
 
 struct Inner {
@@ -72,6 +76,7 @@ impl Client {
         metrics: &Metrics,
         runtime: &Runtime,
     ) -> Self {
+        metrics.transports.with_label_values(&["hit"]).inc();
         let bucket = TokenBucket::new(settings.qps, settings.burst);
         let shared = Inner {
             kube,
@@ -80,7 +85,7 @@ impl Client {
             metrics: metrics.clone(),
             runtime: runtime.clone(),
         };
-        Self { shared: Arc::new(shared), guard: None, account: None }
+        Self { shared: Arc::new(shared), guard: None, account: None, pace: None }
     }
 
     /// This client, with the same limit, but asking `guard` before each write: after the wait for
@@ -93,6 +98,11 @@ impl Client {
     /// connection must have no credentials of its own, which would count instead.
     pub fn acting_as(&self, account: Arc<Account>) -> Self {
         Self { account: Some(account), ..self.clone() }
+    }
+
+    /// This client, with the same limit, telling `pace` how its requests get on.
+    pub fn paced(&self, pace: Pace) -> Self {
+        Self { pace: Some(pace), ..self.clone() }
     }
 
     /// `host:port` of the server.
@@ -167,7 +177,9 @@ impl Client {
     async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         let mut tries = 0;
         loop {
-            let error = match self.send_once(call).await {
+            let sent = self.send_once(call).await;
+            self.note(Duration::ZERO);
+            let error = match sent {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
@@ -225,6 +237,12 @@ impl Client {
         Err(self.failure(response).await)
     }
 
+    fn note(&self, wait: Duration) {
+        if let Some(pace) = &self.pace {
+            pace(wait);
+        }
+    }
+
     fn ask_guard(&self, call: &Call<'_>) -> Result<(), ApiError> {
         match &self.guard {
             Some(guard) if call.method != Method::GET => guard().map_err(ApiError::Fenced),
@@ -259,6 +277,7 @@ impl Client {
         let delay = bucket.lock().unwrap_or_else(PoisonError::into_inner).reserve(now);
         let labels = [call.method.as_str(), &settings.host];
         metrics.limiter_duration.with_label_values(&labels).observe(delay.as_secs_f64());
+        self.note(delay);
         if delay > Duration::from_secs(1) {
             let (method, path) = (&call.method, call.path);
             tracing::debug!(?delay, %method, path, "waiting for the rate limit");

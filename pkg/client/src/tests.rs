@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use kube::client::Body;
-use prometheus::Registry;
+use metrics::Registry;
 use runtime::Runtime;
 use tower::service_fn;
 
@@ -20,6 +20,7 @@ struct Server {
     client: Client,
     seen: Arc<Mutex<Vec<(String, String, Duration)>>>,
     registry: Registry,
+    metrics: Metrics,
 }
 
 fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Server {
@@ -40,11 +41,11 @@ fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Ser
         let response = response.body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap();
         async move { Ok::<_, std::convert::Infallible>(response) }
     });
-    let registry = Registry::new();
+    let registry = Registry::default();
     let settings = Settings { qps, burst, user_agent: "kcm/replicaset".into(), host: "h:1".into() };
     let metrics = Metrics::new(&registry).unwrap();
     let client = Client::new(kube::Client::new(service, "default"), settings, &metrics, &runtime);
-    Server { client, seen, registry }
+    Server { client, seen, registry, metrics }
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -61,6 +62,45 @@ fn metric(registry: &Registry, name: &str) -> Vec<(Vec<String>, String)> {
         (labels, m.get_counter().get_value().to_string())
     });
     series.collect()
+}
+
+/// metrics.md, REST client.
+#[test]
+fn families_are_as_upstream() {
+    let registry = Registry::default();
+    Metrics::new(&registry).unwrap();
+    assert_eq!(metrics::fixture::unlike_upstream(&registry), Vec::<String>::new());
+    assert!(Metrics::new(&registry).is_err(), "they are registered once");
+    let body = registry.page("").body;
+    for line in
+        ["rest_client_exec_plugin_ttl_seconds +Inf", "rest_client_transport_cache_entries 0"]
+    {
+        assert!(body.lines().any(|other| other == line), "{line} is missing in\n{body}");
+    }
+}
+
+/// live/metrics.txt: a client over a transport that is there is a hit.
+#[test]
+fn transports_are_counted() {
+    run(async {
+        let server = server(0.0, 0, |_| (200, "{}"));
+        let master = Some("http://h:1".to_owned());
+        let connection = connect(&ConnectOptions { kubeconfig: None, master }).await.unwrap();
+        let metrics = &server.metrics;
+        metrics.count_transports(&connection);
+        let page = server.registry.page("").body;
+        for line in [
+            "rest_client_transport_cache_entries 2",
+            "rest_client_transport_create_calls_total{result=\"hit\"} 1",
+            "rest_client_transport_create_calls_total{result=\"miss\"} 2",
+        ] {
+            assert!(page.lines().any(|other| other == line), "{line} is missing in\n{page}");
+        }
+    });
+}
+
+async fn silent() -> Result<Response<Full<Bytes>>, std::convert::Infallible> {
+    std::future::pending().await
 }
 
 /// machinery.md, REST client: QPS 20 / burst 30 token bucket per named client.
@@ -180,11 +220,9 @@ fn requests_carry_the_user_agent() {
 fn silence_ends_with_a_timeout() {
     run(async {
         let runtime = Runtime::simulated(Time::EPOCH, 1);
-        let silent = service_fn(|_: Request<Body>| {
-            std::future::pending::<Result<Response<Full<Bytes>>, std::convert::Infallible>>()
-        });
+        let silent = service_fn(|_: Request<Body>| silent());
         let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
-        let metrics = Metrics::new(&Registry::new()).unwrap();
+        let metrics = Metrics::new(&Registry::default()).unwrap();
         let client = Client::new(kube::Client::new(silent, "d"), settings, &metrics, &runtime);
         let error = client.get("/api/v1/pods").await.unwrap_err();
         assert_eq!(error.to_string(), "GET /api/v1/pods: no answer within 65s");
@@ -271,7 +309,7 @@ fn account(runtime: &Runtime, valid: &'static str) -> (Client, Asked) {
         async move { Ok::<_, std::convert::Infallible>(response) }
     });
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
-    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let metrics = Metrics::new(&Registry::default()).unwrap();
     let root = Client::new(kube::Client::new(service, "default"), settings, &metrics, runtime);
     let account = Arc::new(crate::Account::new(root.clone(), "rs", runtime));
     assert_eq!(account.user_name(), "system:serviceaccount:kube-system:rs");
@@ -333,5 +371,25 @@ fn a_token_that_cannot_be_had_is_its_own_error() {
         let times: Vec<_> = server.seen.lock().unwrap().iter().map(|(_, _, at)| *at).collect();
         let ms = Duration::from_millis;
         assert_eq!(times, [ms(0), ms(500), ms(1500), ms(3500)]);
+    });
+}
+
+/// The engine's health check: each turn at the rate limit and each end of a try is a sign of life.
+#[test]
+fn whoever_paces_a_request_hears_of_each_try() {
+    run(async {
+        let server = server(1.0, 1, |n| if n == 1 { (429, "{}") } else { (200, "{}") });
+        let heard: Arc<Mutex<Vec<u64>>> = Arc::default();
+        let log = Arc::clone(&heard);
+        let client = server.client.paced(Arc::new(move |wait| {
+            log.lock().unwrap().push(wait.as_millis().try_into().unwrap());
+        }));
+        client.get("/a").await.unwrap();
+        // A try, its end; three seconds later another one; the next waits for its turn.
+        assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), [0, 0, 0, 0]);
+        client.get("/b").await.unwrap();
+        assert_eq!(*heard.lock().unwrap(), [1000, 0]);
+        server.client.get("/c").await.unwrap();
+        assert_eq!(heard.lock().unwrap().len(), 2, "others go unheard");
     });
 }

@@ -171,6 +171,7 @@ fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String>
 fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
     Action::Patch(Patch {
         object: ObjectRef::new(&T::RESOURCE, object.meta()),
+        subresource: None,
         body: owners_patch(&object.meta().uid, controller_ref(resource, owner)),
         ignore_not_found: true,
         ignore_invalid: false,
@@ -181,6 +182,7 @@ fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
 fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     Action::Patch(Patch {
         object: ObjectRef::new(&T::RESOURCE, object.meta()),
+        subresource: None,
         body: owners_patch(&object.meta().uid, Removal { patch: "delete", uid: &owner.uid }),
         ignore_not_found: true,
         ignore_invalid: true,

@@ -16,8 +16,9 @@ mod watch;
 
 pub use claim::{Claim, claim};
 pub use plan::{
-    Action, Announce, Answer, Create, Delete, Event, EventType, Facts, Histogram, ObjectRef,
-    Outcome, Patch, Plan, Query, Sample, StatusRetry, Step, UpdateStatus, Why,
+    Action, Announce, Answer, Counter, Create, Delete, Event, EventType, Facts, Histogram,
+    ObjectRef, Outcome, Patch, Plan, Query, Sample, StatusRetry, Step, Tally, Update, UpdateStatus,
+    Why,
 };
 pub use rank::victims;
 pub use view::{Caches, Lister, View};
@@ -34,6 +35,16 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// The histograms that its plans fill.
     const HISTOGRAMS: &'static [Histogram] = &[];
 
+    /// The counters that its actions add to.
+    const COUNTERS: &'static [Counter] = &[];
+
+    /// Keys that are looked at once the caches are complete, whatever these hold: for what is not
+    /// about one object.
+    const SEEDS: &'static [&'static str] = &[];
+
+    /// After how many failures in a row a key is dropped until something changes; none: never.
+    const RETRIES_MAX: Option<u32> = None;
+
     /// The watch table: the kinds that it reads, and whose key each of their events wakes.
     fn watches(table: &mut impl Watches<Self>);
 
@@ -44,6 +55,10 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// What should be written, and why. Infallible; `facts` holds the answers to what earlier plans
     /// for the same snapshot asked to fetch.
     fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> Plan;
+
+    /// What the snapshot comes to, as short facts for somebody who asks why the controller does
+    /// what it does: name and value, in the order in which they should be read.
+    fn summary(&self, snapshot: &Self::Snapshot) -> Vec<(&'static str, String)>;
 
     /// The status write that follows from the snapshot and from how the plan went. Also asked when
     /// the plan was not acted on because earlier writes are not visible yet.

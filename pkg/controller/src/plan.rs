@@ -1,12 +1,17 @@
 //! A decision as data: the writes, their order, and why.
 
+mod json;
+
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Meta, Raw, Resource, Text};
+use api::{Edit, Key, Meta, Raw, Resource, Text};
 use serde_json::{Map, Value};
 
 /// Why a plan is as it is, in a few words.
@@ -47,6 +52,28 @@ pub struct Sample {
     pub value: f64,
 }
 
+/// A counter that actions add to. Name, help and labels are upstream's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Such as `pod_gc_collector_force_delete_pods_total`.
+    pub name: &'static str,
+    /// One sentence or more, starting with the stability level in brackets.
+    pub help: &'static str,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+}
+
+/// Counts one action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The counter of attempts.
+    pub attempts: &'static str,
+    /// The counter of those that failed.
+    pub failures: &'static str,
+    /// The values of the labels of both.
+    pub labels: Vec<String>,
+}
+
 /// Some actions and how they run.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -57,6 +84,9 @@ pub enum Step {
     /// In batches of 1, 2, 4, …; after a batch with a failure the rest is skipped. As upstream's
     /// `slowStartBatch`.
     SlowStart(Vec<Action>),
+    /// Several lists at once, each of them in order. A failure ends its own list only; then the
+    /// step has failed.
+    Chains(Vec<Vec<Action>>),
     /// Live reads. The engine adds the answers to the facts and decides again before anything is
     /// written, at most four times.
     Fetch(Vec<Query>),
@@ -71,6 +101,8 @@ pub enum Action {
     Delete(Delete),
     /// Strategic merge PATCH of exactly this object.
     Patch(Patch),
+    /// PUT of exactly this version of the object.
+    Update(Update),
     /// An Event; never fails.
     Event(Event),
 }
@@ -93,6 +125,10 @@ pub struct Create {
 pub struct Delete {
     /// What; its uid is the precondition.
     pub object: ObjectRef,
+    /// How long it may take to end; none: as long as the object says.
+    pub grace_period_seconds: Option<u32>,
+    /// Where it is counted.
+    pub tally: Option<Tally>,
     /// The events that tell of it.
     pub announce: Option<Announce>,
 }
@@ -102,12 +138,27 @@ pub struct Delete {
 pub struct Patch {
     /// What.
     pub object: ObjectRef,
+    /// Such as `status`; none: the object itself.
+    pub subresource: Option<&'static str>,
     /// A strategic merge patch; it carries `metadata.uid` as its precondition.
     pub body: String,
     /// Whether it does not matter that the object is gone (404).
     pub ignore_not_found: bool,
     /// Whether it does not matter that the API server finds the result invalid (422).
     pub ignore_invalid: bool,
+}
+
+/// Writes an object with PUT.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// What; its resource version is the precondition.
+    pub object: ObjectRef,
+    /// Such as `status`; none: the object itself.
+    pub subresource: Option<&'static str>,
+    /// The object that was decided on.
+    pub raw: Raw,
+    /// What is changed of it.
+    pub edits: Vec<Edit>,
 }
 
 /// Writes `status` with PUT on the status subresource.
@@ -211,6 +262,8 @@ pub struct Outcome {
     pub unsettled: bool,
     /// The first failure; if all writes went well, the plan's own error.
     pub error: Option<String>,
+    /// The API server's word for that failure, such as `AlreadyExists`; empty if it gave none.
+    pub reason: String,
 }
 
 // === impl Plan ===
@@ -242,6 +295,7 @@ impl Plan {
             Step::InOrder(actions) | Step::Together(actions) | Step::SlowStart(actions) => {
                 actions.len()
             }
+            Step::Chains(chains) => chains.iter().map(Vec::len).sum(),
             Step::Fetch(_) => 0,
         });
         steps.sum()
@@ -263,6 +317,11 @@ impl fmt::Display for Plan {
                 Step::InOrder(actions) => write_actions(f, "in order", actions)?,
                 Step::Together(actions) => write_actions(f, "together", actions)?,
                 Step::SlowStart(actions) => write_actions(f, "slow start", actions)?,
+                Step::Chains(chains) => {
+                    for (number, chain) in chains.iter().enumerate() {
+                        write_actions(f, &format!("chain {number}"), chain)?;
+                    }
+                }
                 Step::Fetch(queries) => {
                     for Query { resource, key } in queries {
                         writeln!(f, "fetch {resource} {key}")?;
@@ -288,12 +347,33 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create(create) => write!(f, "create {} in {}", create.resource, create.namespace),
-            Self::Delete(delete) => write!(f, "delete {}", delete.object),
-            Self::Patch(patch) => write!(f, "patch {} {}", patch.object, patch.body),
+            Self::Delete(delete) => {
+                write!(f, "delete {}", delete.object)?;
+                let grace = delete.grace_period_seconds;
+                grace.map_or(Ok(()), |seconds| write!(f, " within {seconds}s"))
+            }
+            Self::Patch(patch) => {
+                let part = Part(patch.subresource);
+                write!(f, "patch {}{part} {}", patch.object, patch.body)
+            }
+            Self::Update(update) => {
+                write!(f, "update {}{}", update.object, Part(update.subresource))?;
+                let mut edits = update.edits.iter();
+                edits.try_for_each(|edit| write!(f, " {}={}", edit.path.join("."), edit.value))
+            }
             Self::Event(event) => {
                 write!(f, "event {:?} {}: {}", event.r#type, event.reason, event.message)
             }
         }
+    }
+}
+
+/// The subresource of a write, as its text has it.
+struct Part(Option<&'static str>);
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |part| write!(f, " {part}"))
     }
 }
 

@@ -164,6 +164,8 @@ pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Acti
     let delete = |pod: &Arc<Pod>| {
         Action::Delete(Delete {
             object: ObjectRef::new(&Pod::RESOURCE, &pod.meta),
+            grace_period_seconds: None,
+            tally: None,
             announce: Some(announce.clone()),
         })
     };

@@ -8,15 +8,16 @@ use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
     Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
-    Plan, Query, StatusRetry, Step, UpdateStatus,
+    Plan, Query, StatusRetry, Step, Update, UpdateStatus,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use runtime::Runtime;
 
 use crate::events::Recorder;
+use crate::metrics::Counters;
 use crate::worker::Kinds;
-use crate::{Expectations, Metrics};
+use crate::{Expectations, Metrics, Record};
 
 /// How many requests of one step are under way at once. The rate limit bounds them over time, this
 /// bounds the memory that they take and the streams of the one connection.
@@ -26,7 +27,7 @@ const TOGETHER_MAX: usize = 64;
 pub(crate) struct Act {
     /// The controller's canonical name, for metrics.
     pub(crate) controller: &'static str,
-    /// As whom it writes.
+    /// As whom it writes. For a sync: [`Act::client`].
     pub(crate) client: Client,
     /// Where its Events go.
     pub(crate) recorder: Recorder,
@@ -36,44 +37,53 @@ pub(crate) struct Act {
     pub(crate) doubts: Mutex<BTreeSet<(Key, Resource, Text)>>,
     /// What the caches show.
     pub(crate) kinds: Arc<Kinds>,
+    /// What is told about it.
+    pub(crate) record: Arc<Record>,
     /// The time.
     pub(crate) runtime: Runtime,
-    /// Counters.
+    /// Counters over all controllers.
     pub(crate) metrics: Metrics,
+    /// Counters of this one.
+    pub(crate) counters: Counters,
 }
 
 impl Act {
     /// Runs the steps of a plan for `key`. The first step that fails ends it.
     pub(crate) async fn act(&self, key: &Key, plan: &Plan) -> Outcome {
-        let mut error = None;
+        let mut outcome = Outcome::default();
         for step in &plan.steps {
             let done = match step {
                 Step::InOrder(actions) => self.in_order(key, actions).await,
                 Step::Together(actions) => self.together(key, actions).await,
                 Step::SlowStart(actions) => self.slow_start(key, actions).await,
+                Step::Chains(chains) => self.chains(key, chains).await,
                 Step::Fetch(_) => Ok(()),
             };
             if let Err(failure) = done {
-                error = Some(failure.to_string());
+                let status = failure.status();
+                outcome.reason = status.map(|status| status.reason.clone()).unwrap_or_default();
+                outcome.error = Some(failure.to_string());
                 break;
             }
         }
-        Outcome { unsettled: false, error: error.or_else(|| plan.error.clone()) }
+        outcome.error = outcome.error.or_else(|| plan.error.clone());
+        outcome
     }
 
-    /// Live reads.
-    pub(crate) async fn fetch(&self, queries: &[Query], facts: &mut Facts) {
-        for query in queries {
-            let answer = match self.client.get(&query.resource.object_path(&query.key)).await {
-                Ok(body) => parse(&body).map_or_else(
-                    |error| Answer::Failed(error.to_string()),
-                    |found| Answer::Found(Box::new(found)),
-                ),
-                Err(error) if error.is_not_found() => Answer::NotFound,
-                Err(error) => Answer::Failed(error.to_string()),
-            };
-            facts.0.insert(query.clone(), answer);
-        }
+    /// The client for a sync of `key`: its requests are signs of life.
+    pub(crate) fn client(&self, key: &Key) -> Client {
+        let (record, key) = (Arc::clone(&self.record), key.clone());
+        self.client.paced(Arc::new(move |wait| record.heard(&key, wait)))
+    }
+
+    /// The doubts about `key`, in words.
+    pub(crate) fn doubts_of(&self, key: &Key) -> Vec<String> {
+        let doubts = self.doubts();
+        let of_key = doubts.iter().filter(|doubt| doubt.0 == *key);
+        let words = of_key.map(|(_, resource, namespace)| {
+            format!("{resource} in {namespace:?}: a create or delete got no answer")
+        });
+        words.collect()
     }
 
     /// Writes a status.
@@ -91,7 +101,7 @@ impl Act {
             StatusRetry::Never => Err(error),
             StatusRetry::OnceLive => {
                 tracing::debug!(%error, "the status write failed, trying once on the live object");
-                let live = self.client.get(&object.resource.object_path(&object.key)).await?;
+                let live = self.client(key).get(&object.resource.object_path(&object.key)).await?;
                 let (_, raw) = parse(&live)?;
                 self.put_status(key, object, &raw, write).await
             }
@@ -108,7 +118,7 @@ impl Act {
         let body = raw.with_status(&object.resource, &write.status);
         let body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
         let path = format!("{}/status", object.resource.object_path(&object.key));
-        let answer = self.client.update(&path, body.into()).await;
+        let answer = self.client(key).update(&path, body.into()).await;
         self.count("update", &object.resource, answer.as_ref().err());
         self.remember_version(key, &object.resource, version(&answer?)?);
         Ok(())
@@ -121,26 +131,12 @@ impl Act {
         Ok(())
     }
 
-    /// All are tried; the error is that of the first action that failed, in the plan's order.
     async fn together(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
-        let mut failed: Option<(usize, ApiError)> = None;
-        let mut waiting = actions.iter().enumerate();
-        let mut running = FuturesUnordered::new();
-        loop {
-            let free = TOGETHER_MAX - running.len();
-            running.extend(waiting.by_ref().take(free).map(|(at, a)| self.run_at(key, at, a)));
-            let Some(result) = running.next().await else { break };
-            if let Some((at, error)) = result
-                && failed.as_ref().is_none_or(|(first, _)| at < *first)
-            {
-                failed = Some((at, error));
-            }
-        }
-        failed.map_or(Ok(()), |(_, error)| Err(error))
+        all(actions.iter().map(|action| self.run(key, action))).await
     }
 
-    async fn run_at(&self, key: &Key, at: usize, action: &Action) -> Option<(usize, ApiError)> {
-        self.run(key, action).await.err().map(|error| (at, error))
+    async fn chains(&self, key: &Key, chains: &[Vec<Action>]) -> Result<(), ApiError> {
+        all(chains.iter().map(|chain| self.in_order(key, chain))).await
     }
 
     /// Batches of 1, 2, 4, …; after a batch with a failure the rest is skipped.
@@ -164,6 +160,7 @@ impl Act {
             Action::Create(create) => self.create(key, create).await,
             Action::Delete(delete) => self.delete(key, delete).await,
             Action::Patch(patch) => self.patch(key, patch).await,
+            Action::Update(update) => self.update(key, update).await,
             Action::Event(event) => {
                 self.recorder.record(event.clone());
                 Ok(())
@@ -174,7 +171,7 @@ impl Act {
     async fn create(&self, key: &Key, create: &Create) -> Result<(), ApiError> {
         let path = create.resource.collection_path(&create.namespace);
         let body = Bytes::copy_from_slice(create.body.as_bytes());
-        let answer = self.client.create(&path, body).await;
+        let answer = self.client(key).create(&path, body).await;
         self.count("create", &create.resource, answer.as_ref().err());
         match answer.and_then(|body| metadata(&body)) {
             Ok(meta) => {
@@ -212,7 +209,7 @@ impl Act {
         for doubt in doubts {
             let (_, resource, namespace) = &doubt;
             let path = format!("{}?limit=1", resource.collection_path(namespace));
-            let version = list_version(&self.client.get(&path).await?)?;
+            let version = list_version(&self.client(key).get(&path).await?)?;
             self.remember_version(key, resource, version);
             self.doubts().remove(&doubt);
         }
@@ -221,12 +218,18 @@ impl Act {
 
     async fn delete(&self, key: &Key, delete: &Delete) -> Result<(), ApiError> {
         let object = &delete.object;
-        let options = serde_json::json!({
+        let mut options = serde_json::json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": &*object.uid },
         });
+        if let Some(seconds) = delete.grace_period_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
         let path = object.resource.object_path(&object.key);
-        let answer = self.client.delete(&path, options.to_string().into()).await;
+        let answer = self.client(key).delete(&path, options.to_string().into()).await;
         self.count("delete", &object.resource, answer.as_ref().err());
+        if let Some(tally) = &delete.tally {
+            self.counters.add(tally, answer.is_ok());
+        }
         match answer {
             Ok(_) => {
                 self.remember_gone(key, object);
@@ -249,9 +252,9 @@ impl Act {
 
     async fn patch(&self, key: &Key, patch: &Patch) -> Result<(), ApiError> {
         let object = &patch.object;
-        let path = object.resource.object_path(&object.key);
+        let path = path(object, patch.subresource);
         let body = Bytes::copy_from_slice(patch.body.as_bytes());
-        let answer = self.client.patch(&path, body).await;
+        let answer = self.client(key).patch(&path, body).await;
         self.count("patch", &object.resource, answer.as_ref().err());
         match answer {
             Ok(body) => self.remember_version(key, &object.resource, version(&body)?),
@@ -261,6 +264,16 @@ impl Act {
             Err(error) if patch.ignore_invalid && error.is_invalid() => {}
             Err(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    async fn update(&self, key: &Key, update: &Update) -> Result<(), ApiError> {
+        let Update { object, subresource, raw, edits } = update;
+        let body = raw.edited(&object.resource, edits);
+        let body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
+        let answer = self.client(key).update(&path(object, *subresource), body.into()).await;
+        self.count("update", &object.resource, answer.as_ref().err());
+        self.remember_version(key, &object.resource, version(&answer?)?);
         Ok(())
     }
 
@@ -305,6 +318,47 @@ impl Act {
         let code = error.map_or_else(|| "ok".to_owned(), ApiError::label);
         let labels = [self.controller, verb, &resource.to_string(), &code];
         self.metrics.writes.with_label_values(&labels).inc();
+    }
+}
+
+/// All are tried, so many at once; the error is that of the first in order that failed.
+async fn all<F: Future<Output = Result<(), ApiError>>>(
+    runs: impl Iterator<Item = F>,
+) -> Result<(), ApiError> {
+    let mut failed: Option<(usize, ApiError)> = None;
+    let mut waiting =
+        runs.enumerate().map(|(at, run)| async move { run.await.err().map(|error| (at, error)) });
+    let mut running = FuturesUnordered::new();
+    loop {
+        let free = TOGETHER_MAX - running.len();
+        running.extend(waiting.by_ref().take(free));
+        let Some(result) = running.next().await else { break };
+        if let Some((at, error)) = result
+            && failed.as_ref().is_none_or(|(first, _)| at < *first)
+        {
+            failed = Some((at, error));
+        }
+    }
+    failed.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+fn path(object: &ObjectRef, subresource: Option<&str>) -> String {
+    let path = object.resource.object_path(&object.key);
+    subresource.map_or_else(|| path.clone(), |part| format!("{path}/{part}"))
+}
+
+/// Live reads.
+pub(crate) async fn fetch(client: &Client, queries: &[Query], facts: &mut Facts) {
+    for query in queries {
+        let answer = match client.get(&query.resource.object_path(&query.key)).await {
+            Ok(body) => parse(&body).map_or_else(
+                |error| Answer::Failed(error.to_string()),
+                |found| Answer::Found(Box::new(found)),
+            ),
+            Err(error) if error.is_not_found() => Answer::NotFound,
+            Err(error) => Answer::Failed(error.to_string()),
+        };
+        facts.0.insert(query.clone(), answer);
     }
 }
 

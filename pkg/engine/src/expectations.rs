@@ -41,6 +41,17 @@ pub(crate) enum Settled {
     NotSelf,
 }
 
+/// What a key awaits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Awaits {
+    /// The caches must reach these versions.
+    pub(crate) versions: Vec<(Resource, u64)>,
+    /// The caches must drop these objects, or mark them as terminating: kind and uid.
+    pub(crate) gone: Vec<(Resource, Text)>,
+    /// The last write.
+    pub(crate) since: Instant,
+}
+
 #[derive(Debug)]
 struct Awaited {
     versions: BTreeMap<Resource, u64>,
@@ -136,6 +147,22 @@ impl Expectations {
                 }
             }
         }
+    }
+
+    /// What `key` awaits; none if it is settled.
+    pub(crate) fn awaits(&self, key: &Key) -> Option<Awaits> {
+        let Awaited { versions, gone, since } = self.by_key.get(key)?;
+        let versions = versions.iter().map(|(resource, version)| (resource.clone(), *version));
+        Some(Awaits {
+            versions: versions.collect(),
+            gone: gone.iter().cloned().collect(),
+            since: *since,
+        })
+    }
+
+    /// How many keys await something.
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
     }
 
     /// Whether no key awaits anything.

@@ -3,16 +3,28 @@
 //! For a key: observe and decide behind a panic fence, act on the plan, report the status, requeue.
 //! Reads come from the caches, writes go out with preconditions, and a key whose writes the caches
 //! do not show yet is not acted on again (`expectations`).
+//!
+//! [`Inspect`] tells how a controller gets on, what it would do for a key, and whether its loop has
+//! stopped.
 
 mod act;
 pub mod events;
 mod expectations;
+mod explain;
+mod inspect;
 mod metrics;
+mod record;
+mod stall;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
 use expectations::{Expectations, Settled};
+pub use inspect::{
+    Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,
+    WaitingFor,
+};
 pub use metrics::Metrics;
+use record::Record;
 pub use worker::{Engine, Parts};

@@ -1,10 +1,11 @@
 //! What the engine counts beside upstream's metrics (those names start with `kcm_`, which upstream
-//! does not use), and the histograms that controllers fill.
+//! does not use), and the counters and
+//! histograms that controllers fill.
 
 use std::collections::BTreeMap;
 
-use controller::{Histogram, Sample};
-use prometheus::{HistogramOpts, IntCounterVec, Opts, Registry};
+use controller::{Counter, Histogram, Sample, Tally};
+use metrics::{Error, Family, IntCounterVec, Registry};
 
 /// Counters over all controllers.
 #[derive(Clone, Debug)]
@@ -13,33 +14,32 @@ pub struct Metrics {
     pub(crate) panics: IntCounterVec,
     /// Labels `controller`, `verb`, `resource`, `code`.
     pub(crate) writes: IntCounterVec,
-    /// Where the histograms of controllers go.
+    /// Where the families of controllers go.
     registry: Registry,
 }
 
 /// The histograms of one controller, by name.
 #[derive(Debug)]
-pub(crate) struct Histograms(BTreeMap<&'static str, prometheus::Histogram>);
+pub(crate) struct Histograms(BTreeMap<&'static str, metrics::Histogram>);
+
+/// The counters of one controller, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Counters(BTreeMap<&'static str, IntCounterVec>);
 
 impl Metrics {
     /// Registers the families. An error if the registry has them already.
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let counter = |name: &str, help: &str, labels: &[&str]| {
-            let family = IntCounterVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(family.clone()))?;
-            Ok::<_, prometheus::Error>(family)
-        };
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
+        let panics = Family::alpha(
+            "kcm_sync_panics_total",
+            "Panics that were caught while a key was synced; the key is tried again.",
+        );
+        let writes = Family::alpha(
+            "kcm_writes_total",
+            "Writes of controllers, by verb, resource and HTTP code.",
+        );
         Ok(Self {
-            panics: counter(
-                "kcm_sync_panics_total",
-                "[ALPHA] Panics that were caught while a key was synced; the key is tried again.",
-                &["controller"],
-            )?,
-            writes: counter(
-                "kcm_writes_total",
-                "[ALPHA] Writes of controllers, by verb, resource and HTTP code.",
-                &["controller", "verb", "resource", "code"],
-            )?,
+            panics: registry.family(&panics.labels(&["controller"]))?,
+            writes: registry.family(&writes.labels(&["controller", "verb", "resource", "code"]))?,
             registry: registry.clone(),
         })
     }
@@ -48,18 +48,34 @@ impl Metrics {
     /// the log says so: a metric is no reason to leave a cluster without its controller.
     pub(crate) fn histograms(&self, families: &[Histogram]) -> Histograms {
         let register = |family: &Histogram| {
-            let opts = HistogramOpts::new(family.name, family.help);
-            let histogram = prometheus::Histogram::with_opts(opts.buckets(family.buckets.to_vec()))
-                .and_then(|histogram| {
-                    self.registry.register(Box::new(histogram.clone()))?;
-                    Ok(histogram)
-                });
-            histogram
-                .inspect_err(|error| tracing::warn!(name = family.name, %error, "metric left out"))
-                .ok()
-                .map(|histogram| (family.name, histogram))
+            let described = Family::bracketed(family.name, family.help).buckets(family.buckets);
+            Some((family.name, or_left_out(self.registry.family(&described))?))
         };
         Histograms(families.iter().filter_map(register).collect())
+    }
+
+    /// As [`Metrics::histograms`], for the counters of a controller.
+    pub(crate) fn counters(&self, families: &[Counter]) -> Counters {
+        let register = |family: &Counter| {
+            let described = Family::bracketed(family.name, family.help).labels(family.labels);
+            Some((family.name, or_left_out(self.registry.family(&described))?))
+        };
+        Counters(families.iter().filter_map(register).collect())
+    }
+}
+
+fn or_left_out<M>(family: Result<M, Error>) -> Option<M> {
+    family.inspect_err(|error| tracing::warn!(%error, "metric left out")).ok()
+}
+
+impl Counters {
+    /// Counts an attempt, and its failure.
+    pub(crate) fn add(&self, tally: &Tally, done: bool) {
+        let labels: Vec<_> = tally.labels.iter().map(String::as_str).collect();
+        let names = [Some(tally.attempts), (!done).then_some(tally.failures)];
+        for counter in names.into_iter().flatten().filter_map(|name| self.0.get(name)) {
+            counter.with_label_values(&labels).inc();
+        }
     }
 }
 

@@ -1,11 +1,17 @@
 //! The engine's tests: what keys await, and whole syncs against an API server that the test plays.
 
+mod chains;
 mod creates;
 mod deletes;
 mod expectations;
 mod fences;
+mod inspect;
 mod patches;
+mod record;
 mod requeue;
+mod seeds;
+mod stall;
 mod status;
 mod steps;
+mod updates;
 mod world;

@@ -15,28 +15,30 @@ use tokio::task::AbortHandle;
 use tracing::Instrument;
 use workqueue::Queue;
 
-use crate::act::Act;
+use crate::act::{self, Act};
 use crate::events::Recorder;
 use crate::expectations::LIMIT;
 use crate::metrics::Histograms;
-use crate::{Expectations, Metrics, Settled};
+use crate::record::Alive;
+use crate::{Expectations, Metrics, Record, Settled};
 
 /// How often a plan may ask for live reads before its key is tried again later.
 const FETCH_ROUNDS_MAX: usize = 4;
 /// How long a cache may take to be complete before the log says so.
 const SYNC_NOTICE: Duration = Duration::from_secs(30);
-/// How long after the process is asked to stop a worker may take to end its sync.
-const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+/// The error of a sync whose plans never have enough.
+pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after four rounds";
 
 /// Runs one controller.
 pub struct Engine<C: Controller> {
-    controller: C,
+    pub(crate) controller: C,
     /// The kind that its keys name.
-    own: Resource,
-    workers: usize,
-    queue: Queue<Key>,
-    act: Act,
-    kinds: Arc<Kinds>,
+    pub(crate) own: Resource,
+    pub(crate) workers: usize,
+    pub(crate) queue: Queue<Key>,
+    pub(crate) act: Act,
+    pub(crate) kinds: Arc<Kinds>,
+    drain_limit: Duration,
     histograms: Histograms,
 }
 
@@ -50,6 +52,9 @@ pub struct Parts {
     pub workers: usize,
     /// The keys to look at.
     pub queue: Queue<Key>,
+    /// How long after the process is asked to stop a worker may take to end its sync. Zero: as long
+    /// as it takes.
+    pub drain_limit: Duration,
     /// As whom it writes.
     pub client: Client,
     /// Where its Events go.
@@ -63,8 +68,8 @@ pub struct Parts {
 /// The kinds that a controller reads.
 #[derive(Default)]
 pub(crate) struct Kinds {
-    listers: Listers,
-    informers: BTreeMap<Resource, Arc<dyn AnyInformer>>,
+    pub(crate) listers: Listers,
+    pub(crate) informers: BTreeMap<Resource, Arc<dyn AnyInformer>>,
 }
 
 /// Finds the kinds of a watch table.
@@ -98,7 +103,8 @@ impl<C: Controller> Engine<C> {
         let mut collect = Collect { factory, kinds: Kinds::default() };
         C::watches(&mut collect);
         let kinds = Arc::new(collect.kinds);
-        let Parts { name, own, workers, queue, client, recorder, runtime, metrics } = parts;
+        let Parts { name, own, workers, queue, drain_limit, client, recorder, runtime, metrics } =
+            parts;
         let histograms = metrics.histograms(C::HISTOGRAMS);
         let act = Act {
             controller: name,
@@ -107,16 +113,21 @@ impl<C: Controller> Engine<C> {
             expectations: Mutex::default(),
             doubts: Mutex::default(),
             kinds: Arc::clone(&kinds),
+            record: Arc::new(Record::new(runtime.clock.clone())),
+            counters: metrics.counters(C::COUNTERS),
             runtime,
             metrics,
         };
-        let engine = Arc::new(Self { controller, own, workers, queue, act, kinds, histograms });
+        let engine = Self { controller, own, workers, queue, act, kinds, drain_limit, histograms };
+        let engine = Arc::new(engine);
         C::watches(&mut Subscribe { factory, engine: &engine });
         engine
     }
 
-    /// Runs the workers once the caches are complete, until the process is asked to stop.
+    /// Runs the workers once the caches are complete, until the process is asked to stop. Then they
+    /// end the syncs that are under way, within the drain limit, and begin none.
     pub async fn run(self: Arc<Self>) {
+        let _started = self.act.record.started();
         let cancel = self.act.runtime.cancel.clone();
         tokio::select! {
             biased;
@@ -128,13 +139,22 @@ impl<C: Controller> Engine<C> {
             workers = self.workers,
             "starting workers"
         );
-        let workers: Vec<_> =
-            (0..self.workers).map(|_| runtime::spawn("worker", Arc::clone(&self).work())).collect();
+        for seed in C::SEEDS {
+            self.queue.add(Key::parse(seed));
+        }
+        let worker = |_| {
+            let alive = self.act.record.alive();
+            runtime::spawn("worker", Arc::clone(&self).work(alive))
+        };
+        let workers: Vec<_> = (0..self.workers).map(worker).collect();
+        self.act.record.running();
         cancel.cancelled().await;
         self.queue.shut_down();
         let aborts: Vec<_> = workers.iter().map(Task::abort_handle).collect();
         let all = futures::future::join_all(workers);
-        if self.act.runtime.clock.timeout(DRAIN_LIMIT, all).await.is_err() {
+        if self.drain_limit.is_zero() {
+            all.await;
+        } else if self.act.runtime.clock.timeout(self.drain_limit, all).await.is_err() {
             tracing::warn!(controller = self.act.controller, "workers did not stop in time");
             // Or they would write more once their request is answered, when others may lead.
             aborts.iter().for_each(AbortHandle::abort);
@@ -155,12 +175,13 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    async fn work(self: Arc<Self>) {
+    async fn work(self: Arc<Self>, _alive: Alive) {
         while let Some(key) = self.queue.get().await {
             if self.act.runtime.cancel.is_cancelled() {
                 return;
             }
             let span = tracing::info_span!("sync", controller = self.act.controller, key = %*key);
+            let _working = self.act.record.working(&key);
             self.sync_fenced(&key).instrument(span).await;
         }
     }
@@ -168,34 +189,49 @@ impl<C: Controller> Engine<C> {
     /// One sync, and the one switch over how it went.
     async fn sync_fenced(&self, key: &Key) {
         let synced = fenced_async(self.sync(key)).await.unwrap_or_else(|panic| {
+            self.act.record.panicked();
             self.act.metrics.panics.with_label_values(&[self.act.controller]).inc();
             Synced::Failed(format!("panic: {}", panic.0))
         });
         match synced {
             Synced::Gone => {
                 self.expectations().forget(key);
-                self.queue.forget(key);
+                self.forget(key);
             }
             Synced::Done(again) => {
-                self.queue.forget(key);
+                self.forget(key);
                 if let Some(delay) = again {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
             // The caches wake it; this is for the case that they never do.
             Synced::Unsettled => {
-                self.queue.forget(key);
-                self.queue.add_after(key.clone(), LIMIT + Duration::from_secs(1));
+                self.forget(key);
+                self.queue.wake_after(key.clone(), LIMIT + Duration::from_secs(1));
+            }
+            Synced::Failed(error) if self.is_given_up(key) => {
+                tracing::warn!(error, "sync failed too often, dropped until something changes");
+                self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);
+                self.forget(key);
             }
             Synced::Failed(error) => {
-                tracing::warn!(
-                    error,
-                    retries = self.queue.num_requeues(key),
-                    "sync failed, will be retried"
-                );
+                let retries = self.queue.num_requeues(key);
+                tracing::warn!(error, retries, "sync failed, will be retried");
+                self.act.record.failed(key, retries + 1, &error);
                 self.queue.add_rate_limited(key.clone());
             }
         }
+    }
+
+    /// Whether it has failed too often to be tried again.
+    fn is_given_up(&self, key: &Key) -> bool {
+        C::RETRIES_MAX.is_some_and(|max| self.queue.num_requeues(key) >= max)
+    }
+
+    /// Its failures, if there were any, are over.
+    fn forget(&self, key: &Key) {
+        self.queue.forget(key);
+        self.act.record.succeeded(key);
     }
 
     async fn sync(&self, key: &Key) -> Synced {
@@ -214,19 +250,22 @@ impl<C: Controller> Engine<C> {
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
         let (outcome, again) = if settled == Settled::Yes {
-            let Some(plan) = self.decide(&snapshot).await else {
-                return Synced::Failed("still asks for live reads after four rounds".to_owned());
+            let client = self.act.client(key);
+            let mut facts = Facts::default();
+            let Some(plan) = self.decide(&client, &snapshot, &mut facts).await else {
+                return Synced::Failed(TOO_MANY_FETCHES.to_owned());
             };
             tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
             self.histograms.add(&plan.samples);
             let outcome = self.act.act(key, &plan).await;
             if !plan.is_rest() {
                 let error = outcome.error.as_deref();
+                self.act.record.acted(key, &plan, error);
                 tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
             }
             (outcome, plan.again)
         } else {
-            (Outcome { unsettled: true, error: None }, None)
+            (Outcome { unsettled: true, ..Outcome::default() }, None)
         };
         if let Some(status) = self.controller.report(&snapshot, &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
@@ -244,18 +283,22 @@ impl<C: Controller> Engine<C> {
     }
 
     /// Decides, with the live reads that the plan asks for. None if it asks for too many.
-    async fn decide(&self, snapshot: &C::Snapshot) -> Option<Plan> {
-        let mut facts = Facts::default();
+    pub(crate) async fn decide(
+        &self,
+        client: &Client,
+        snapshot: &C::Snapshot,
+        facts: &mut Facts,
+    ) -> Option<Plan> {
         let mut rounds = 0..FETCH_ROUNDS_MAX;
         loop {
-            let plan = self.controller.decide(snapshot, &facts);
+            let plan = self.controller.decide(snapshot, facts);
             let queries = plan.steps.iter().find_map(|step| match step {
                 Step::Fetch(queries) => Some(queries.clone()),
-                Step::InOrder(_) | Step::Together(_) | Step::SlowStart(_) => None,
+                Step::InOrder(_) | Step::Together(_) | Step::SlowStart(_) | Step::Chains(_) => None,
             });
             let Some(queries) = queries else { return Some(plan) };
             rounds.next()?;
-            self.act.fetch(&queries, &mut facts).await;
+            act::fetch(client, &queries, facts).await;
         }
     }
 
@@ -292,7 +335,7 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    fn expectations(&self) -> MutexGuard<'_, Expectations> {
+    pub(crate) fn expectations(&self) -> MutexGuard<'_, Expectations> {
         self.act.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -154,12 +154,8 @@ impl Election {
         }
     }
 
-    /// Until when we may write, by [`Now::boot`]; none: we do not lead.
-    pub(crate) fn valid_until(&self) -> Option<Duration> {
-        Some(self.renewed()? + self.timing.validity())
-    }
-
-    /// When we give up unless a write is accepted before, by [`Now::boot`]; none: we do not lead.
+    /// When we give up unless a write is accepted before, and so until when we may write, by
+    /// [`Now::boot`]; none: we do not lead.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         Some(self.renewed()? + self.timing.deadline())
     }

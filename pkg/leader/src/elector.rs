@@ -259,7 +259,7 @@ impl Elector {
         }
         let action = self.election.step(input, self.now());
         let renewed = self.election.renewed();
-        if let Some(until) = self.election.valid_until() {
+        if let Some(until) = self.election.deadline() {
             self.fence.extend(until);
         }
         if let Some(renewed) = renewed.filter(|_| renewed != led) {

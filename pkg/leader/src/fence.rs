@@ -17,14 +17,15 @@ const OPEN: u64 = u64::MAX;
 /// Says before each write whether the lease is still ours beyond doubt. Cheap to clone; clones are
 /// one fence.
 ///
-/// The lease is valid for its duration after the moment *before* the last successful renewal was
-/// sent. Others count from when they saw that renewal, which is later, so they never see the lease
-/// end before this fence does. The clock goes on while the machine is suspended
+/// It closes at the renew deadline, counted from the moment *before* the last successful renewal
+/// was sent. The lease lasts longer, and the difference is for what must not be cut close: the way
+/// of a request, and upstream's contenders, who tell renewals apart by the second and so may count
+/// from one that is up to a second older. The clock goes on while the machine is suspended
 /// ([`Clock::boottime`]), so a process that was stopped, or slept, and goes on writes nothing.
 #[derive(Clone, Debug)]
 pub struct Fence {
     clock: Clock,
-    /// The end of the lease in nanoseconds of [`Clock::boottime`].
+    /// When it closes, in nanoseconds of [`Clock::boottime`].
     until_ns: Arc<AtomicU64>,
 }
 
@@ -34,8 +35,8 @@ pub enum Fenced {
     /// We do not lead: not yet, or no longer.
     #[error("not sent: this process is not the leader")]
     NotLeading,
-    /// The lease ended this long ago and was not renewed.
-    #[error("not sent: the leader election lease ended {0:?} ago")]
+    /// The time to renew the lease ended this long ago.
+    #[error("not sent: the time to renew the leader election lease ended {0:?} ago")]
     Expired(Duration),
 }
 

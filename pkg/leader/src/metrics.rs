@@ -1,6 +1,8 @@
 //! `leader_election_*`, as upstream's component-base/metrics/prometheus/clientgo/leaderelection.
 
-use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+use metrics::{Error, Family, IntCounterVec, IntGaugeVec, Registry};
+
+const LABELS: &[&str] = &["name"];
 
 /// The metrics of all elections of a process; the label `name` is the name of the Lease.
 #[derive(Clone, Debug)]
@@ -13,24 +15,21 @@ pub struct Metrics {
 
 impl Metrics {
     /// Registers the families. An error if the registry has them already.
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let master_status = IntGaugeVec::new(
-            Opts::new(
-                "leader_election_master_status",
-                "[ALPHA] Whether this process holds the lease of that name: 1 if it leads, 0 if it \
-                 stands by.",
-            ),
-            &["name"],
-        )?;
-        let slowpath = IntCounterVec::new(
-            Opts::new(
-                "leader_election_slowpath_total",
-                "[ALPHA] Renewals of the lease of that name that had to read it first.",
-            ),
-            &["name"],
-        )?;
-        registry.register(Box::new(master_status.clone()))?;
-        registry.register(Box::new(slowpath.clone()))?;
-        Ok(Self { master_status, slowpath })
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
+        let master_status = Family::alpha(
+            "leader_election_master_status",
+            "Gauge of if the reporting system is master of the relevant lease, 0 indicates \
+             backup, 1 indicates master. 'name' is the string used to identify the lease. Please \
+             make sure to group by name.",
+        );
+        let slowpath = Family::alpha(
+            "leader_election_slowpath_total",
+            "Total number of slow path exercised in renewing leader leases. 'name' is the string \
+             used to identify the lease. Please make sure to group by name.",
+        );
+        Ok(Self {
+            master_status: registry.family(&master_status.labels(LABELS))?,
+            slowpath: registry.family(&slowpath.labels(LABELS))?,
+        })
     }
 }

@@ -118,7 +118,7 @@ fn an_identity_is_host_and_uuid() {
     assert!(parts[2].starts_with('4') && parts[3].starts_with(['8', '9', 'a', 'b']), "{uuid}");
 }
 
-/// Issue: refused past the end of the lease's validity on a clock that counts suspended time.
+/// Issue: refused past the end of the time to write on a clock that counts suspended time.
 #[tokio::test(start_paused = true)]
 async fn a_fence_ends_also_while_suspended() {
     let clock = Clock::simulated(Time::EPOCH);

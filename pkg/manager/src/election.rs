@@ -1,37 +1,53 @@
 //! Leadership: when controllers may run, and when they must not.
 
-use api::Key;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use api::{Key, Time};
 use client::Client;
 use engine::events::Recorder;
 use leader::{Ended, Fence, Leadership, Timing};
-use runtime::{Cancel, Runtime};
+use runtime::{Cancel, Clock, Runtime};
 
-use crate::options::Election;
+use crate::debug::{self, Role};
+use crate::options;
 
 /// The component that upstream's manager records its own Events as, and the end of that client's
 /// user agent.
 pub(crate) const COMPONENT: &str = "kube-controller-manager";
+/// How much later than its lease a leader may be with its renewal before its health check fails,
+/// as upstream's `leaderelection.NewLeaderHealthzAdaptor`.
+const LATE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Who leads, as far as this process is concerned.
 pub(crate) enum Turn {
     /// Without an election it is always ours.
     Always,
     /// It is whoever's the Lease says.
-    Elected {
-        /// Our part in the election.
-        leadership: Leadership,
-        /// Records the election's Events. It outlives the shutdown of the rest.
-        recorder: Recorder,
-        /// Ends the recorder.
-        end: Cancel,
-    },
+    Elected(Box<Election>),
+}
+
+/// Our part in an election.
+pub(crate) struct Election {
+    leadership: Leadership,
+    identity: String,
+    lease_duration: Duration,
+    clock: Clock,
+    /// When the process began to contend.
+    began: Time,
+    /// When it was elected.
+    elected: OnceLock<Time>,
+    /// Records the election's Events. It outlives the shutdown of the rest.
+    recorder: Recorder,
+    /// Ends the recorder.
+    end: Cancel,
 }
 
 impl Turn {
     /// Starts to contend, if the flags ask for it. `clients` makes a client with that name, which
     /// never waits for a rate limit.
     pub(crate) fn contend(
-        flags: &Election,
+        flags: &options::Election,
         clients: impl Fn(&str) -> Client,
         metrics: &leader::Metrics,
         runtime: &Runtime,
@@ -52,6 +68,7 @@ impl Turn {
         let outliving = Runtime { cancel: end.clone(), ..runtime.clone() };
         let recorder = Recorder::start(clients(COMPONENT), COMPONENT, &outliving);
         let events = recorder.clone();
+        let identity = settings.identity.clone();
         let leadership = Leadership::contend(
             clients("leader-election"),
             settings,
@@ -59,40 +76,80 @@ impl Turn {
             move |event| events.record(event),
             runtime,
         )?;
-        Ok(Self::Elected { leadership, recorder, end })
+        Ok(Self::Elected(Box::new(Election {
+            leadership,
+            identity,
+            lease_duration: flags.lease_duration,
+            clock: runtime.clock.clone(),
+            began: runtime.clock.now(),
+            elected: OnceLock::new(),
+            recorder,
+            end,
+        })))
     }
 
     /// What stands before each write of a controller.
     pub(crate) fn fence(&self) -> Fence {
         match self {
             Self::Always => Fence::open(),
-            Self::Elected { leadership, .. } => leadership.fence().clone(),
+            Self::Elected(election) => election.leadership.fence().clone(),
         }
     }
 
     /// Waits until it is our turn. An error if the process is to stop before that.
     pub(crate) async fn comes(&self) -> Result<(), Ended> {
-        match self {
-            Self::Always => Ok(()),
-            Self::Elected { leadership, .. } => leadership.elected().await,
+        if let Self::Elected(election) = self {
+            election.leadership.elected().await?;
+            election.elected.get_or_init(|| election.clock.now());
         }
+        Ok(())
     }
 
     /// Waits until our turn is over although we did not give it up.
     pub(crate) async fn is_over(&self) -> Ended {
         match self {
             Self::Always => std::future::pending().await,
-            Self::Elected { leadership, .. } => leadership.lost().await,
+            Self::Elected(election) => election.leadership.lost().await,
         }
     }
 
     /// Gives it up, so that somebody else can take over at once. To be called when nothing writes
     /// any more.
-    pub(crate) async fn give_up(self) {
-        if let Self::Elected { leadership, recorder, end } = self {
-            leadership.release().await;
-            end.cancel();
-            recorder.stopped().await;
+    pub(crate) async fn give_up(&self) {
+        if let Self::Elected(election) = self {
+            election.leadership.release().await;
+            election.end.cancel();
+            election.recorder.stopped().await;
+        }
+    }
+
+    /// The health check `leaderElection`: fails on a leader that has not renewed for so long that
+    /// it should have stopped. None without an election.
+    pub(crate) fn is_late(&self) -> Option<Result<(), String>> {
+        let Self::Elected(election) = self else { return None };
+        let limit = election.lease_duration + LATE_LIMIT;
+        let since = election.leadership.since_renewal().unwrap_or_default();
+        Some(if since <= limit {
+            Ok(())
+        } else {
+            Err(format!("failed election to renew leadership on lease: last renewal {since:?} ago"))
+        })
+    }
+
+    /// For the debug pages.
+    pub(crate) fn shown(&self) -> debug::Leadership {
+        let Self::Elected(election) = self else {
+            let (identity, since, renewed) = (None, None, None);
+            return debug::Leadership { role: Role::NoElection, identity, since, renewed };
+        };
+        let renewed = election.leadership.since_renewal().map(|ago| election.clock.now() - ago);
+        let leads = election.leadership.is_leader();
+        let elected = election.elected.get().copied();
+        debug::Leadership {
+            role: if leads { Role::Leader } else { Role::Standby },
+            identity: Some(election.identity.clone()),
+            since: elected.filter(|_| leads).or(Some(election.began)),
+            renewed,
         }
     }
 }

@@ -1,11 +1,16 @@
 //! The manager: flags, the table of controllers, start-up and shutdown.
 
+pub mod config;
+pub mod debug;
 mod election;
 pub mod flags;
+pub mod gates;
 pub mod logging;
 pub mod options;
 pub mod registry;
 pub mod selection;
+mod serve;
+pub mod serving;
 pub mod start;
 mod validation;
 
@@ -18,6 +23,7 @@ use std::process::ExitCode;
 use flags::Failure;
 use options::{KUBERNETES_VERSION, Options};
 use runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How many threads run everything: requests wait on the network, not on processors.
 const THREADS_MAX: usize = 4;
@@ -37,6 +43,7 @@ pub fn main() -> ExitCode {
             eprintln!("Usage:\n  kube-controller-manager [flags]\n\nAll flags: --help\n");
             return failed(&text);
         }
+        Err(Failure::Refused(text)) => return failed(&text),
     };
     for line in options.flags.deprecations() {
         eprintln!("{line}");
@@ -45,6 +52,7 @@ pub fn main() -> ExitCode {
         return print_version(how);
     }
     logging::start(options.verbosity);
+    options.gates.log();
     if options.verbosity >= 1 {
         options.flags.dump().for_each(|line| tracing::info!("{line}"));
     }
@@ -69,28 +77,43 @@ async fn until_signal(options: Options) -> ExitCode {
     let runtime = Runtime::system();
     let cancel = runtime.cancel.clone();
     runtime::spawn("signals", async move {
-        signalled().await;
-        tracing::info!("asked to stop");
+        let mut signals = Signals::new();
+        signals.next().await;
+        tracing::info!("asked to stop; a second signal ends the process at once");
         cancel.cancel();
+        signals.next().await;
+        std::process::exit(1);
     });
-    tracing::info!(version = KUBERNETES_VERSION, "kube-controller-manager starts");
-    match start::run(options, runtime, prometheus::default_registry()).await {
+    let version = options.gates.versions.git_version();
+    tracing::info!(version, "kube-controller-manager starts");
+    match start::run(options, runtime).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&format!("{error:#}")),
     }
 }
 
-/// Waits for SIGTERM or SIGINT. If neither can be caught, waits for ever and the signals kill.
-async fn signalled() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        biased;
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// SIGTERM and SIGINT.
+struct Signals {
+    /// None: they cannot be caught, and kill.
+    both: Option<(Signal, Signal)>,
+}
+
+impl Signals {
+    fn new() -> Self {
+        let both = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+        Self { both: both.0.ok().zip(both.1.ok()) }
+    }
+
+    /// Waits for one of them.
+    async fn next(&mut self) {
+        let Some((terminate, interrupt)) = &mut self.both else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 

@@ -1,25 +1,57 @@
 //! Log lines on standard error.
 
+use std::sync::OnceLock;
+
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{Handle, Layer as Reload};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, filter, fmt};
+use tracing_subscriber::{Layer, Registry, fmt};
+
+/// The crates whose lines are ours.
+const OURS: [&str; 11] = [
+    "auth",
+    "cache",
+    "client",
+    "engine",
+    "https",
+    "leader",
+    "manager",
+    "profile",
+    "runtime",
+    "server",
+    "workqueue",
+];
+
+/// What lets lines through; set once logging has started.
+static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
 /// Starts logging at the level of `-v`. Libraries only speak up when something is wrong, and from
 /// level 6 on.
 pub fn start(verbosity: u8) {
+    let (filter, handle) = Reload::new(targets(verbosity));
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(ansi);
+    // A second start in the same process (tests) keeps the first one's settings.
+    if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
+        let _ = FILTER.set(handle);
+    }
+}
+
+/// Logs at another level from now on; as `PUT /debug/flags/v` asks for.
+pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
+    let filter = FILTER.get().ok_or("logging has not started")?;
+    let verbosity = u8::try_from(verbosity).unwrap_or(u8::MAX);
+    filter.reload(targets(verbosity)).map_err(|error| error.to_string())
+}
+
+fn targets(verbosity: u8) -> Targets {
     let ours = match verbosity {
         0..=3 => LevelFilter::INFO,
         4..=5 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
     let others = if verbosity >= 6 { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    let filter = filter::Targets::new().with_default(others).with_targets(
-        ["cache", "client", "engine", "leader", "manager", "runtime", "workqueue"]
-            .map(|name| (name, ours)),
-    );
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).with_filter(filter);
-    // A second start in the same process (tests) keeps the first one's settings.
-    let _ = tracing_subscriber::registry().with(lines).try_init();
+    Targets::new().with_default(others).with_targets(OURS.map(|name| (name, ours)))
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::flags::{self, Failure, Flags};
+use crate::gates::Gates;
+use crate::serving::{self, Authentication, Authorization, Serving};
 use crate::validation;
 
 /// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
@@ -29,6 +31,26 @@ pub struct Options {
     pub use_service_account_credentials: bool,
     /// How leadership is taken.
     pub election: Election,
+    /// Where and with what to serve.
+    pub serving: Serving,
+    /// Who asks.
+    pub authentication: Authentication,
+    /// Who may.
+    pub authorization: Authorization,
+    /// Which metrics to show.
+    pub metrics: metrics::Flags,
+    /// Whether to serve profiles.
+    pub profiling: bool,
+    /// Whether to profile waits for locks too.
+    pub contention_profiling: bool,
+    /// Pause before a controller starts, at most twice as long.
+    pub controller_start_interval: Duration,
+    /// How long controllers may finish their work; zero: for ever.
+    pub controller_shutdown_timeout: Duration,
+    /// Informers hand out all they hold after one to two times this long.
+    pub resync_period_min: Duration,
+    /// Which features are on, and which release to behave as.
+    pub gates: Gates,
     /// How much to log, as `-v` says.
     pub verbosity: u8,
     /// The version was asked for: `true`, or `raw` for all that is known of it.
@@ -57,9 +79,11 @@ pub struct Election {
 }
 
 impl Options {
-    /// Reads the words of the command line, the program's name left out.
+    /// Reads the words of the command line, the program's name left out, and the file of
+    /// `--config`.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let flags = flags::parse(words)?;
+        let gates = Gates::from_flags(&flags).map_err(Failure::Refused)?;
         let given = |name| Some(flags.text(name)).filter(|text| !text.is_empty());
         Ok(Self {
             kubeconfig: given("kubeconfig").map(PathBuf::from),
@@ -78,6 +102,16 @@ impl Options {
                 resource_name: flags.text("leader-elect-resource-name").to_owned(),
                 resource_namespace: flags.text("leader-elect-resource-namespace").to_owned(),
             },
+            serving: Serving::from_flags(&flags),
+            authentication: Authentication::from_flags(&flags),
+            authorization: Authorization::from_flags(&flags),
+            metrics: serving::metrics(&flags),
+            profiling: flags.switch("profiling"),
+            contention_profiling: flags.switch("contention-profiling"),
+            controller_start_interval: flags.positive("controller-start-interval"),
+            controller_shutdown_timeout: flags.positive("controller-shutdown-timeout"),
+            resync_period_min: flags.positive("min-resync-period"),
+            gates,
             verbosity: u8::try_from(flags.int("v")).unwrap_or(u8::MAX),
             version: given("version")
                 .filter(|how| ["true", "raw"].contains(how))

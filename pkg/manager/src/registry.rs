@@ -22,7 +22,7 @@ pub struct Entry {
     /// Whether `--controllers` cannot switch it off.
     pub always_on: bool,
     /// It runs only if all of these are on.
-    pub gates: &'static [Gate],
+    pub gates: &'static [&'static str],
     /// Whether it needs a built-in cloud provider. There are none left, so it never runs.
     pub cloud: bool,
     /// Its service account in `kube-system`, the end of its user agent, the source of its Events.
@@ -33,23 +33,6 @@ pub struct Entry {
 
 /// How a controller is built.
 pub type Start = fn(&Entry, &mut Context) -> Running;
-
-/// A feature gate.
-#[derive(Debug)]
-pub struct Gate {
-    /// Upstream's name.
-    pub name: &'static str,
-    /// Whether 1.36 has it on by default.
-    pub on: bool,
-}
-
-const fn on(name: &'static str) -> Gate {
-    Gate { name, on: true }
-}
-
-const fn off(name: &'static str) -> Gate {
-    Gate { name, on: false }
-}
 
 /// What the rows have in common: on by default, no condition, not written yet.
 const NOT_YET: Entry = Entry {
@@ -124,7 +107,7 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "device-taint-eviction-controller",
         account: "device-taint-eviction-controller",
-        gates: &[on("DynamicResourceAllocation"), on("DRADeviceTaints")],
+        gates: &["DynamicResourceAllocation", "DRADeviceTaints"],
         ..NOT_YET
     },
     Entry {
@@ -173,7 +156,7 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         account: "kube-apiserver-serving-clustertrustbundle-publisher",
-        gates: &[off("ClusterTrustBundle")],
+        gates: &["ClusterTrustBundle"],
         ..NOT_YET
     },
     Entry {
@@ -240,13 +223,13 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "podcertificaterequest-cleaner-controller",
         account: "podcertificaterequestcleaner",
-        gates: &[off("PodCertificateRequest")],
+        gates: &["PodCertificateRequest"],
         ..NOT_YET
     },
     Entry {
         name: "podgroup-protection-controller",
         account: "podgroup-protection-controller",
-        gates: &[off("GenericWorkload")],
+        gates: &["GenericWorkload"],
         ..NOT_YET
     },
     Entry {
@@ -272,13 +255,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "resourceclaim-controller",
         aliases: &["resource-claim-controller"],
         account: "resource-claim-controller",
-        gates: &[on("DynamicResourceAllocation")],
+        gates: &["DynamicResourceAllocation"],
         ..NOT_YET
     },
     Entry {
         name: "resourcepoolstatusrequest-controller",
         account: "resourcepoolstatusrequest-controller",
-        gates: &[off("DRAResourcePoolStatus")],
+        gates: &["DRAResourcePoolStatus"],
         ..NOT_YET
     },
     Entry {
@@ -297,13 +280,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "selinux-warning-controller",
         account: "selinux-warning-controller",
         on_by_default: false,
-        gates: &[on("SELinuxChangePolicy")],
+        gates: &["SELinuxChangePolicy"],
         ..NOT_YET
     },
     Entry {
         name: "service-cidr-controller",
         account: "service-cidrs-controller",
-        gates: &[on("MultiCIDRServiceAllocator")],
+        gates: &["MultiCIDRServiceAllocator"],
         ..NOT_YET
     },
     Entry { name: "service-lb-controller", aliases: &["service"], cloud: true, ..NOT_YET },
@@ -336,13 +319,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "storageversion-garbage-collector-controller",
         aliases: &["storage-version-gc"],
         account: "storage-version-garbage-collector",
-        gates: &[on("APIServerIdentity"), off("StorageVersionAPI")],
+        gates: &["APIServerIdentity", "StorageVersionAPI"],
         ..NOT_YET
     },
     Entry {
         name: "taint-eviction-controller",
         account: "node-controller",
-        gates: &[on("SeparateTaintEvictionController")],
+        gates: &["SeparateTaintEvictionController"],
         ..NOT_YET
     },
     Entry {
@@ -367,7 +350,7 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "volumeattributesclass-protection-controller",
         account: "volumeattributesclass-protection-controller",
-        gates: &[on("VolumeAttributesClass")],
+        gates: &["VolumeAttributesClass"],
         ..NOT_YET
     },
 ];

@@ -1,5 +1,6 @@
 //! `--controllers`: which controllers run, and why the others do not.
 
+use crate::gates::Gates;
 use crate::registry::Entry;
 
 /// What becomes of each controller of the table.
@@ -31,7 +32,7 @@ pub fn unknown(list: &[String], table: &[Entry]) -> Vec<String> {
 /// k8s.io/controller-manager): the first of `name` and `-name` decides; a name that is not listed
 /// is on if the list has `*` and the controller is on by default. Aliases count as the names that
 /// they stand for.
-pub fn choose<'a>(list: &[String], table: &'a [Entry]) -> Choice<'a> {
+pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<'a> {
     let words = list.iter().filter_map(|word| {
         let (name, on) = word.strip_prefix('-').map_or((word.as_str(), true), |name| (name, false));
         Some((find(name, table)?.name, on))
@@ -42,7 +43,7 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry]) -> Choice<'a> {
     for row in table {
         let listed = words.iter().find(|(name, _)| *name == row.name).map(|(_, on)| *on);
         let enabled = row.always_on || listed.unwrap_or(all && row.on_by_default);
-        let place = if row.gates.iter().any(|gate| !gate.on) {
+        let place = if row.gates.iter().any(|gate| !gates.is_on(gate)) {
             &mut choice.gated
         } else if row.cloud {
             &mut choice.cloud
@@ -63,7 +64,7 @@ impl Choice<'_> {
     /// not written yet.
     pub fn log(&self) {
         for row in &self.gated {
-            let gates: Vec<_> = row.gates.iter().map(|gate| gate.name).collect();
+            let gates = row.gates;
             tracing::info!(controller = row.name, ?gates, "skipping: a feature gate is off");
         }
         for row in &self.cloud {
@@ -77,6 +78,12 @@ impl Choice<'_> {
             tracing::warn!("skipping controllers that are not written yet: {}", names.join(", "));
         }
     }
+}
+
+/// A word of `--controllers` with the name that its alias stands for.
+pub(crate) fn canonical(word: &str, table: &[Entry]) -> String {
+    let (dash, name) = word.strip_prefix('-').map_or(("", word), |name| ("-", name));
+    format!("{dash}{}", find(name, table).map_or(name, |row| row.name))
 }
 
 fn find<'a>(name: &str, table: &'a [Entry]) -> Option<&'a Entry> {

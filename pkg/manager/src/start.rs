@@ -9,76 +9,192 @@ use cache::SharedInformerFactory;
 use client::{Account, Client, ConnectOptions, Connection, Settings};
 use controller::Controller;
 use engine::events::Recorder;
-use engine::{Engine, Parts};
+use engine::{Engine, Inspect, Parts};
 use futures::future::BoxFuture;
 use leader::Ended;
-use prometheus::Registry;
-use runtime::Runtime;
+use metrics::Registry;
+use runtime::{Clock, Runtime};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
+use crate::debug::{Absence, Leadership, Row, Source};
 use crate::election::Turn;
 use crate::options::{KUBERNETES_VERSION, Options};
 use crate::registry::{Entry, REGISTRY};
-use crate::selection::choose;
+use crate::selection::{Choice, choose};
+use crate::serve::{self, Shown, Site};
 
 /// How long to wait for the API server before giving up, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
 /// How often to ask meanwhile.
 const API_SERVER_INTERVAL: Duration = Duration::from_secs(1);
+/// The first pause after a failed start of a controller; it doubles.
+const START_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The longest such pause.
+const START_RETRY_DELAY_MAX: Duration = Duration::from_mins(1);
 
 /// What controllers are built from.
 pub struct Context {
     /// The flags.
     pub options: Options,
     connection: Connection,
+    /// The one that controllers write on, which nothing leaves while it is not our turn.
+    gated: Connection,
     runtime: Runtime,
-    turn: Turn,
+    turn: Arc<Turn>,
     informers: SharedInformerFactory,
     client_metrics: client::Metrics,
     engine_metrics: engine::Metrics,
     queue_metrics: WorkqueueMetrics,
 }
 
-/// A controller that was built; awaiting it runs it until the process is asked to stop.
-pub type Running = BoxFuture<'static, ()>;
+/// A controller that was built.
+pub struct Running {
+    /// Its canonical name.
+    name: &'static str,
+    /// What it is at.
+    inspect: Arc<dyn Inspect>,
+    /// The service account that it acts as, if it has one of its own.
+    account: Option<Arc<Account>>,
+    /// Awaiting it runs the controller until the process is asked to stop.
+    run: BoxFuture<'static, ()>,
+}
 
-/// Runs the selected controllers until `runtime.cancel`. An error if they cannot start.
-pub async fn run(options: Options, runtime: Runtime, registry: &Registry) -> anyhow::Result<()> {
-    let choice = choose(&options.controllers, REGISTRY);
+/// What the debug pages ask.
+struct Manager {
+    rows: Vec<Row>,
+    informers: Arc<SharedInformerFactory>,
+    turn: Arc<Turn>,
+    clock: Clock,
+}
+
+/// Runs the selected controllers until `runtime.cancel`, or until somebody else leads, which is an
+/// error, as everything is that keeps them from starting.
+///
+/// As upstream (`Run` in cmd/kube-controller-manager/app/controllermanager.go): the port is opened
+/// before all else that takes time, so that a second process on this machine ends at once; it
+/// serves while this process is a standby.
+pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
+    let started = runtime.clock.now();
+    let shown = Shown::new(&options)?;
+    let choice = choose(&options.controllers, REGISTRY, &options.gates);
     choice.log();
     let connection =
         ConnectOptions { kubeconfig: options.kubeconfig.clone(), master: options.master.clone() };
     let connection = client::connect(&connection).await?;
-    let mut context = Context::new(options, connection, runtime.clone(), registry)?;
+    let port = serve::open(&options, &runtime).await?;
+    let mut context = Context::new(options, connection, runtime.clone(), &shown.registry)?;
+    let guard = match &port {
+        Some(_) => {
+            let metrics = &context.client_metrics;
+            Some(serve::guard(&context.options, &shown, metrics, &runtime).await?)
+        }
+        None => None,
+    };
 
     let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
     let running: Vec<_> = choice.run.iter().filter_map(build).collect();
+    let Context { options, connection, turn, informers, client_metrics, .. } = context;
+    let informers = Arc::new(informers);
+    if let (Some(port), Some(guard)) = (port, guard) {
+        let manager = Manager {
+            rows: rows(&choice, &running),
+            informers: Arc::clone(&informers),
+            turn: Arc::clone(&turn),
+            clock: runtime.clock.clone(),
+        };
+        let site = Site { shown: shown.clone(), started, source: Arc::new(manager) };
+        serve::start(port, guard, site, &options, &runtime)?;
+    }
+    if turn.is_late().is_some() {
+        let turn = Arc::clone(&turn);
+        shown.health.add("leaderElection", move || turn.is_late().unwrap_or(Ok(())));
+    }
     // A standby keeps its caches warm: to take over is to start the workers.
-    context.informers.start();
-    let done = lead(running, &context).await;
-    context.turn.give_up().await;
-    done
+    informers.start();
+    let settings = settings(&options, &connection.host, "controller-discovery");
+    let discovery = Client::new(connection.root, settings, &client_metrics, &runtime);
+    let lead = Lead { turn: &turn, discovery, shown: &shown, runtime: &runtime };
+    lead.run(running, options.controller_start_interval).await?;
+    turn.give_up().await;
+    Ok(())
 }
 
-/// Runs the controllers for as long as it is our turn. An error if it is taken from us: what they
-/// still want to write is refused by the fence, and the process must end.
-async fn lead(running: Vec<Running>, context: &Context) -> anyhow::Result<()> {
-    let Context { turn, runtime, .. } = context;
-    match turn.comes().await {
-        Ok(()) => {}
-        Err(Ended::Stopped | Ended::Released) => return Ok(()),
-        Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
-    }
-    wait_for_api_server(&context.client("controller-discovery"), runtime).await?;
-    let tasks: Vec<_> =
-        running.into_iter().map(|controller| runtime::spawn("controller", controller)).collect();
-    tokio::select! {
-        biased;
-        ended = turn.is_over() => Err(ended.into()),
-        () = async {
+/// What it takes to lead.
+struct Lead<'a> {
+    turn: &'a Turn,
+    discovery: Client,
+    shown: &'a Shown,
+    runtime: &'a Runtime,
+}
+
+impl Lead<'_> {
+    /// Runs the controllers for as long as it is our turn. An error if it is taken from us: what
+    /// they still want to write is refused by the fence, and the process must end at once.
+    async fn run(self, running: Vec<Running>, interval: Duration) -> anyhow::Result<()> {
+        let Self { turn, discovery, shown, runtime } = self;
+        match turn.comes().await {
+            Ok(()) => {}
+            Err(Ended::Stopped | Ended::Released) => return Ok(()),
+            Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
+        }
+        let tasks = async {
+            wait_for_api_server(&discovery, runtime).await?;
+            for Running { name, inspect, .. } in &running {
+                let (inspect, clock) = (Arc::clone(inspect), runtime.clock.clone());
+                shown
+                    .health
+                    .add(name, move || inspect.stalled(clock.instant()).map_or(Ok(()), Err));
+            }
+            let start = |running: Running| {
+                runtime::spawn("controller", running.start(interval, runtime.clone()))
+            };
+            let tasks: Vec<_> = running.into_iter().map(start).collect();
             runtime.cancel.cancelled().await;
             futures::future::join_all(tasks).await;
-        } => Ok(()),
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            ended = turn.is_over() => Err(ended.into()),
+            done = tasks => done,
+        }
+    }
+}
+
+impl Running {
+    /// Runs the controller after a pause of one to two intervals (no pause if that is zero), so
+    /// that not all of them begin at once.
+    async fn start(self, interval: Duration, runtime: Runtime) {
+        let Self { name, inspect, account, run } = self;
+        let pause = runtime.random.jitter(interval, 1.0);
+        let begin = async {
+            if !pause.is_zero() {
+                runtime.clock.sleep(pause).await;
+            }
+            if let Some(account) = account {
+                ensure(&account, &*inspect, &runtime).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = runtime.cancel.cancelled() => return,
+            () = begin => {}
+        }
+        tracing::info!(controller = name, "Controller starting");
+        run.await;
+    }
+}
+
+/// Makes the service account of a controller, as upstream does for each that it builds. Upstream
+/// ends if it cannot; here this controller waits, and the others run.
+async fn ensure(account: &Account, inspect: &dyn Inspect, runtime: &Runtime) {
+    let mut delay = START_RETRY_DELAY;
+    while let Err(error) = account.ensure().await {
+        let name = account.user_name();
+        tracing::warn!(account = name, %error, "a controller cannot start, will be tried again");
+        inspect.cannot_start(&format!("its service account {name}: {error}"));
+        runtime.clock.sleep(delay).await;
+        delay = (delay * 2).min(START_RETRY_DELAY_MAX);
     }
 }
 
@@ -123,21 +239,27 @@ impl Context {
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
+        let informer_metrics = cache::Metrics::new(registry).context("informer metrics")?;
+        client_metrics.count_transports(&connection);
         let Connection { root, host, .. } = &connection;
         let unlimited = |name: &str| {
             let settings = Settings { qps: 0.0, ..settings(&options, host, name) };
             Client::new(root.clone(), settings, &client_metrics, &runtime)
         };
         let turn = Turn::contend(&options.election, unlimited, &leader_metrics, &runtime)?;
+        let gated = connection.gated(&turn.fence().guard())?;
+        client_metrics.count_transports(&gated);
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
             Client::new(root.clone(), informer_settings, &client_metrics, &runtime);
-        let informers = SharedInformerFactory::new(informer_client, runtime.clone());
+        let informers = SharedInformerFactory::new(informer_client, runtime.clone())
+            .with_metrics(informer_metrics);
         Ok(Self {
             options,
             connection,
+            gated,
             runtime,
-            turn,
+            turn: Arc::new(turn),
             informers,
             client_metrics,
             engine_metrics,
@@ -155,17 +277,21 @@ impl Context {
 
     /// The client that a controller writes with: as its service account if the flags say so, and
     /// only while it is our turn.
-    fn controller_client(&self, name: &str) -> Client {
-        let client = if self.options.use_service_account_credentials {
-            let account = Arc::new(Account::new(self.client(name), name, &self.runtime));
-            let host = &self.connection.host;
-            let settings = settings(&self.options, host, &account.user_name());
-            let anonymous = self.connection.anonymous.clone();
-            Client::new(anonymous, settings, &self.client_metrics, &self.runtime).acting_as(account)
-        } else {
-            self.client(name)
+    fn controller_client(&self, name: &str) -> (Client, Option<Arc<Account>>) {
+        let Connection { root, anonymous, host, .. } = &self.gated;
+        let over = |transport: &kube::Client, user: &str| {
+            let settings = settings(&self.options, host, user);
+            Client::new(transport.clone(), settings, &self.client_metrics, &self.runtime)
         };
-        client.guarded(self.turn.fence().guard())
+        let account = self.options.use_service_account_credentials.then(|| {
+            let account = Account::new(self.client(name), name, &self.runtime);
+            Arc::new(account)
+        });
+        let client = match &account {
+            Some(account) => over(anonymous, &account.user_name()).acting_as(Arc::clone(account)),
+            None => over(root, name),
+        };
+        (client.guarded(self.turn.fence().guard()), account)
     }
 
     /// A workqueue with upstream's metrics under `name`.
@@ -182,18 +308,21 @@ impl Context {
         (queue, workers): (Queue<Key>, usize),
         controller: C,
     ) -> Running {
-        let client = self.controller_client(entry.account);
+        let (client, account) = self.controller_client(entry.account);
         let parts = Parts {
             name: entry.name,
             own,
             workers,
             queue,
+            drain_limit: self.options.controller_shutdown_timeout,
             recorder: Recorder::start(client.clone(), entry.account, &self.runtime),
             client,
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),
         };
-        Box::pin(Engine::new(controller, parts, &mut self.informers).run())
+        let engine = Engine::new(controller, parts, &mut self.informers);
+        let inspect: Arc<dyn Inspect> = Arc::clone(&engine) as _;
+        Running { name: entry.name, inspect, account, run: Box::pin(engine.run()) }
     }
 }
 
@@ -203,7 +332,7 @@ fn settings(options: &Options, host: &str, name: &str) -> Settings {
 }
 
 /// As client-go's `DefaultKubernetesUserAgent`, with the client's name after it.
-fn user_agent(name: &str) -> String {
+pub(crate) fn user_agent(name: &str) -> String {
     let os = std::env::consts::OS;
     let arch = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -213,4 +342,42 @@ fn user_agent(name: &str) -> String {
     let commit =
         option_env!("GIT_COMMIT").map_or("unknown", |commit| commit.get(..7).unwrap_or(commit));
     format!("kube-controller-manager/{KUBERNETES_VERSION} ({os}/{arch}) kubernetes/{commit}/{name}")
+}
+
+// === Debug pages ===
+
+/// All controllers of the table, in its order.
+fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
+    let row = |entry: &Entry, engine| Row { name: entry.name, aliases: entry.aliases, engine };
+    let built = running.iter().zip(&choice.run);
+    let built = built.map(|(running, entry)| row(entry, Ok(Arc::clone(&running.inspect))));
+    let absent = |entries: &[&Entry], absence: fn(&Entry) -> Absence| {
+        entries.iter().map(|entry| row(entry, Err(absence(entry)))).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<_> = built
+        .chain(absent(&choice.gated, |entry| Absence::GateOff(entry.gates)))
+        .chain(absent(&choice.cloud, |_| Absence::NeedsCloud))
+        .chain(absent(&choice.disabled, |_| Absence::Off))
+        .chain(absent(&choice.not_yet, |_| Absence::NotWritten))
+        .collect();
+    rows.sort_by_key(|row| row.name);
+    rows
+}
+
+impl Source for Manager {
+    fn controllers(&self) -> Vec<Row> {
+        self.rows.clone()
+    }
+
+    fn informers(&self) -> Vec<cache::Status> {
+        self.informers.status()
+    }
+
+    fn leadership(&self) -> Leadership {
+        self.turn.shown()
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
 }

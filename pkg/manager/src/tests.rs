@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use crate::flags::Failure;
+use crate::gates::Gates;
 use crate::options::{Election, Options};
-use crate::registry::{Entry, Gate, REGISTRY, Start};
+use crate::registry::{Entry, REGISTRY, Start};
 use crate::selection::{choose, unknown};
 use crate::validation::aggregate;
 
 /// A table with one controller of each sort.
 fn table() -> Vec<Entry> {
-    let start: Option<Start> = Some(|_, _| Box::pin(async {}));
+    let start: Option<Start> = Some(|_, _| unreachable!("nothing is started here"));
     let row = |name, aliases| Entry {
         name,
         aliases,
@@ -25,7 +26,7 @@ fn table() -> Vec<Entry> {
     vec![
         row("daemonset-controller", &["daemonset"]),
         Entry {
-            gates: &[Gate { name: "A", on: true }, Gate { name: "B", on: false }],
+            gates: &["AtomicFIFO", "GenericWorkload"],
             ..row("podgroup-protection-controller", &["gated"])
         },
         row("replicaset-controller", &["replicaset"]),
@@ -38,6 +39,11 @@ fn table() -> Vec<Entry> {
         Entry { on_by_default: false, ..row("token-cleaner-controller", &["tokencleaner"]) },
         Entry { start: None, ..row("ttl-controller", &["ttl"]) },
     ]
+}
+
+/// What `--feature-gates` makes of the gates.
+fn gates(setting: &str) -> Gates {
+    parse(&[&format!("--feature-gates={setting}")]).gates
 }
 
 fn list(text: &str) -> Vec<String> {
@@ -66,7 +72,11 @@ fn controllers_are_selected_as_upstream_does() {
         ("gated,service,ttl", "", "a gate is off, a cloud provider, not written"),
     ];
     for (words, expected, name) in rows {
-        assert_eq!(aliases(&choose(&list(words), &table()).run), expected, "{name}: {words}");
+        assert_eq!(
+            aliases(&choose(&list(words), &table(), &gates("")).run),
+            expected,
+            "{name}: {words}"
+        );
     }
 }
 
@@ -74,13 +84,13 @@ fn controllers_are_selected_as_upstream_does() {
 #[test]
 fn skipped_controllers_have_one_reason_each() {
     let table = table();
-    let choice = choose(&list("*,-daemonset,-serviceaccount-token"), &table);
+    let choice = choose(&list("*,-daemonset,-serviceaccount-token"), &table, &gates(""));
     assert_eq!(aliases(&choice.run), "replicaset");
     assert_eq!(aliases(&choice.gated), "gated");
     assert_eq!(aliases(&choice.cloud), "service");
     assert_eq!(aliases(&choice.disabled), "daemonset,tokencleaner");
     assert_eq!(aliases(&choice.not_yet), "serviceaccount-token,ttl");
-    assert_eq!(aliases(&choose(&[], &table).not_yet), "serviceaccount-token");
+    assert_eq!(aliases(&choose(&[], &table, &gates("")).not_yet), "serviceaccount-token");
 }
 
 /// flags.md: `"xx" is not in the list of known controllers`, without the dash, one error each.
@@ -96,11 +106,12 @@ fn unknown_controllers_are_refused_by_name() {
 #[test]
 fn the_registry_is_upstreams() {
     assert_eq!(REGISTRY.len(), 52);
-    let all = choose(&list("*,bootstrapsigner,tokencleaner,selinux-warning-controller"), REGISTRY);
+    let words = list("*,bootstrapsigner,tokencleaner,selinux-warning-controller");
+    let all = choose(&words, REGISTRY, &gates(""));
     // 43 live ones, and the storage version migrator, which upstream builds and then drops.
     assert_eq!(all.run.len() + all.not_yet.len(), 44);
     assert_eq!((all.gated.len(), all.cloud.len(), all.disabled.len()), (5, 3, 0));
-    let off = choose(&list("*"), REGISTRY).disabled;
+    let off = choose(&list("*"), REGISTRY, &gates("")).disabled;
     assert_eq!(aliases_or_names(&off), "bootstrapsigner,selinux-warning-controller,tokencleaner");
     let always = REGISTRY.iter().filter(|row| row.always_on).map(|row| row.name);
     assert_eq!(always.collect::<Vec<_>>(), ["serviceaccount-token-controller"]);
@@ -259,24 +270,238 @@ fn validation_has_upstreams_words() {
     ]);
 }
 
-/// flags.md, Order of failures: gates, versions and logging come first, and alone.
+/// controllers.md, Feature gates: each gate that a controller needs counts, whatever the default.
 #[test]
-fn the_first_bad_gate_or_version_is_all_that_is_said() {
+fn gates_decide_which_controllers_run() {
+    let run =
+        |setting: &str| aliases(&choose(&list("gated,replicaset"), &table(), &gates(setting)).run);
+    assert_eq!(run(""), "replicaset");
+    assert_eq!(run("GenericWorkload=true"), "gated,replicaset");
+    assert_eq!(run("AllAlpha=true"), "gated,replicaset");
+    let gated = |line: &[&str]| {
+        let options = parse(line);
+        let choice = choose(&options.controllers, REGISTRY, &options.gates);
+        choice.gated.iter().map(|row| row.name).collect::<Vec<_>>()
+    };
+    let off = [
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "podcertificaterequest-cleaner-controller",
+        "podgroup-protection-controller",
+        "resourcepoolstatusrequest-controller",
+        "storageversion-garbage-collector-controller",
+    ];
+    let with = gated(&[]);
+    assert!(with.iter().all(|name| off.contains(name)), "{with:?}");
+    let less = gated(&["--feature-gates=GenericWorkload=true"]);
+    assert!(with.contains(&off[2]) && !less.contains(&off[2]), "{less:?}");
+}
+
+/// flags.md, Order of failures: versions out of range come with the others, logging alone before.
+#[test]
+fn logging_is_checked_before_all_else() {
     assert_errors(&[
-        ("--feature-gates=x --controllers=xx", &["missing bool value for x"]),
-        (
-            "--feature-gates=kube:x=maybe",
-            &["invalid value of x=maybe, err: strconv.ParseBool: parsing \"maybe\": invalid \
-                 syntax"],
-        ),
-        ("--feature-gates=foo:x=true", &["component not registered: foo"]),
         ("--emulated-version=kube=1.35 --min-compatibility-version=1.35", &[]),
-        ("--emulated-version=x", &[r#"could not parse "x" as version"#]),
         (
-            "--logging-format=xx --secure-port=-1",
-            &[r#"format: Invalid value: "xx": Unsupported log format"#],
+            "--emulated-version=1.30 --min-compatibility-version=1.20 --secure-port=-1",
+            &[
+                "emulation version 1.30 is not between [1.33, 1.36.0]",
+                "minCompatibilityVersion version 1.20 is not between [1.33, 1.30]",
+                "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure \
+                 port",
+            ],
+        ),
+        (
+            "--logging-format=xx --secure-port=-1 --vmodule=a=1",
+            &[
+                r#"format: Invalid value: "xx": Unsupported log format"#,
+                "vmodule: Forbidden: Only supported for text log format",
+            ],
+        ),
+        (
+            "--logging-format= --vmodule=a=1",
+            &[r#"format: Invalid value: "": Unsupported log format"#],
+        ),
+        (
+            "--log-flush-frequency=-1s",
+            &[r#"flushFrequency: Invalid value: "-1s": Must be greater than zero"#],
+        ),
+        (
+            "--logging-format=json --feature-gates=LoggingBetaOptions=false",
+            &["format: Forbidden: Log format json is disabled, see LoggingBetaOptions feature"],
+        ),
+        (
+            "--log-text-split-stream --log-json-info-buffer-size=1m",
+            &[
+                "options.text.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled",
+                "options.json.infoBufferSize: Forbidden: Feature LoggingAlphaOptions is disabled",
+            ],
+        ),
+        ("--log-text-info-buffer-size=0Ki --vmodule=a=1", &[]),
+        ("--log-text-split-stream --feature-gates=LoggingAlphaOptions=true", &[]),
+    ]);
+}
+
+/// Upstream's binary with the same flags: metrics.
+#[test]
+fn metrics_flags_are_checked() {
+    let keys = "must have keys with format `metricName,labelName` where metricName matches \
+                \"[a-zA-Z_:][a-zA-Z0-9_:]*\" and labelName matches \"[a-zA-Z_][a-zA-Z0-9_]*\"";
+    let mapping = |value: &str| format!("metrics.allowListMapping: Invalid value: {value}: {keys}");
+    assert_errors(&[
+        ("--show-hidden-metrics-for-version=1.35 --disabled-metrics=", &[]),
+        (
+            "--show-hidden-metrics-for-version=1.36",
+            &["metrics.showHiddenMetricsForVersion: Invalid value: \"1.36\": must be omitted or \
+               have the value '1.35'; only the previous minor version is allowed"],
+        ),
+        (
+            "--disabled-metrics=apiserver_x,,b",
+            &["metrics.disabledMetrics: Invalid value: [\"apiserver_x\",\"\",\"b\"]: must be \
+               fully qualified metric names matching \"^[a-zA-Z_:][a-zA-Z0-9_:]*$\", got \"\""],
+        ),
+        ("--allow-metric-labels=a,b=c,d --allow-metric-labels=a:1,b_2=", &[]),
+        ("--allow-metric-labels=a=c", &[&mapping(r#"{"a":"c"}"#)]),
+        ("--allow-metric-labels=a,b,c=d", &[&mapping(r#"{"a,b,c":"d"}"#)]),
+        ("--allow-metric-labels=a,b:c=d", &[&mapping(r#"{"a,b:c":"d"}"#)]),
+        (
+            "--allow-metric-labels=b,a=c --allow-metric-labels=z=y",
+            &[&mapping(r#"{"b,a":"c","z":"y"}"#)],
+        ),
+        (
+            "--allow-metric-labels-manifest=/no/such/file",
+            &["metrics.allowListMappingManifest: Invalid value: \"/no/such/file\": failed to \
+               read allow list manifest: open /no/such/file: No such file or directory (os error 2)"],
         ),
     ]);
+    let path = std::env::temp_dir().join(format!("allowed-labels-{}", std::process::id()));
+    let manifest = |text: &str, more: &[&str]| {
+        std::fs::write(&path, text).unwrap();
+        let flag = format!("--allow-metric-labels-manifest={}", path.display());
+        let errors = parse(&[&[flag.as_str()], more].concat()).validate().join("\n");
+        std::fs::remove_file(&path).unwrap();
+        errors.replace(&path.display().to_string(), "M")
+    };
+    assert_eq!(manifest("a,b: c\n", &[]), "");
+    assert_eq!(manifest("", &[]), "");
+    let field = "metrics.allowListMappingManifest: Invalid value";
+    let expected = format!(
+        "{field}: \"M\": invalid allow list mapping in manifest: [{field}: {{\"a\":\"c\"}}: {keys}]"
+    );
+    assert_eq!(manifest("a: c\n", &[]), expected);
+    let error = manifest("a,b: [c]\n", &[]);
+    let expected = format!("{field}: \"M\": failed to parse allow list manifest: ");
+    assert!(error.starts_with(&expected), "{error}");
+    let expected = "metrics: Invalid value: {\"allowListMapping\":{\"a,b\":\"c\"},\
+                    \"allowListMappingManifest\":\"M\"}: cannot specify both allowListMapping and \
+                    allowListMappingManifest";
+    assert_eq!(manifest("a,b: c\n", &["--allow-metric-labels=a,b=c"]), expected);
+}
+
+/// The same: the secure port. What it is opened with counts only if all else is good.
+#[test]
+fn serving_flags_are_checked() {
+    assert_errors(&[
+        ("--tls-min-version=x", &["unknown tls version \"x\""]),
+        ("--tls-min-version=x --secure-port=0", &[]),
+        ("--tls-min-version=VersionTLS10", &[]),
+        (
+            "--tls-min-version=x --concurrent-job-syncs=0",
+            &["concurrent-job-syncs must be greater than 0, but got 0"],
+        ),
+        ("--tls-cipher-suites=x", &["Cipher suite x not supported or doesn't exist"]),
+        (
+            "--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_RC4_128_SHA",
+            &["error configuring http2: http2: TLSConfig.CipherSuites is missing an \
+               HTTP/2-required AES_128_GCM_SHA256 cipher (need at least one of \
+               TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 or TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)"],
+        ),
+        ("--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256 --disable-http2-serving", &[]),
+        ("--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256 --tls-min-version=VersionTLS13", &[]),
+        ("--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", &[]),
+        ("--tls-curve-preferences=29,4588", &[]),
+        (
+            "--tls-curve-preferences=1",
+            &["curve preference 1 is not supported by the current Go version"],
+        ),
+        ("--tls-curve-preferences=0", &["curve preference 0 is out of range (must be 1-65535)"]),
+        ("--tls-curve-preferences=29,29 --tls-min-version=x", &["duplicate curve preference 29"]),
+        (
+            "--tls-sni-cert-key=a,",
+            &["failed to load SNI cert and key: missing filename for serving cert"],
+        ),
+        ("--tls-cert-file=/x --tls-cipher-suites=x", &["missing filename for serving cert"]),
+        (
+            "--requestheader-username-headers=a, --requestheader-allowed-names=a,",
+            &[
+                "empty value in \"requestheader-username-headers\"",
+                "empty value in \"requestheader-allowed-names\"",
+            ],
+        ),
+        ("--requestheader-uid-headers=x-remote-uid", &[]),
+        (
+            "--requestheader-uid-headers=a,",
+            &[
+                "empty value in \"requestheader-uid-headers\"",
+                "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid \
+                 header - API aggregation will not work",
+            ],
+        ),
+        (
+            "--requestheader-uid-headers=a, --feature-gates=RemoteRequestHeaderUID=false",
+            &["--requestheader-uid-headers requires the \"RemoteRequestHeaderUID\" feature to be \
+               enabled"],
+        ),
+        ("--authorization-always-allow-paths=a*b --secure-port=0", &[]),
+        (
+            "--authorization-always-allow-paths=a*b --concurrent-job-syncs=0",
+            &["concurrent-job-syncs must be greater than 0, but got 0"],
+        ),
+        ("--authorization-always-allow-paths=/a/*,a*b", &["only trailing * allowed in \"a*b\""]),
+    ]);
+}
+
+/// flags.md, Secure serving, Authentication, Authorization: defaults and each flag's field.
+#[test]
+fn what_the_server_needs_is_read() {
+    let options = parse(&[]);
+    assert_eq!(options.serving.bind_address.to_string(), "0.0.0.0");
+    assert_eq!(options.serving.port, Some(10257));
+    assert_eq!(options.serving.tls_version_min, "VersionTLS12");
+    assert!(options.serving.http2 && options.serving.http2_streams_max.is_none());
+    let allowed = ["/healthz", "/readyz", "/livez"];
+    assert_eq!(options.authorization.always_allow_paths, allowed);
+    assert_eq!(options.authentication.token_cache_ttl, Duration::from_secs(10));
+    assert_eq!(options.authentication.request_header.username_headers, ["x-remote-user"]);
+    assert!(options.profiling && !options.contention_profiling);
+    assert_eq!(options.controller_shutdown_timeout, Duration::from_secs(10));
+    assert_eq!(options.resync_period_min, Duration::from_hours(12));
+    assert_eq!(options.metrics.settings(), Ok(metrics::Settings::default()));
+    let options = parse(&[
+        "--bind-address=",
+        "--secure-port=0",
+        "--tls-sni-cert-key=a.crt, a.key: *.a.b,c",
+        "--tls-sni-cert-key=d,e",
+        "--tls-curve-preferences=29,23",
+        "--http2-max-streams-per-connection=7",
+        "--disable-http2-serving",
+        "--permit-port-sharing",
+        "--client-ca-file=ca",
+        "--authorization-webhook-cache-unauthorized-ttl=3s",
+        "--allow-metric-labels=m,l=a,b",
+        "--show-hidden-metrics-for-version=1.35",
+    ]);
+    let serving = &options.serving;
+    assert!(serving.bind_address.is_unspecified() && serving.port.is_none());
+    assert_eq!(serving.sni[0].key_file, std::path::Path::new("a.key"));
+    assert_eq!(serving.sni[0].domains, ["*.a.b", "c"]);
+    assert!(serving.sni[1].domains.is_empty());
+    assert_eq!((&serving.curves[..], serving.http2_streams_max), (&[29, 23][..], Some(7)));
+    assert!(!serving.http2 && serving.share_port && !serving.share_address);
+    assert_eq!(options.authentication.client_ca_file.as_deref(), Some("ca".as_ref()));
+    assert_eq!(options.authorization.deny_cache_ttl, Duration::from_secs(3));
+    assert_eq!(options.authorization.allow_cache_ttl, Duration::from_secs(10));
+    assert_eq!(options.metrics.allow_list_mapping.as_ref().unwrap()["m,l"], "a,b");
+    assert_eq!(options.metrics.show_hidden_metrics_for_version, "1.35");
 }
 
 /// flags.md: the kind of the lock is checked only with --leader-elect.
@@ -292,5 +517,5 @@ fn leader_election_is_checked_when_asked_for() {
 #[test]
 fn errors_come_together() {
     assert_eq!(aggregate(&["a".to_owned()]), "a");
-    assert_eq!(aggregate(&["a".to_owned(), "b".to_owned()]), "[a, b]");
+    assert_eq!(aggregate(&["a".to_owned(), "b".to_owned(), "a".to_owned()]), "[a, b]");
 }

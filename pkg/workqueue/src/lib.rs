@@ -20,5 +20,5 @@ mod tests;
 
 pub use limiter::{ItemBackoff, Limiter, TokenBucket};
 pub use metrics::{QueueMetrics, WorkqueueMetrics};
-pub use queue::{Core, Load, Priority, Taken};
+pub use queue::{Backlog, Core, Load, Priority, Taken, Whereabouts};
 pub use shell::{NotDrained, Processing, Queue};

@@ -4,16 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{
-    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts,
-    Registry, Result, exponential_buckets,
+use metrics::{
+    Error, Family, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec,
+    Registry,
 };
 
 use crate::queue::Load;
 
 const LABELS: &[&str] = &["name"];
+/// From 10 ns to 10 s, as `ExponentialBuckets(10e-9, 10, 10)` computes them.
+const BUCKETS: &[f64] = &[
+    1e-8,
+    1e-7,
+    1e-6,
+    9.999_999_999_999_999e-6,
+    9.999_999_999_999_999e-5,
+    0.001,
+    0.01,
+    0.1,
+    1.0,
+    10.0,
+];
 
 /// The metrics of all queues of a process. Cheap to clone.
 ///
@@ -57,10 +68,13 @@ struct Families {
 
 impl WorkqueueMetrics {
     /// Registers the families. Fails if `registry` has one of them already.
-    pub fn new(registry: &Registry) -> Result<Self> {
-        let metrics = Self(Arc::new(Families::new()?));
-        registry.register(Box::new(metrics.clone()))?;
-        Ok(metrics)
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
+        let families = Arc::new(Families::new(registry)?);
+        // A look at the queues may count adds whose delay is over, so it comes before any family
+        // is read.
+        let looked_at = Arc::clone(&families);
+        registry.before_page(move || looked_at.refresh());
+        Ok(Self(families))
     }
 
     /// The metrics of the queue `name`, which show zeros from now on. Several queues may have the
@@ -81,19 +95,6 @@ impl WorkqueueMetrics {
     }
 }
 
-impl Collector for WorkqueueMetrics {
-    fn desc(&self) -> Vec<&Desc> {
-        self.0.all().into_iter().flat_map(Collector::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        // All families are one collector, so that a look at the queues, which may count adds whose
-        // delay is over, comes before any family is read.
-        self.0.refresh();
-        self.0.all().into_iter().flat_map(Collector::collect).collect()
-    }
-}
-
 // === impl QueueMetrics ===
 
 impl QueueMetrics {
@@ -107,51 +108,40 @@ impl QueueMetrics {
 // === impl Families ===
 
 impl Families {
-    fn new() -> Result<Self> {
-        let depth = opts("workqueue_depth", "Current depth of workqueue");
-        let adds = opts("workqueue_adds_total", "Total number of adds handled by workqueue");
-        let waited = histogram_opts(
+    fn new(registry: &Registry) -> Result<Self, Error> {
+        let depth = Family::beta("workqueue_depth", "Current depth of workqueue");
+        let adds =
+            Family::beta("workqueue_adds_total", "Total number of adds handled by workqueue");
+        let waited = Family::beta(
             "workqueue_queue_duration_seconds",
             "How long in seconds an item stays in workqueue before being requested.",
-        )?;
-        let worked = histogram_opts(
+        );
+        let worked = Family::beta(
             "workqueue_work_duration_seconds",
             "How long in seconds processing an item from workqueue takes.",
-        )?;
-        let unfinished = opts(
+        );
+        let unfinished = Family::beta(
             "workqueue_unfinished_work_seconds",
             "How many seconds of work has done that is in progress and hasn't been observed by \
              work_duration. Large values indicate stuck threads. One can deduce the number of \
              stuck threads by observing the rate at which this increases.",
         );
-        let longest = opts(
+        let longest = Family::beta(
             "workqueue_longest_running_processor_seconds",
             "How many seconds has the longest running processor for workqueue been running.",
         );
         let retries =
-            opts("workqueue_retries_total", "Total number of retries handled by workqueue");
+            Family::beta("workqueue_retries_total", "Total number of retries handled by workqueue");
         Ok(Self {
-            depth: IntGaugeVec::new(depth, LABELS)?,
-            adds: IntCounterVec::new(adds, LABELS)?,
-            waited: HistogramVec::new(waited, LABELS)?,
-            worked: HistogramVec::new(worked, LABELS)?,
-            unfinished: GaugeVec::new(unfinished, LABELS)?,
-            longest: GaugeVec::new(longest, LABELS)?,
-            retries: IntCounterVec::new(retries, LABELS)?,
+            depth: registry.family(&depth.labels(LABELS))?,
+            adds: registry.family(&adds.labels(LABELS))?,
+            waited: registry.family(&waited.labels(LABELS).buckets(BUCKETS))?,
+            worked: registry.family(&worked.labels(LABELS).buckets(BUCKETS))?,
+            unfinished: registry.family(&unfinished.labels(LABELS))?,
+            longest: registry.family(&longest.labels(LABELS))?,
+            retries: registry.family(&retries.labels(LABELS))?,
             queues: Mutex::default(),
         })
-    }
-
-    fn all(&self) -> [&dyn Collector; 7] {
-        [
-            &self.depth,
-            &self.adds,
-            &self.waited,
-            &self.worked,
-            &self.unfinished,
-            &self.longest,
-            &self.retries,
-        ]
     }
 
     fn refresh(&self) {
@@ -174,14 +164,4 @@ impl Families {
 
 fn set_seconds(gauge: &GaugeVec, name: &str, value: Duration) {
     gauge.with_label_values(&[name]).set(value.as_secs_f64());
-}
-
-fn opts(name: &str, help: &str) -> Opts {
-    Opts::new(name, format!("[BETA] {help}"))
-}
-
-fn histogram_opts(name: &str, help: &str) -> Result<HistogramOpts> {
-    // From 10 ns to 10 s.
-    let buckets = exponential_buckets(1e-8, 10.0, 10)?;
-    Ok(HistogramOpts::from(opts(name, help)).buckets(buckets))
 }

@@ -46,6 +46,30 @@ pub struct Load {
     pub longest: Duration,
 }
 
+/// How a queue gets on, for somebody who looks at it from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Keys that wait to be looked at, also those which a worker still has from before.
+    pub depth: usize,
+    /// Keys that are added when their delay is over.
+    pub delayed: usize,
+    /// Keys that workers have.
+    pub working: usize,
+    /// Since when keys could be taken and none was; none while there is none to take.
+    pub untaken_since: Option<Instant>,
+}
+
+/// Where a key is; it can be in several places at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Waits to be looked at, since then.
+    pub queued_since: Option<Instant>,
+    /// A worker has it, since then.
+    pub working_since: Option<Instant>,
+    /// Is added then.
+    pub delayed_until: Option<Instant>,
+}
+
 /// The queue's state. Time is what callers say it is; it may stand still or go back without harm,
 /// but then delays take longer.
 ///
@@ -72,6 +96,9 @@ pub struct Core<K> {
     next: u64,
     /// How many adds made a key dirty. Never falls.
     adds: u64,
+    /// The last take, or the moment since which there is something to take if that is later.
+    /// Invariant: none exactly if `queue` is empty.
+    untaken_since: Option<Instant>,
     phase: Phase,
 }
 
@@ -124,6 +151,7 @@ impl<K> Default for Core<K> {
             alarms: BTreeMap::new(),
             next: 0,
             adds: 0,
+            untaken_since: None,
             phase: Phase::Open,
         }
     }
@@ -164,6 +192,7 @@ impl<K: Clone + Ord> Core<K> {
     pub fn take(&mut self, now: Instant) -> Option<Taken<K>> {
         self.advance(now);
         let (place, key) = self.queue.pop_first()?;
+        self.untaken_since = (!self.queue.is_empty()).then_some(now);
         let added = self.dirty.remove(&key).map_or(now, |dirty| dirty.added);
         self.processing.insert(key.clone(), now);
         let waited = now.saturating_duration_since(added);
@@ -179,6 +208,7 @@ impl<K: Clone + Ord> Core<K> {
         if let Some(dirty) = self.dirty.get_mut(&key) {
             dirty.place.number = number;
             self.queue.insert(dirty.place, key);
+            self.untaken_since.get_or_insert(now);
         }
         Some(now.saturating_duration_since(started))
     }
@@ -257,6 +287,25 @@ impl<K: Clone + Ord> Core<K> {
         })
     }
 
+    /// How the queue gets on.
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            depth: self.dirty.len(),
+            delayed: self.delayed.len(),
+            working: self.processing.len(),
+            untaken_since: self.untaken_since,
+        }
+    }
+
+    /// Where `key` is.
+    pub fn whereabouts(&self, key: &K) -> Whereabouts {
+        Whereabouts {
+            queued_since: self.dirty.get(key).map(|dirty| dirty.added),
+            working_since: self.processing.get(key).copied(),
+            delayed_until: self.delayed.get(key).map(|delayed| delayed.alarm.at),
+        }
+    }
+
     fn insert(&mut self, added: Instant, key: K, priority: Priority) {
         if self.is_shutting_down() {
             return;
@@ -274,6 +323,7 @@ impl<K: Clone + Ord> Core<K> {
         let place = Place { priority: Reverse(priority), number };
         if !self.processing.contains_key(&key) {
             self.queue.insert(place, key.clone());
+            self.untaken_since.get_or_insert(added);
         }
         self.dirty.insert(key, Dirty { place, added });
     }
@@ -302,6 +352,7 @@ impl<K: Clone + Ord + std::fmt::Debug> Core<K> {
             .map(|(key, dirty)| (dirty.place, key.clone()))
             .collect();
         assert_eq!(self.queue, queued, "queue = dirty without processing");
+        assert_eq!(self.untaken_since.is_none(), self.queue.is_empty(), "something to take");
         let alarms: BTreeMap<_, _> =
             self.delayed.iter().map(|(key, delayed)| (delayed.alarm, key.clone())).collect();
         assert_eq!(self.alarms, alarms, "alarms = delayed");

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::limiter::Limiter;
 use crate::metrics::{Probe, QueueMetrics};
-use crate::queue::{Core, Load, Priority, Taken};
+use crate::queue::{Backlog, Core, Load, Priority, Taken, Whereabouts};
 
 /// A queue of keys for several producers and workers. Clones are the same queue.
 ///
@@ -132,6 +132,12 @@ impl<K: Clone + Ord> Queue<K> {
         self.0.with(|state, now| self.0.retry(state, now, key, delay));
     }
 
+    /// As [`add_after`](Self::add_after), for a look that nothing failed before: it does not count
+    /// among the retries that operators see.
+    pub fn wake_after(&self, key: K, delay: Duration) {
+        self.0.with(|state, now| state.core.add_after(now, key, Priority::default(), delay));
+    }
+
     /// Counts a failure of `key` and queues it when the limiter allows.
     pub fn add_rate_limited(&self, key: K) {
         self.0.with(|state, now| {
@@ -162,6 +168,22 @@ impl<K: Clone + Ord> Queue<K> {
     /// Whether no key can be taken now.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How the queue gets on.
+    pub fn backlog(&self) -> Backlog {
+        self.0.with(|state, now| {
+            state.core.advance(now);
+            state.core.backlog()
+        })
+    }
+
+    /// Where `key` is.
+    pub fn whereabouts(&self, key: &K) -> Whereabouts {
+        self.0.with(|state, now| {
+            state.core.advance(now);
+            state.core.whereabouts(key)
+        })
     }
 
     /// Whether adds are dropped.

@@ -4,6 +4,7 @@ mod factory;
 mod frames;
 mod health;
 mod informer;
+mod metrics;
 mod reflector;
 mod store;
 

@@ -51,6 +51,10 @@ impl controller::Controller for Controller {
         decide::decide(snapshot, facts, self.burst_replicas)
     }
 
+    fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+        report::summary(snapshot)
+    }
+
     fn report(&self, snapshot: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
         report::report(snapshot, outcome)
     }

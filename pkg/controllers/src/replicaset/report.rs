@@ -25,6 +25,31 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     })
 }
 
+/// The set and its pods in a few numbers.
+pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
+    let now = calculate(s, None);
+    let mut facts = Vec::new();
+    if let Err(why) = snapshot::selector(&s.set) {
+        facts.push(("left alone", why.into_owned()));
+    }
+    facts.extend([
+        ("wanted", s.set.replicas.to_string()),
+        ("have", now.replicas.to_string()),
+        ("ready", now.ready_replicas.to_string()),
+        ("available", now.available_replicas.to_string()),
+        ("terminating", s.terminating.to_string()),
+        ("to adopt", s.claim.adopt.len().to_string()),
+        ("to release", s.claim.release.len().to_string()),
+        ("generation", s.set.meta.generation.to_string()),
+        ("observed generation", s.set.status.observed_generation.to_string()),
+        ("resource version", s.set.meta.resource_version.to_string()),
+    ]);
+    if let Some(at) = s.set.meta.deletion_timestamp {
+        facts.push(("being deleted since", at.to_string()));
+    }
+    facts
+}
+
 /// The status after a sync that ended in `error`. It counts the pods as they were before.
 pub(super) fn calculate(s: &Snapshot, error: Option<&str>) -> ReplicaSetStatus {
     let (set, pods) = (&s.set, &s.claim.mine);

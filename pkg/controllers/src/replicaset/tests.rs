@@ -78,7 +78,7 @@ fn planned(set: &Value, pods: &[Value]) -> Plan {
 }
 
 fn failed(error: &str) -> Outcome {
-    Outcome { unsettled: false, error: Some(error.to_owned()) }
+    Outcome { error: Some(error.to_owned()), ..Outcome::default() }
 }
 
 /// The fields of the status write as JSON, or `none`.
@@ -644,7 +644,7 @@ fn a_failure_is_a_condition() {
             "removed too when nothing was tried (card, Sync 8)",
             &failed_before,
             own_pods(1, &rs),
-            &Outcome { unsettled: true, error: None },
+            &Outcome { unsettled: true, ..Outcome::default() },
             Some(Value::Null),
         ),
     ] {
@@ -720,7 +720,7 @@ fn a_dormant_set_still_reports() {
     };
     let (right, wrong) = (with_status(1), with_status(0));
     let pods = own_pods(1, &right);
-    let unsettled = Outcome { unsettled: true, error: None };
+    let unsettled = Outcome { unsettled: true, ..Outcome::default() };
     let failure = json!({
         "replicas": 1, "fullyLabeledReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
         "terminatingReplicas": 0, "observedGeneration": 2,
@@ -745,7 +745,7 @@ fn a_claim_is_reported_once_it_is_visible() {
     for (name, outcome, expected) in [
         ("adopted", Outcome::default(), "none".to_owned()),
         ("not adopted: TestPatchPodFails", failed("fake Error"), "none".to_owned()),
-        ("not tried", Outcome { unsettled: true, error: None }, status([1, 1, 1, 1, 0])),
+        ("not tried", Outcome { unsettled: true, ..Outcome::default() }, status([1, 1, 1, 1, 0])),
     ] {
         assert_eq!(reported(&rs, &pods, &outcome), expected, "{name}");
     }
@@ -983,4 +983,25 @@ fn a_pod_that_becomes_ready_wakes_its_set_again_later() {
         let fixture = caches(std::slice::from_ref(set), &[]);
         assert_eq!(woken(&CONTROLLER, &updated::<Pod>(&old, &new), &fixture), expected, "{name}");
     }
+}
+
+// === Summary ===
+
+#[test]
+fn the_summary_says_what_counts() {
+    let want = set(3);
+    let summary = |set: &Value, pods: &[Value]| {
+        let facts = CONTROLLER.summary(&observed(set, pods));
+        let lines = facts.iter().map(|(name, value)| format!("{name}: {value}\n"));
+        lines.collect::<String>()
+    };
+    let pods = [own("a", &want), deleted(own("b", &want)), orphan("c")];
+    let text = summary(&want, &pods);
+    let expected = "wanted: 3\nhave: 1\nready: 1\navailable: 1\nterminating: 1\nto adopt: 1\n\
+                    to release: 0\n";
+    assert!(text.starts_with(expected), "{text}");
+    let leaving = summary(&deleted(want.clone()), &pods);
+    assert!(leaving.contains("being deleted since: "), "{leaving}");
+    let odd = summary(&with(want, json!({"spec": {"selector": {"matchLabels": null}}})), &pods);
+    assert!(odd.starts_with("left alone: the selector is empty\n"), "{odd}");
 }

@@ -408,7 +408,7 @@ impl Fixture {
         });
         let settings =
             Settings { qps: 0.0, burst: 0, user_agent: "test".to_owned(), host: "test".to_owned() };
-        let metrics = Metrics::new(&prometheus::Registry::new()).unwrap();
+        let metrics = Metrics::new(&metrics::Registry::default()).unwrap();
         let client =
             Client::new(kube::Client::new(service, "default"), settings, &metrics, &runtime);
         let recorder = Recorder::start(client, "replicaset-controller", &runtime);

@@ -10,7 +10,7 @@ use controller::Plan;
 use tracing::subscriber::DefaultGuard;
 
 use super::steps::{create, delete, together};
-use super::world::{Log, Probe, Stage, World, accept, make, named, orphan, set};
+use super::world::{Cold, Log, Probe, Stage, World, accept, make, named, orphan, set};
 
 /// The log of this thread as text.
 #[derive(Clone, Default)]
@@ -175,6 +175,23 @@ fn stops_although_a_request_hangs() {
         world.quiet().await;
         assert!(post.is_given_up());
         assert_eq!(log.take(), ["0 observe web", "0 decide web"]);
+    });
+}
+
+/// manager.md, --controller-shutdown-timeout: zero is no limit. The request that hangs ends by
+/// itself after 65 s; what would follow it is still not written, since it failed.
+#[test]
+fn without_a_limit_a_sync_ends_in_its_own_time() {
+    run(async {
+        let log = Log::default();
+        let probe = Probe::new(&log, |_, _| {}, |_, _| together(&[create("a")]));
+        let (mut world, _) = Cold::new(probe, 1, Duration::ZERO).start(&[set(1, 0, 0)], &[]).await;
+        let post = world.post().await;
+        assert_eq!(world.stop().await, Duration::from_secs(65));
+        assert!(post.is_given_up());
+        let lines = log.take();
+        assert!(lines[2].starts_with("0 report POST "), "the error of the request: {lines:?}");
+        assert_eq!(lines.len(), 3, "no key is begun after the stop");
     });
 }
 

@@ -20,7 +20,7 @@ pub(super) fn create(name: &str) -> Action {
 pub(super) fn delete(name: &str) -> Action {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
-    Action::Delete(Delete { object, announce: None })
+    Action::Delete(Delete { object, grace_period_seconds: None, tally: None, announce: None })
 }
 
 pub(super) fn together(actions: &[Action]) -> Plan {
@@ -238,5 +238,6 @@ fn samples_are_observed() {
         let name = "replicaset_controller_sorting_deletion_age_ratio";
         let family = families.iter().find(|family| family.name() == name).unwrap();
         assert_eq!(family.get_metric()[0].get_histogram().get_sample_count(), 1);
+        assert_eq!(metrics::fixture::unlike_upstream(&world.registry), Vec::<String>::new());
     });
 }

@@ -10,10 +10,10 @@ use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
 use controller::{Change, Controller, Facts, Outcome, Plan, UpdateStatus, View, Watches, fixture};
-use prometheus::Registry;
+use metrics::Registry;
 use runtime::{Instant, Task};
 use serde_json::{Value, json};
-use workqueue::{Limiter, Queue};
+use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
 use crate::events::Recorder;
 use crate::{Engine, Metrics, Parts};
@@ -25,6 +25,8 @@ pub(super) const SETS: &str = "/apis/apps/v1/namespaces/shop/replicasets";
 
 /// Longer than the first few back-offs, shorter than all limits.
 const SOON: Duration = Duration::from_secs(8);
+
+pub(super) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 type Planner = dyn Fn(&Seen, &Facts) -> Plan + Send + Sync;
 type Hook = dyn Fn(Stage, &Key) + Send + Sync;
@@ -38,6 +40,16 @@ pub(super) struct World {
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
     engine: Task,
+}
+
+/// An engine that nobody runs, and informers that wait for their first answer: a standby that has
+/// just started.
+pub(super) struct Cold<C: Controller> {
+    pub(super) server: Server,
+    pub(super) events: Server,
+    pub(super) metrics: Metrics,
+    pub(super) registry: Registry,
+    pub(super) engine: Arc<Engine<C>>,
 }
 
 /// The watch of a kind.
@@ -60,6 +72,7 @@ pub(super) enum Stage {
     Observe,
     Decide,
     Report,
+    Summary,
 }
 
 /// What a [`Probe`] looks at.
@@ -168,27 +181,7 @@ impl World {
         sets: &[Value],
         pods: &[Value],
     ) -> (Self, Arc<Engine<C>>) {
-        let (mut server, events) = (Server::default(), Server::default());
-        let runtime = server.runtime.clone();
-        let registry = Registry::new();
-        let metrics = Metrics::new(&registry).unwrap();
-        let parts = Parts {
-            name: "test-controller",
-            own: ReplicaSet::RESOURCE,
-            workers,
-            queue: Queue::new(runtime.clock.clone(), Limiter::default(), None),
-            client: server.client.clone(),
-            recorder: Recorder::start(events.client.clone(), "test-controller", &runtime),
-            runtime: runtime.clone(),
-            metrics: metrics.clone(),
-        };
-        let mut factory = SharedInformerFactory::new(server.client.clone(), runtime);
-        let engine = Engine::new(controller, parts, &mut factory);
-        factory.start();
-        let task = runtime::spawn("engine", Arc::clone(&engine).run());
-        let sets = Feed::begin(&mut server, "/apis/apps/v1/replicasets", sets, 10).await;
-        let pods = Feed::begin(&mut server, "/api/v1/pods", pods, 10).await;
-        (Self { server, events, pods, sets, metrics, registry, engine: task }, engine)
+        Cold::new(controller, workers, DRAIN_LIMIT).start(sets, pods).await
     }
 
     /// The next request to make a pod. As all that follow: it must come soon.
@@ -267,6 +260,13 @@ impl World {
         self.server.runtime.clock.instant()
     }
 
+    /// How many retries the queue's metrics show.
+    pub(super) fn retries(&self) -> u64 {
+        let page = self.registry.page("").body;
+        let mut lines = page.lines().filter(|line| line.starts_with("workqueue_retries_total"));
+        lines.find_map(|line| line.split_once(' ')?.1.parse().ok()).unwrap()
+    }
+
     /// Asks the process to stop, and returns how long the engine took for it.
     pub(super) async fn stop(&mut self) -> Duration {
         let since = self.instant();
@@ -285,10 +285,62 @@ impl World {
     }
 }
 
+// === impl Cold ===
+
+impl<C: Controller> Cold<C> {
+    pub(super) fn new(controller: C, workers: usize, drain_limit: Duration) -> Self {
+        let (server, events) = (Server::default(), Server::default());
+        let runtime = server.runtime.clone();
+        let registry = Registry::default();
+        let metrics = Metrics::new(&registry).unwrap();
+        let queue_metrics = WorkqueueMetrics::new(&registry).unwrap().for_queue("test");
+        let parts = Parts {
+            name: "test-controller",
+            own: ReplicaSet::RESOURCE,
+            workers,
+            drain_limit,
+            queue: Queue::new(runtime.clock.clone(), Limiter::default(), Some(queue_metrics)),
+            client: server.client.clone(),
+            recorder: Recorder::start(events.client.clone(), "test-controller", &runtime),
+            runtime: runtime.clone(),
+            metrics: metrics.clone(),
+        };
+        let mut factory = SharedInformerFactory::new(server.client.clone(), runtime);
+        let engine = Engine::new(controller, parts, &mut factory);
+        factory.start();
+        Self { server, events, metrics, registry, engine }
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self) -> Task {
+        runtime::spawn("engine", Arc::clone(&self.engine).run())
+    }
+
+    /// Runs it, and its caches hold these objects.
+    pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine<C>>) {
+        let task = self.run();
+        let (sets, pods) = self.warm(sets, pods).await;
+        let Self { server, events, metrics, registry, engine } = self;
+        (World { server, events, pods, sets, metrics, registry, engine: task }, engine)
+    }
+
+    /// Its caches hold these objects.
+    pub(super) async fn warm(&mut self, sets: &[Value], pods: &[Value]) -> (Feed, Feed) {
+        let sets = Feed::begin(&mut self.server, "/apis/apps/v1/replicasets", sets, 10).await;
+        let pods = Feed::begin(&mut self.server, "/api/v1/pods", pods, 10).await;
+        (sets, pods)
+    }
+}
+
 // === impl Feed ===
 
 impl Feed {
-    async fn begin(server: &mut Server, path: &str, objects: &[Value], version: u64) -> Self {
+    pub(super) async fn begin(
+        server: &mut Server,
+        path: &str,
+        objects: &[Value],
+        version: u64,
+    ) -> Self {
         let call = server.find("GET", path).await;
         let mut feed = Self(call.answer(200, "application/json"));
         feed.many("ADDED", objects).await;
@@ -382,6 +434,11 @@ impl Controller for Probe {
         self.log.add(seen, "decide");
         (self.hook)(Stage::Decide, &seen.key);
         (self.plan)(seen, facts)
+    }
+
+    fn summary(&self, seen: &Seen) -> Vec<(&'static str, String)> {
+        (self.hook)(Stage::Summary, &seen.key);
+        vec![("name", seen.key.name.to_string())]
     }
 
     fn report(&self, seen: &Seen, outcome: &Outcome) -> Option<UpdateStatus> {

@@ -9,7 +9,7 @@ use api::Key;
 use bytes::Bytes;
 use cache::fixture::{self, Call, Server, Stream, event, status};
 use client::{ApiError, Client};
-use prometheus::Registry;
+use metrics::Registry;
 use runtime::{Instant, Random, Runtime};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -164,7 +164,7 @@ impl World {
             lease: Key::new("kube-system", "kcm"),
             timing: Timing::default(),
         };
-        let (events, registry) = (Arc::new(StdMutex::new(Vec::new())), Registry::new());
+        let (events, registry) = (Arc::new(StdMutex::new(Vec::new())), Registry::default());
         let metrics = Metrics::new(&registry).unwrap();
         let log = Arc::clone(&events);
         let on_event = move |event: controller::Event| {
@@ -237,6 +237,14 @@ impl Contender {
         let metric = &families.iter().find(|family| family.name() == name).unwrap().get_metric()[0];
         (metric.get_gauge().get_value() + metric.get_counter().get_value()).to_string()
     }
+}
+
+/// metrics.md, Process-wide: leader_election_*.
+#[test]
+fn families_are_as_upstream() {
+    let registry = Registry::default();
+    Metrics::new(&registry).unwrap();
+    assert_eq!(metrics::fixture::unlike_upstream(&registry), Vec::<String>::new());
 }
 
 /// manager.md, Leader election: the Lease, its record, the Events.
@@ -387,6 +395,23 @@ fn a_suspended_leader_writes_nothing() {
         assert!(matches!(error, ApiError::Fenced(_)), "{error}");
         assert!(!one.leadership.is_leader());
         assert!(matches!(one.lost().await, Ended::Lost(_)));
+    });
+}
+
+/// Upstream's contenders tell renewals apart by the second, so one may take a lease that we renewed
+/// twice in a second up to a second early.
+#[test]
+fn a_leader_stopped_beyond_its_renew_deadline_writes_nothing() {
+    fixture::run(async {
+        let world = World::new();
+        let one = world.contender("one", Duration::ZERO);
+        one.leads().await;
+        let writer = one.client.guarded(one.leadership.fence().guard());
+        one.runtime.clock.suspend(9 * SECOND);
+        assert!(one.leadership.is_leader());
+        one.runtime.clock.suspend(2 * SECOND);
+        let error = writer.update(LEASE, Bytes::new()).await.unwrap_err();
+        assert!(matches!(error, ApiError::Fenced(_)), "{error}");
     });
 }
 

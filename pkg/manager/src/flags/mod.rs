@@ -10,6 +10,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod value;
+mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,6 +19,7 @@ pub use duration::GoDuration;
 pub use syntax::{Failure, command, parse};
 pub(crate) use value::boolean;
 pub use value::{Kind, Value};
+pub(crate) use version::generic as generic_version;
 
 /// A part of the help.
 pub struct Section {
@@ -28,7 +30,7 @@ pub struct Section {
 }
 
 /// A flag.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Flag {
     /// Without the dashes.
     pub name: &'static str,
@@ -84,6 +86,7 @@ pub static SECTIONS: &[&Section] = &[
     &process::LOGS,
     &process::MISC,
     &process::GLOBAL,
+    &process::NOT_IN_UPSTREAM,
 ];
 
 impl Flag {
@@ -158,6 +161,26 @@ impl Flags {
         i32::try_from(self.int(name)).expect("int32 flags take 32 bits")
     }
 
+    /// What the flag `name` takes.
+    pub(crate) fn kind(&self, name: &str) -> Kind {
+        self.values.get(name).map_or_else(|| unknown(name), |(flag, _)| flag.kind)
+    }
+
+    /// The value of a flag of any type.
+    pub(crate) fn value(&self, name: &str) -> &Value {
+        self.values.get(name).map_or_else(|| unknown(name), |(_, value)| value)
+    }
+
+    /// Sets the flag `name`, unless it was given.
+    pub(crate) fn set_default(&mut self, name: &str, value: Value) {
+        if !self.given.contains(name) {
+            match self.values.get_mut(name) {
+                Some((_, old)) => *old = value,
+                None => unknown(name),
+            }
+        }
+    }
+
     /// A line for each deprecated flag that was given, as pflag says it.
     pub fn deprecations(&self) -> Vec<String> {
         let given = self.values.values().filter(|(flag, _)| self.given.contains(flag.name));
@@ -168,21 +191,29 @@ impl Flags {
         given.filter_map(text).collect()
     }
 
-    /// The flags with another value than their default that does nothing yet, by name.
+    /// The flags with another value than their default that does nothing yet, by name. A flag
+    /// that says what is true anyway misleads nobody.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let flags = self.values.values();
-        let idle = flags.filter(|(flag, value)| {
-            // Printing the version works, reporting another one does not.
-            let reported = flag.kind == Kind::Version && flag.kind.show(value).starts_with('v');
-            reported || !flag.works && *value != flag.default_value()
-        });
+        let idle = flags.filter(|(flag, value)| !flag.works && *value != flag.default_value());
         idle.map(|(flag, _)| flag.name).collect()
     }
 
-    /// All flags with their values, sorted by name, as upstream's start-up dump has them.
-    pub fn dump(&self) -> impl Iterator<Item = String> {
-        self.values
-            .values()
-            .map(|(flag, value)| format!("FLAG: --{}={:?}", flag.name, flag.kind.show(value)))
+    /// All flags with their values as upstream prints them, sorted by name, as `/flagz` has them.
+    /// A flag that upstream lacks is among them only if it was given.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let is_ours = |flag: &Flag| process::NOT_IN_UPSTREAM.flags.iter().any(|f| f == flag);
+        let flags = self.values.values();
+        let flags = flags.filter(move |(flag, _)| !is_ours(flag) || self.given.contains(flag.name));
+        flags.map(|(flag, value)| (flag.name, flag.kind.show(value)))
     }
+
+    /// The same as lines of upstream's start-up dump.
+    pub fn dump(&self) -> impl Iterator<Item = String> {
+        self.shown().map(|(name, value)| format!("FLAG: --{name}={value:?}"))
+    }
+}
+
+fn unknown<T>(name: &str) -> T {
+    unreachable!("--{name} is no flag")
 }

@@ -14,13 +14,15 @@ pub(super) static DEBUGGING: Section = Section {
             Bool,
             "false",
             "Also profile where threads wait for locks, if profiling is on",
-        ),
+        )
+        .works(),
         Flag::new(
             "profiling",
             Bool,
             "true",
             "Serve profiles under /debug/pprof/ on the secure port",
-        ),
+        )
+        .works(),
     ],
 };
 
@@ -97,13 +99,15 @@ pub(super) static GENERIC: Section = Section {
             Duration,
             "10s",
             "How long controllers may finish their work after a stop signal",
-        ),
+        )
+        .works(),
         Flag::new(
             "controller-start-interval",
             Duration,
             "0s",
             "Pause between the starts of two controllers",
-        ),
+        )
+        .works(),
         Flag::new(
             "controllers",
             Texts,
@@ -117,7 +121,8 @@ pub(super) static GENERIC: Section = Section {
             Texts,
             "[]",
             "Behave as this older release, as kube=major.minor",
-        ),
+        )
+        .works(),
         Flag::new(
             "external-cloud-volume-plugin",
             Text,
@@ -129,7 +134,8 @@ pub(super) static GENERIC: Section = Section {
             Gates,
             "",
             "Features to switch on or off: name=true or name=false, comma-separated",
-        ),
+        )
+        .works(),
         Flag::new(
             "kube-api-burst",
             Int32,
@@ -200,13 +206,15 @@ pub(super) static GENERIC: Section = Section {
             Texts,
             "[]",
             "Oldest release to stay compatible with, as kube=major.minor",
-        ),
+        )
+        .works(),
         Flag::new(
             "min-resync-period",
             Duration,
             "12h0m0s",
             "Informers hand out all they hold again after one to two times this long",
-        ),
+        )
+        .works(),
         Flag::new(
             "node-monitor-period",
             Duration,
@@ -239,49 +247,58 @@ pub(super) static SECURE_SERVING: Section = Section {
             Ip,
             "0.0.0.0",
             "Address to serve HTTPS on; unspecified means all",
-        ),
+        )
+        .works(),
         Flag::new(
             "cert-dir",
             Text,
             "",
             "Folder of the serving certificate, made if missing; empty: keep it in memory",
-        ),
-        Flag::new("disable-http2-serving", Bool, "false", "Serve HTTP/1.1 only"),
+        )
+        .works(),
+        Flag::new("disable-http2-serving", Bool, "false", "Serve HTTP/1.1 only").works(),
         Flag::new(
             "http2-max-streams-per-connection",
             Int,
             "0",
             "Requests at a time per HTTP/2 connection; 0: the library's default",
-        ),
-        Flag::new("permit-address-sharing", Bool, "false", "Listen with SO_REUSEADDR"),
+        )
+        .works(),
+        Flag::new("permit-address-sharing", Bool, "false", "Listen with SO_REUSEADDR").works(),
         Flag::new(
             "permit-port-sharing",
             Bool,
             "false",
             "Listen with SO_REUSEPORT, so that several processes may serve the port",
-        ),
-        Flag::new("secure-port", Int, "10257", "Port of HTTPS; 0: serve nothing"),
-        Flag::new("tls-cert-file", Text, "", "Serving certificate and its intermediates, PEM"),
+        )
+        .works(),
+        Flag::new("secure-port", Int, "10257", "Port of HTTPS; 0: serve nothing").works(),
+        Flag::new("tls-cert-file", Text, "", "Serving certificate and its intermediates, PEM")
+            .works(),
         Flag::new(
             "tls-cipher-suites",
             Texts,
             "[]",
             "Cipher suites for TLS 1.2, by their IANA names; empty: the safe ones",
-        ),
+        )
+        .works(),
         Flag::new(
             "tls-curve-preferences",
             Int32s,
             "[]",
             "Key exchanges, by their IANA numbers, best first",
-        ),
-        Flag::new("tls-min-version", Text, "", "Oldest TLS to speak: VersionTLS12 or VersionTLS13"),
-        Flag::new("tls-private-key-file", Text, "", "Key of --tls-cert-file, PEM"),
+        )
+        .works(),
+        Flag::new("tls-min-version", Text, "", "Oldest TLS to speak: VersionTLS12 or VersionTLS13")
+            .works(),
+        Flag::new("tls-private-key-file", Text, "", "Key of --tls-cert-file, PEM").works(),
         Flag::new(
             "tls-sni-cert-key",
             CertKeys,
             "[]",
             "certificate,key[:domain,...]: another pair for those domains; may be repeated",
-        ),
+        )
+        .works(),
     ],
 };
 
@@ -293,62 +310,72 @@ pub(super) static AUTHENTICATION: Section = Section {
             Text,
             "",
             "Kubeconfig for TokenReviews; empty: tokens are not known, if outside a pod",
-        ),
+        )
+        .works(),
         Flag::new(
             "authentication-skip-lookup",
             Bool,
             "false",
             "Take no authentication settings from the cluster",
-        ),
+        )
+        .works(),
         Flag::new(
             "authentication-token-webhook-cache-ttl",
             Duration,
             "10s",
             "How long the answer of a TokenReview is kept",
-        ),
+        )
+        .works(),
         Flag::new(
             "authentication-tolerate-lookup-failure",
             Bool,
             "false",
             "Start even if the cluster's authentication settings cannot be read",
-        ),
+        )
+        .works(),
         Flag::new(
             "client-ca-file",
             Text,
             "",
             "Authorities whose client certificates are believed, PEM",
-        ),
+        )
+        .works(),
         Flag::new(
             "requestheader-allowed-names",
             Texts,
             "[]",
             "Common names of the proxies whose headers are believed; empty: all",
-        ),
+        )
+        .works(),
         Flag::new(
             "requestheader-client-ca-file",
             Text,
             "",
             "Authorities of the certificates of such proxies, PEM",
-        ),
+        )
+        .works(),
         Flag::new(
             "requestheader-extra-headers-prefix",
             Texts,
             "[x-remote-extra-]",
             "Start of the headers with more about the user",
-        ),
+        )
+        .works(),
         Flag::new(
             "requestheader-group-headers",
             Texts,
             "[x-remote-group]",
             "Headers with the user's groups",
-        ),
-        Flag::new("requestheader-uid-headers", Texts, "[]", "Headers with the user's UID"),
+        )
+        .works(),
+        Flag::new("requestheader-uid-headers", Texts, "[]", "Headers with the user's UID").works(),
         Flag::new(
             "requestheader-username-headers",
             Texts,
             "[x-remote-user]",
             "Headers with the user's name",
-        ),
+        )
+        .works(),
     ],
 };
 
@@ -360,26 +387,30 @@ pub(super) static AUTHORIZATION: Section = Section {
             Texts,
             "[/healthz,/readyz,/livez]",
             "Paths that need no authorization; a * at the end stands for anything",
-        ),
+        )
+        .works(),
         Flag::new(
             "authorization-kubeconfig",
             Text,
             "",
             "Kubeconfig for SubjectAccessReviews; empty: all else is denied, if outside a \
              pod",
-        ),
+        )
+        .works(),
         Flag::new(
             "authorization-webhook-cache-authorized-ttl",
             Duration,
             "10s",
             "How long a yes of a SubjectAccessReview is kept",
-        ),
+        )
+        .works(),
         Flag::new(
             "authorization-webhook-cache-unauthorized-ttl",
             Duration,
             "10s",
             "How long a no of a SubjectAccessReview is kept",
-        ),
+        )
+        .works(),
     ],
 };
 
@@ -392,15 +423,18 @@ pub(super) static METRICS: Section = Section {
             "[]",
             "metric,label=value,...: the only values that the label may have; may be \
              repeated",
-        ),
-        Flag::new("allow-metric-labels-manifest", Text, "", "File with the same"),
-        Flag::new("disabled-metrics", Texts, "[]", "Metrics to leave out, by their full names"),
+        )
+        .works(),
+        Flag::new("allow-metric-labels-manifest", Text, "", "File with the same").works(),
+        Flag::new("disabled-metrics", Texts, "[]", "Metrics to leave out, by their full names")
+            .works(),
         Flag::new(
             "show-hidden-metrics-for-version",
             Text,
             "",
             "Show what this release, the previous minor one, had not hidden yet",
-        ),
+        )
+        .works(),
     ],
 };
 
@@ -468,6 +502,18 @@ pub(super) static MISC: Section = Section {
         .works(),
         Flag::new("master", Text, "", "URL of the API server, instead of the kubeconfig's").works(),
     ],
+};
+
+/// What upstream lacks. These are shown only where they were given.
+pub(super) static NOT_IN_UPSTREAM: Section = Section {
+    title: "Not in upstream",
+    flags: &[Flag::new(
+        "config",
+        Text,
+        "",
+        "File with a KubeControllerManagerConfiguration; flags that are given count more",
+    )
+    .works()],
 };
 
 pub(super) static GLOBAL: Section = Section {

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
 use super::{Flag, Flags, Kind, SECTIONS, all};
+use crate::config;
 use crate::registry::{Entry, REGISTRY};
 
 const PROGRAM: &str = "kube-controller-manager";
@@ -23,6 +24,8 @@ pub enum Failure {
     Help(String),
     /// What is wrong with the command line, in pflag's words.
     Bad(String),
+    /// What is wrong with what it says, although it can be read.
+    Refused(String),
 }
 
 /// The table as a clap command, which takes words apart and prints the help.
@@ -107,7 +110,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Flags, Failure> 
         }
         values.insert(flag.name, (flag, value));
     }
-    let flags = Flags { values, given };
+    let mut flags = Flags { values, given };
     if flags.switch("help") {
         return Err(Failure::Help(command().render_help().to_string()));
     }
@@ -118,6 +121,10 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Flags, Failure> 
         return Err(Failure::Bad(format!(
             "{PROGRAM:?} does not take any arguments, got [{others}]"
         )));
+    }
+    let config = flags.text("config").to_owned();
+    if flags.given.contains("config") {
+        config::apply(&config, &mut flags).map_err(Failure::Refused)?;
     }
     Ok(flags)
 }

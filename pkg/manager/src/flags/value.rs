@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::num::IntErrorKind;
 
 use super::duration::GoDuration;
+use super::version::semantic;
 use crate::options::KUBERNETES_VERSION;
 
 /// The type of a flag.
@@ -168,7 +169,7 @@ impl Kind {
             Value::Bool(value) => value.to_string(),
             Value::Text(value) => value.clone(),
             Value::List(values) => match self {
-                Self::Gates => values.join(","),
+                Self::Gates => gates(values),
                 Self::CertKeys => format!("[{}]", values.join(";")),
                 _ => {
                     let fields: Vec<_> = values.iter().map(|field| quoted(field)).collect();
@@ -340,7 +341,8 @@ fn is_quantity(text: &str) -> bool {
 }
 
 fn pattern(part: &str) -> Result<(), String> {
-    match part.split_once('=').filter(|(pattern, _)| !pattern.is_empty()) {
+    let is_pair = |(pattern, number): &(&str, &str)| !pattern.is_empty() && !number.contains('=');
+    match part.split_once('=').filter(is_pair) {
         Some((_, number)) => {
             level(number).map_err(|error| format!("parsing verbosity in {part:?}: {error}"))?;
             Ok(())
@@ -351,20 +353,28 @@ fn pattern(part: &str) -> Result<(), String> {
 
 /// component-base/version/verflag: a version must be ours, with a suffix at most.
 fn version(text: &str) -> Result<Value, String> {
-    let suffix = text.strip_prefix(KUBERNETES_VERSION);
-    let is_ours = suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with(['-', '+']));
-    if is_ours || text == "raw" {
+    if text == "raw" {
         return Ok(Value::Text(text.to_owned()));
     }
-    if let Some(numbers) = text.strip_prefix('v') {
-        let numbers = numbers.split(['-', '+']).next().unwrap_or_default();
-        let is_number = |part: &str| part.parse::<u32>().is_ok();
-        return Err(if numbers.split('.').count() == 3 && numbers.split('.').all(is_number) {
-            let ours = KUBERNETES_VERSION;
-            format!("version {text:?} must match major/minor/patch of default version {ours:?}")
-        } else {
-            format!("illegal version string {text:?}")
-        });
+    if !text.starts_with('v') {
+        return Ok(Value::Text(boolean(text)?.to_string()));
     }
-    Ok(Value::Text(boolean(text)?.to_string()))
+    let ours = KUBERNETES_VERSION;
+    if semantic(text)? == semantic(ours)? {
+        Ok(Value::Text(text.to_owned()))
+    } else {
+        Err(format!("version {text:?} must match major/minor/patch of default version {ours:?}"))
+    }
+}
+
+/// The settings with their component before a colon, those of one component together.
+fn gates(settings: &[String]) -> String {
+    let split = |setting: &String| {
+        let (component, setting) = setting.split_once(':').unwrap_or(("", setting));
+        (component.trim().to_owned(), setting.trim().to_owned())
+    };
+    let mut settings: Vec<_> = settings.iter().map(split).collect();
+    settings.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let shown = settings.iter().map(|(component, setting)| format!("{component}:{setting}"));
+    shown.collect::<Vec<_>>().join(",")
 }

@@ -1,6 +1,6 @@
 //! What operators see of queues.
 
-use prometheus::{Registry, TextEncoder};
+use metrics::Registry;
 use runtime::Clock;
 
 use super::{Duration, ms};
@@ -15,7 +15,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let registry = Registry::new();
+        let registry = Registry::default();
         let metrics = WorkqueueMetrics::new(&registry).expect("nothing is registered");
         Self { registry, metrics }
     }
@@ -26,7 +26,10 @@ impl Fixture {
     }
 
     fn page(&self) -> String {
-        TextEncoder::new().encode_to_string(&self.registry.gather()).expect("metrics are text")
+        // The registry's own counts are there always.
+        let page = self.registry.page("").body;
+        let is_ours = |line: &&str| line.contains("workqueue_");
+        page.lines().filter(is_ours).flat_map(|line| [line, "\n"]).collect()
     }
 
     /// The value of the series `workqueue_<series>`.
@@ -113,6 +116,12 @@ fn buckets_are_upstreams() {
             .collect();
         assert_eq!(bounds, BOUNDS);
     }
+}
+
+#[test]
+fn families_are_as_upstream() {
+    let fixture = Fixture::new();
+    assert_eq!(metrics::fixture::unlike_upstream(&fixture.registry), Vec::<String>::new());
 }
 
 #[test]
@@ -222,5 +231,23 @@ async fn queues_of_one_name_are_added_up() {
         ("depth{name=\"certificate\"}", 0.0),
         ("unfinished_work_seconds{name=\"certificate\"}", 0.0),
         ("depth{name=\"job\"}", 1.0),
+    ]);
+}
+
+// Nothing of upstream's: who only looks whether something was missed does not try again.
+#[tokio::test(start_paused = true)]
+async fn a_wake_up_is_no_retry() {
+    let fixture = Fixture::new();
+    let queue = fixture.queue("test");
+    queue.wake_after("foo", ms(5));
+    fixture.assert_values(&[
+        (r#"retries_total{name="test"}"#, 0.0),
+        (r#"adds_total{name="test"}"#, 0.0),
+    ]);
+    Clock::system().sleep(ms(6)).await;
+    assert_eq!(queue.get().await.as_deref(), Some(&"foo"));
+    fixture.assert_values(&[
+        (r#"retries_total{name="test"}"#, 0.0),
+        (r#"adds_total{name="test"}"#, 1.0),
     ]);
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Duration, Instant, ms, start};
-use crate::queue::{Core, Load, Priority, Taken};
+use crate::queue::{Core, Load, Priority, Taken, Whereabouts};
 use Priority::{High, Low, Normal};
 
 /// A queue and the time, so that tests read as a list of steps.
@@ -507,4 +507,54 @@ proptest! {
         prop_assert_eq!(owed, Vec::<u8>::new(), "lost");
         prop_assert!(core.is_idle());
     }
+}
+
+// Nothing of upstream's: what debug pages and health checks ask.
+#[test]
+fn the_backlog_tells_since_when_nothing_was_taken() {
+    let mut f = Fixture::new();
+    let since = |f: &Fixture| f.core.backlog().untaken_since.map(|at| f.now - at);
+    assert_eq!(since(&f), None);
+    f.add("a");
+    f.add("b");
+    f.step(ms(10));
+    assert_eq!(since(&f), Some(ms(10)), "since there was something");
+    f.take();
+    f.step(ms(5));
+    assert_eq!(since(&f), Some(ms(5)), "since the last take");
+    f.take();
+    f.step(ms(1));
+    assert_eq!(since(&f), None, "nothing is left");
+    f.add("a");
+    assert_eq!(since(&f), None, "a worker has it");
+    f.step(ms(1));
+    f.done("a");
+    f.step(ms(2));
+    assert_eq!(since(&f), Some(ms(2)), "since it came back");
+    f.take();
+    f.add_after("c", ms(10));
+    f.step(ms(30));
+    assert_eq!(since(&f), Some(ms(20)), "since its delay was over, not since somebody looked");
+    let backlog = f.core.backlog();
+    assert_eq!((backlog.depth, backlog.delayed, backlog.working), (1, 0, 2));
+}
+
+#[test]
+fn a_key_can_be_in_several_places() {
+    let mut f = Fixture::new();
+    let start = f.now;
+    assert_eq!(f.core.whereabouts(&"a"), Whereabouts::default());
+    f.add("a");
+    f.step(ms(1));
+    f.take();
+    f.step(ms(1));
+    f.add("a");
+    f.add_after("a", ms(5));
+    let expected = Whereabouts {
+        working_since: Some(start + ms(1)),
+        queued_since: Some(start + ms(2)),
+        delayed_until: Some(start + ms(7)),
+    };
+    assert_eq!(f.core.whereabouts(&"a"), expected);
+    assert_eq!(f.core.backlog().delayed, 1);
 }

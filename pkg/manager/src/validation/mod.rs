@@ -1,9 +1,12 @@
 //! What is wrong with the flags together, in upstream's words and order
 //! (cmd/kube-controller-manager/app/options/options.go, `Validate`).
 
+mod logging;
+mod serving;
+
 use std::ops::RangeInclusive;
 
-use crate::flags::{Flags, GoDuration, boolean};
+use crate::flags::{Flags, GoDuration};
 use crate::options::Options;
 use crate::registry::REGISTRY;
 use crate::selection;
@@ -11,11 +14,12 @@ use crate::selection;
 /// All errors; none if the flags are good.
 pub(crate) fn errors(options: &Options) -> Vec<String> {
     let flags = &options.flags;
-    // Upstream looks at these before all else, and says no more than the first of them.
-    if let Some(error) = gates(flags).or_else(|| versions(flags)).or_else(|| logging(flags)) {
-        return vec![error];
+    // Upstream starts to log before it looks at the rest.
+    let mut errors = logging::errors(flags, &options.gates);
+    if !errors.is_empty() {
+        return errors;
     }
-    let mut errors = Vec::new();
+    errors.extend(options.gates.versions.errors());
     if options.election.leader_elect && options.election.resource_lock != "leases" {
         errors.push("resourceLock value must be \"leases\"".to_owned());
     }
@@ -32,54 +36,32 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
         let flag = "--service-cluster-ip-range";
         errors.push(format!("{flag} can not contain more than two entries"));
     }
-    errors.extend(serving(flags));
+    errors.extend(serving::port(flags));
+    errors.extend(serving::headers(options));
+    errors.extend(options.metrics.settings().err().unwrap_or_default());
     errors.extend(cloud(flags));
+    // Upstream opens the secure port only if all else is good.
+    if errors.is_empty() {
+        errors.extend(serving::tls(&options.serving, flags).err());
+    }
+    if errors.is_empty() && options.serving.port.is_some() {
+        errors.extend(serving::paths(&options.authorization));
+    }
     errors
 }
 
-/// Several errors as upstream prints them.
+/// Several errors as upstream prints them: each once.
 pub(crate) fn aggregate(errors: &[String]) -> String {
-    match errors {
-        [one] => one.clone(),
-        _ => format!("[{}]", errors.join(", ")),
+    let mut unique: Vec<&str> = Vec::new();
+    for error in errors {
+        if !unique.contains(&error.as_str()) {
+            unique.push(error);
+        }
     }
-}
-
-/// The syntax of `--feature-gates`.
-fn gates(flags: &Flags) -> Option<String> {
-    flags.list("feature-gates").iter().find_map(|gate| {
-        let (component, setting) = gate.split_once(':').unwrap_or(("kube", gate));
-        if component != "kube" {
-            return Some(format!("component not registered: {component}"));
-        }
-        let Some((name, value)) = setting.split_once('=') else {
-            return Some(format!("missing bool value for {setting}"));
-        };
-        boolean(value.trim())
-            .err()
-            .map(|error| format!("invalid value of {name}={value}, err: {error}"))
-    })
-}
-
-/// The syntax of the flags that take `[component=]major.minor`.
-fn versions(flags: &Flags) -> Option<String> {
-    let lists = ["emulated-version", "min-compatibility-version"].map(|name| flags.list(name));
-    lists.into_iter().flatten().find_map(|word| {
-        let (component, version) = word.split_once('=').unwrap_or(("kube", word));
-        if component != "kube" {
-            return Some(format!("component not registered: {component}"));
-        }
-        let number = |text: &str| text.parse::<u32>().is_ok();
-        let is_version = version.trim_start_matches('v').split_once('.');
-        let is_version = is_version.is_some_and(|(major, minor)| number(major) && number(minor));
-        (!is_version).then(|| format!("could not parse {version:?} as version"))
-    })
-}
-
-fn logging(flags: &Flags) -> Option<String> {
-    let format = flags.text("logging-format");
-    let known = ["text", "json"].contains(&format);
-    (!known).then(|| format!("format: Invalid value: {format:?}: Unsupported log format"))
+    match unique[..] {
+        [one] => one.to_owned(),
+        _ => format!("[{}]", unique.join(", ")),
+    }
 }
 
 /// Certificates and keys come in pairs, for all signers or for each. Two labels are not the names
@@ -142,17 +124,6 @@ fn counts(flags: &Flags) -> Vec<String> {
         greater("concurrent-cron-job-syncs"),
     ]
     .concat()
-}
-
-/// The texts are upstream's, though 0 does turn HTTPS off.
-fn serving(flags: &Flags) -> Option<String> {
-    let port = flags.int("secure-port");
-    let range = match port {
-        0..=65535 => return None,
-        ..0 => "between 0 and 65535, inclusive. 0 for turning off secure port",
-        _ => "between 1 and 65535, inclusive. It cannot be turned off with 0",
-    };
-    Some(format!("--secure-port {port} must be {range}"))
 }
 
 fn cloud(flags: &Flags) -> Vec<String> {

@@ -1,0 +1,193 @@
+//! The answers to those who are not let in: bytes and headers as upstream's.
+//!
+//! Errors are a `metav1.Status` as JSON. Upstream also has YAML and protobuf for who asks for them;
+//! we answer those in JSON, and say so in the content type.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, USER_AGENT, X_CONTENT_TYPE_OPTIONS,
+};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
+use serde::Serialize;
+
+use crate::access::Question;
+
+/// Whose answers are indented, as `isPrettyPrint` of pkg/endpoints/handlers/negotiation.
+const HUMANS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
+const MACHINE_TYPES: [&str; 5] = [
+    "*/*",
+    "application/*",
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
+const NOSNIFF: (HeaderName, HeaderValue) =
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+/// `metav1.Status`, in the order of upstream's fields.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failure<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    status: &'static str,
+    message: &'a str,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Empty>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+/// 401: credentials were shown, and they prove nothing.
+pub(crate) fn unauthorized(request: &Parts) -> Response<Bytes> {
+    let status = failure(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized", None);
+    closing(request, json(request, &status))
+}
+
+/// 403: the user is known, and nobody allowed what was asked for.
+pub(crate) fn forbidden(request: &Parts, question: &Question<'_>, reason: &str) -> Response<Bytes> {
+    let Question { user, verb, path } = question;
+    let message = format!("User {} cannot {verb} path {}", quoted(&user.name), quoted(path));
+    let mut message = format!("forbidden: {}", sanitized(&message));
+    if !reason.is_empty() {
+        message = format!("{message}: {reason}");
+    }
+    let status = failure(StatusCode::FORBIDDEN, "Forbidden", &message, Some(Empty {}));
+    let mut response = json(request, &status);
+    response.headers_mut().extend([NOSNIFF]);
+    if user.is_anonymous() { closing(request, response) } else { response }
+}
+
+/// 500: nobody could say whether the user may see it.
+pub(crate) fn internal_error(
+    request: &Parts,
+    question: &Question<'_>,
+    error: &str,
+) -> Response<Bytes> {
+    let target = request.uri.path_and_query().map_or("", |target| target.as_str());
+    let text = sanitized(&format!("Internal Server Error: {}: {error}", quoted(target)));
+    let body = Bytes::from(format!("{text}\n"));
+    let code = StatusCode::INTERNAL_SERVER_ERROR;
+    let mut response = answer(code, "text/plain; charset=utf-8", body);
+    response.headers_mut().extend([NOSNIFF]);
+    if question.user.is_anonymous() { closing(request, response) } else { response }
+}
+
+fn failure<'a>(
+    code: StatusCode,
+    reason: &'static str,
+    message: &'a str,
+    details: Option<Empty>,
+) -> Failure<'a> {
+    Failure {
+        kind: "Status",
+        api_version: "v1",
+        metadata: Empty {},
+        status: "Failure",
+        message,
+        reason,
+        details,
+        code: code.as_u16(),
+    }
+}
+
+fn json(request: &Parts, status: &Failure<'_>) -> Response<Bytes> {
+    let text = if is_indented(request) {
+        serde_json::to_string_pretty(status)
+    } else {
+        serde_json::to_string(status).map(|text| text + "\n")
+    };
+    // As Go's encoder writes them; in JSON these stand in strings only.
+    let text = text
+        .expect("a status is JSON")
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029");
+    let code = StatusCode::from_u16(status.code).expect("it was made of one");
+    answer(code, "application/json", text.into())
+}
+
+fn answer(code: StatusCode, content_type: &'static str, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Over HTTP/2 nobody unknown keeps a connection, as UnauthenticatedHTTP2DOSMitigation.
+fn closing(request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
+    if request.version == Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+fn is_indented(request: &Parts) -> bool {
+    let header = |name| request.headers.get(name).and_then(|value| value.to_str().ok());
+    let accept = header(ACCEPT).filter(|accept| !accept.trim().is_empty());
+    if let Some(accept) = accept {
+        // Who takes none of these gets plain indented JSON, also from upstream.
+        let Some(part) = accept.split(',').find(|part| takes_objects(part)) else { return true };
+        if part.split(';').any(|word| word.trim() == "pretty=1") {
+            return true;
+        }
+    }
+    let mut pairs = request.uri.query().unwrap_or_default().split('&');
+    let wish = pairs.find_map(|pair| pair.strip_prefix("pretty="));
+    if let Some(wish) = wish.filter(|wish| !wish.is_empty()) {
+        return matches!(wish, "1" | "t" | "T" | "TRUE" | "true" | "True");
+    }
+    let agent = header(USER_AGENT).unwrap_or_default();
+    HUMANS.iter().any(|human| agent.starts_with(human))
+}
+
+/// Whether a part of an Accept header takes an object as it is: in a type that upstream speaks, and
+/// not turned into another kind.
+fn takes_objects(part: &str) -> bool {
+    let mut words = part.split(';').map(str::trim);
+    let media = words.next().unwrap_or_default();
+    let other_kind = words.any(|word| ["as=", "g=", "v="].iter().any(|key| word.starts_with(key)));
+    MACHINE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(media)) && !other_kind
+}
+
+/// What a browser could take for markup is escaped, as pkg/endpoints/handlers/responsewriters.
+fn sanitized(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// As Go's `%q`.
+fn quoted(text: &str) -> String {
+    let body: String = text.chars().map(escaped).collect();
+    format!("\"{body}\"")
+}
+
+fn escaped(c: char) -> Cow<'static, str> {
+    let number = u32::from(c);
+    match c {
+        '"' => "\\\"".into(),
+        '\\' => "\\\\".into(),
+        '\u{7}' => "\\a".into(),
+        '\u{8}' => "\\b".into(),
+        '\u{c}' => "\\f".into(),
+        '\n' => "\\n".into(),
+        '\r' => "\\r".into(),
+        '\t' => "\\t".into(),
+        '\u{b}' => "\\v".into(),
+        '\0'..' ' | '\u{7f}' => format!("\\x{number:02x}").into(),
+        // Rust and Go agree on what can be printed, but for the apostrophe.
+        _ if c == '\'' || c.escape_debug().count() == 1 => c.to_string().into(),
+        '\0'..='\u{ffff}' => format!("\\u{number:04x}").into(),
+        _ => format!("\\U{number:08x}").into(),
+    }
+}

@@ -1,0 +1,29 @@
+//! Who asks on the secure port, and what they may see: delegated authentication and authorization.
+//!
+//! A [`Guard`] is asked about each request. It finds the user by, in this order, the headers of a
+//! front proxy, the client certificate, and the bearer token (a TokenReview); who shows nothing is
+//! `system:anonymous`. Then it decides: `system:masters` may do everything, some paths are open to
+//! all, and for the rest the API server is asked (a SubjectAccessReview). Behaviour and answers are
+//! those of k8s.io/apiserver as kube-controller-manager sets it up
+//! (pkg/server/options/authentication.go and authorization.go).
+
+mod access;
+mod answer;
+mod certificate;
+mod front_proxy;
+mod guard;
+mod lookup;
+mod metrics;
+mod percent;
+mod review;
+mod token;
+mod trust;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+pub use guard::{Error, Guard, Settings};
+pub use metrics::Metrics;
+pub use trust::ProxySettings;
+pub use user::User;

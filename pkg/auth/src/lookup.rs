@@ -1,0 +1,140 @@
+//! Answers that are kept for a while, and asked for once however many want them.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use ring::hmac;
+use runtime::{Clock, Instant, Runtime};
+use tokio::sync::OnceCell;
+
+/// What is asked for, as a keyed hash: the question may be a secret, and its length is the
+/// sender's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Digest([u8; 32]);
+
+/// Kept answers and questions that are being asked.
+pub(crate) struct Lookup<V> {
+    kept: Mutex<Kept<V>>,
+    /// Questions that are being asked. An entry is dead once nobody waits for it any more.
+    asked: Mutex<BTreeMap<Digest, Weak<OnceCell<V>>>>,
+    key: hmac::Key,
+    clock: Clock,
+}
+
+/// Answers by question, of which the one that was used longest ago leaves first.
+struct Kept<V> {
+    answers: BTreeMap<Digest, Answer<V>>,
+    by_use: BTreeMap<u64, Digest>,
+    uses: u64,
+    count_max: usize,
+}
+
+struct Answer<V> {
+    value: V,
+    until: Instant,
+    used: u64,
+}
+
+// === impl Lookup ===
+
+impl<V: Clone> Lookup<V> {
+    /// Keeps up to `count_max` answers.
+    pub(crate) fn new(count_max: usize, runtime: &Runtime) -> Self {
+        let key: Vec<u8> = (0..4).flat_map(|_| runtime.random.bits().to_be_bytes()).collect();
+        let (answers, by_use) = (BTreeMap::new(), BTreeMap::new());
+        Self {
+            kept: Mutex::new(Kept { answers, by_use, uses: 0, count_max }),
+            asked: Mutex::default(),
+            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            clock: runtime.clock.clone(),
+        }
+    }
+
+    /// The hash of a question. Only this lookup can make it.
+    pub(crate) fn digest(&self, question: &[u8]) -> Digest {
+        let mut digest = [0; 32];
+        digest.copy_from_slice(hmac::sign(&self.key, question).as_ref());
+        Digest(digest)
+    }
+
+    /// The answer, if it is kept.
+    pub(crate) fn kept(&self, digest: Digest) -> Option<V> {
+        lock(&self.kept).get(digest, self.clock.instant())
+    }
+
+    /// The kept answer, or what `ask` answers, which says how long it is to be kept. Whoever wants
+    /// the same at the same time waits for the same `ask`; if its caller goes away, another asks.
+    pub(crate) async fn ask(&self, digest: Digest, ask: impl Future<Output = (V, Duration)>) -> V {
+        let shared = self.shared(digest);
+        let answer = shared.get_or_init(|| async {
+            if let Some(value) = self.kept(digest) {
+                return value;
+            }
+            let (value, ttl) = ask.await;
+            if !ttl.is_zero() {
+                let now = self.clock.instant();
+                lock(&self.kept).put(digest, value.clone(), now, now + ttl);
+            }
+            value
+        });
+        answer.await.clone()
+    }
+
+    fn shared(&self, digest: Digest) -> Arc<OnceCell<V>> {
+        let mut asked = lock(&self.asked);
+        if let Some(shared) = asked.get(&digest).and_then(Weak::upgrade) {
+            return shared;
+        }
+        asked.retain(|_, shared| shared.strong_count() > 0);
+        let shared = Arc::new(OnceCell::new());
+        asked.insert(digest, Arc::downgrade(&shared));
+        shared
+    }
+}
+
+impl<V: Clone> Kept<V> {
+    fn get(&mut self, digest: Digest, now: Instant) -> Option<V> {
+        let answer = self.answers.get_mut(&digest)?;
+        self.by_use.remove(&answer.used);
+        if now >= answer.until {
+            self.answers.remove(&digest);
+            return None;
+        }
+        self.uses += 1;
+        answer.used = self.uses;
+        self.by_use.insert(self.uses, digest);
+        Some(answer.value.clone())
+    }
+
+    fn put(&mut self, digest: Digest, value: V, now: Instant, until: Instant) {
+        if let Some(old) = self.answers.remove(&digest) {
+            self.by_use.remove(&old.used);
+        }
+        // What is old is dropped from the far end, so that a quiet port holds little.
+        while let Some((&used, &oldest)) = self.by_use.first_key_value() {
+            let expired = self.answers.get(&oldest).is_none_or(|answer| now >= answer.until);
+            if !expired && self.answers.len() < self.count_max {
+                break;
+            }
+            self.by_use.remove(&used);
+            self.answers.remove(&oldest);
+        }
+        self.uses += 1;
+        self.by_use.insert(self.uses, digest);
+        self.answers.insert(digest, Answer { value, until, used: self.uses });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+impl<V> Lookup<V> {
+    /// How many answers are kept, and how many questions stand.
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        (lock(&self.kept).answers.len(), lock(&self.asked).len())
+    }
+}

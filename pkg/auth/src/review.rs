@@ -1,0 +1,112 @@
+//! Questions to the API server: TokenReviews and SubjectAccessReviews.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::{ApiError, Client};
+use runtime::Runtime;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+
+use crate::metrics::Delegated;
+
+/// How often a question is asked, as `DefaultAuthWebhookRetryBackoff` of
+/// pkg/server/options/authentication.go; the next lines too.
+const TRIES_MAX: u32 = 5;
+const PAUSE_FIRST: Duration = Duration::from_millis(500);
+const PAUSE_FACTOR: f64 = 1.5;
+const PAUSE_JITTER: f64 = 0.2;
+/// How long one try may take.
+const TRY_LIMIT: Duration = Duration::from_secs(10);
+/// Questions that are asked at once. The client's rate limit hands out turns to whoever comes; with
+/// more than this, strangers could take the turns of minutes in advance.
+const AT_ONCE_MAX: usize = 100;
+
+/// Asks the API server to review something.
+pub(crate) struct Reviewer {
+    client: Client,
+    path: &'static str,
+    /// How long an answer may take, all tries together.
+    limit: Duration,
+    metrics: Delegated,
+    pub(crate) runtime: Runtime,
+    turns: Semaphore,
+}
+
+impl Reviewer {
+    pub(crate) fn new(
+        client: Client,
+        path: &'static str,
+        limit: Duration,
+        metrics: Delegated,
+        runtime: &Runtime,
+    ) -> Self {
+        let turns = Semaphore::new(AT_ONCE_MAX);
+        Self { client, path, limit, metrics, runtime: runtime.clone(), turns }
+    }
+
+    /// POSTs `body` and decodes the answer; tries again where the failure may pass.
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, body: Bytes) -> Result<T, ApiError> {
+        let clock = &self.runtime.clock;
+        let deadline = clock.instant() + self.limit;
+        let late = |_| ApiError::Timeout(format!("{}: too many wait for answers", self.path));
+        let _turn = clock.timeout(self.limit, self.turns.acquire()).await.map_err(late)?;
+        let mut pause = PAUSE_FIRST;
+        let mut tries = 0;
+        loop {
+            let left = deadline.saturating_duration_since(clock.instant());
+            let error = match self.try_once(&body, left.min(TRY_LIMIT)).await {
+                Ok(body) => return decode(&body),
+                Err(error) => error,
+            };
+            tries += 1;
+            let delay = self.runtime.random.jitter(pause, PAUSE_JITTER);
+            let too_late = clock.instant() + delay >= deadline;
+            if tries == TRIES_MAX || too_late || !may_pass(&error) {
+                return Err(error);
+            }
+            clock.sleep(delay).await;
+            pause = pause.mul_f64(PAUSE_FACTOR);
+        }
+    }
+
+    async fn try_once(&self, body: &Bytes, limit: Duration) -> Result<Bytes, ApiError> {
+        let clock = &self.runtime.clock;
+        let started = clock.instant();
+        // Boxed since it is large, and every request that is let in carries it along.
+        let create = Box::pin(self.client.create(self.path, body.clone()));
+        let answer = clock.timeout(limit, create).await;
+        let late = |_| Err(ApiError::Timeout(format!("{}: no answer within {limit:?}", self.path)));
+        let answer = answer.unwrap_or_else(late);
+        // The API server answers a review with 201; the client does not say.
+        let code = answer.as_ref().map_or_else(ApiError::label, |_| "201".to_owned());
+        self.metrics.observe(&code, clock.instant() - started);
+        answer
+    }
+}
+
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    let wrong = |error| ApiError::Decode(format!("the review that came back: {error}"));
+    serde_json::from_slice(body).map_err(wrong)
+}
+
+/// Whether asking again may help, as `DefaultShouldRetry` of pkg/util/webhook; but every broken
+/// connection counts, not just a reset one.
+fn may_pass(error: &ApiError) -> bool {
+    match error {
+        ApiError::Transport { refused, .. } => !refused,
+        ApiError::Status(status) => {
+            let reason = match status.reason.as_str() {
+                "InternalError" | "Timeout" => true,
+                // No Status object came; client-go makes one of the code.
+                "" => matches!(status.code, 500 | 504),
+                _ => false,
+            };
+            reason || error.is_too_many_requests() || status.retry_after.is_some()
+        }
+        ApiError::Timeout(_)
+        | ApiError::Decode(_)
+        | ApiError::Credentials(_)
+        | ApiError::Fenced(_) => false,
+    }
+}

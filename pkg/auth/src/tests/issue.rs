@@ -1,0 +1,87 @@
+//! Certificates for tests.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, date_time_ymd,
+};
+use rustls::pki_types::CertificateDer;
+
+/// An authority.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pub(super) pem: String,
+    pub(super) der: CertificateDer<'static>,
+}
+
+/// What a certificate says.
+#[derive(Clone)]
+pub(super) struct Leaf {
+    /// Attributes of the subject.
+    pub(super) subject: Vec<(DnType, &'static str)>,
+    /// The first day of these years.
+    pub(super) years: (i32, i32),
+    pub(super) usages: Vec<ExtendedKeyUsagePurpose>,
+}
+
+impl Leaf {
+    pub(super) fn client(name: &'static str) -> Self {
+        Self {
+            subject: vec![(DnType::CommonName, name)],
+            years: (2025, 2027),
+            usages: vec![ExtendedKeyUsagePurpose::ClientAuth],
+        }
+    }
+
+    pub(super) fn with(mut self, kind: DnType, value: &'static str) -> Self {
+        self.subject.push((kind, value));
+        self
+    }
+
+    fn params(&self) -> CertificateParams {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        for (kind, value) in &self.subject {
+            params.distinguished_name.push(kind.clone(), *value);
+        }
+        params.not_before = date_time_ymd(self.years.0, 1, 1);
+        params.not_after = date_time_ymd(self.years.1, 1, 1);
+        params.extended_key_usages.clone_from(&self.usages);
+        params
+    }
+}
+
+impl Authority {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self::valid(name, (2020, 2040))
+    }
+
+    pub(super) fn valid(name: &'static str, years: (i32, i32)) -> Self {
+        let (params, key) = Self::params(name, years);
+        let certificate = params.self_signed(&key).unwrap();
+        Self::of(params, key, &certificate)
+    }
+
+    /// An authority that this one vouches for.
+    pub(super) fn below(&self, name: &'static str) -> Self {
+        let (params, key) = Self::params(name, (2020, 2040));
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Self::of(params, key, &certificate)
+    }
+
+    pub(super) fn issue(&self, leaf: &Leaf) -> CertificateDer<'static> {
+        let key = KeyPair::generate().unwrap();
+        leaf.params().signed_by(&key, &self.issuer).unwrap().der().clone()
+    }
+
+    fn params(name: &'static str, years: (i32, i32)) -> (CertificateParams, KeyPair) {
+        let leaf = Leaf { subject: vec![(DnType::CommonName, name)], years, usages: Vec::new() };
+        let mut params = leaf.params();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        (params, KeyPair::generate().unwrap())
+    }
+
+    fn of(params: CertificateParams, key: KeyPair, certificate: &rcgen::Certificate) -> Self {
+        let (pem, der) = (certificate.pem(), certificate.der().clone());
+        Self { issuer: Issuer::new(params, key), pem, der }
+    }
+}

@@ -1,0 +1,56 @@
+//! Who asks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use api::wire::null_is_empty;
+
+/// Who shows nothing.
+const ANONYMOUS: &str = "system:anonymous";
+/// Everybody whose name was proven.
+const AUTHENTICATED: &str = "system:authenticated";
+/// Everybody else.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// Who asks, as `authentication.k8s.io/v1` has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct User {
+    /// The name, never empty.
+    #[serde(rename = "username")]
+    pub name: String,
+    /// Tells a user from an earlier one with the same name; may be empty.
+    pub uid: String,
+    /// The groups that the user is in, in the order in which they were found.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub groups: Vec<String>,
+    /// What else an authorizer may want to know.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// Whether nobody is known behind the request. Upstream closes the HTTP/2 connection of such a
+    /// user after the answer (UnauthenticatedHTTP2DOSMitigation).
+    pub fn is_anonymous(&self) -> bool {
+        self.name == ANONYMOUS || self.is_in(UNAUTHENTICATED)
+    }
+
+    pub(crate) fn anonymous() -> Self {
+        let groups = vec![UNAUTHENTICATED.to_owned()];
+        Self { name: ANONYMOUS.to_owned(), groups, ..Self::default() }
+    }
+
+    /// In the group of those whose name was proven, as pkg/authentication/group.
+    pub(crate) fn authenticated(mut self) -> Self {
+        if !self.is_anonymous() && !self.is_in(AUTHENTICATED) {
+            self.groups.push(AUTHENTICATED.to_owned());
+        }
+        self
+    }
+
+    pub(crate) fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|name| name == group)
+    }
+}

@@ -1,0 +1,70 @@
+//! Gated connections against a server on a real socket.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use metrics::Registry;
+use runtime::Runtime;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::{Client, ConnectOptions, Guard, Metrics, Settings, connect};
+
+/// Answers each request, all of which come in one piece, and counts them.
+async fn serve(listener: TcpListener, requests: Arc<AtomicUsize>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let requests = Arc::clone(&requests);
+        runtime::spawn("connection", async move {
+            while read(&stream).await.is_ok_and(|count| count > 0) {
+                requests.fetch_add(1, Ordering::SeqCst);
+                stream.writable().await.unwrap();
+                stream.try_write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+            }
+        });
+    }
+}
+
+async fn read(stream: &TcpStream) -> std::io::Result<usize> {
+    let mut bytes = [0; 4096];
+    loop {
+        stream.readable().await?;
+        match stream.try_read(&mut bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            read => return read,
+        }
+    }
+}
+
+/// Decision 0008: what was allowed and has not left yet does not leave later, neither on a
+/// connection that is open nor on a new one; other connections go on.
+#[tokio::test]
+async fn nothing_leaves_while_the_guard_refuses() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let master = Some(format!("http://{}", listener.local_addr().unwrap()));
+    let (open, requests) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&open);
+    let guard: Guard = Arc::new(move || {
+        if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
+    });
+    let connection = connect(&ConnectOptions { kubeconfig: None, master }).await.unwrap();
+    let gated = connection.gated(&guard).unwrap();
+    runtime::spawn("server", serve(listener, Arc::clone(&requests)));
+    let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
+    let client = |kube: &kube::Client| {
+        let host = connection.host.clone();
+        let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host };
+        Client::new(kube.clone(), settings, &metrics, &runtime)
+    };
+    let (free, gated) = (client(&connection.root), client(&gated.root));
+    gated.create("/x", Bytes::new()).await.unwrap();
+    open.store(false, Ordering::SeqCst);
+    for _ in 0..2 {
+        let error = gated.create("/x", Bytes::new()).await.unwrap_err();
+        assert!(error.to_string().contains("the lease ended"), "{error}");
+    }
+    assert_eq!(requests.load(Ordering::SeqCst), 1);
+    free.create("/x", Bytes::new()).await.unwrap();
+    open.store(true, Ordering::SeqCst);
+    gated.create("/x", Bytes::new()).await.unwrap();
+    assert_eq!(requests.load(Ordering::SeqCst), 3);
+}

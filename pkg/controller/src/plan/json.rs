@@ -1,0 +1,120 @@
+//! A plan as JSON, for the debug pages.
+
+use std::sync::Arc;
+
+use api::Edit;
+use serde_json::{Value, json};
+
+use super::{Action, Announce, Create, ObjectRef, Plan, Query, Step};
+
+impl Plan {
+    /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `samples`. A step has
+    /// `how` (`inOrder`, `together`, `slowStart`, `chains`, `fetch`) and `actions`, `chains` or
+    /// `queries`. Bodies are JSON values. Creates in a row that share their body are one action with `times`.
+    pub fn to_json(&self) -> Value {
+        let sample = |s: &super::Sample| json!({ "histogram": s.histogram, "value": s.value });
+        json!({
+            "why": self.why,
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "againSeconds": self.again.map(|delay| delay.as_secs_f64()),
+            "error": self.error,
+            "samples": self.samples.iter().map(sample).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn step(step: &Step) -> Value {
+    match step {
+        Step::InOrder(actions) => json!({ "how": "inOrder", "actions": all(actions) }),
+        Step::Together(actions) => json!({ "how": "together", "actions": all(actions) }),
+        Step::SlowStart(actions) => json!({ "how": "slowStart", "actions": all(actions) }),
+        Step::Chains(chains) => {
+            let chains: Vec<_> = chains.iter().map(|chain| all(chain)).collect();
+            json!({ "how": "chains", "chains": chains })
+        }
+        Step::Fetch(queries) => {
+            let query = |Query { resource, key }: &Query| json!({ "resource": resource.to_string(), "key": key.to_string() });
+            json!({ "how": "fetch", "queries": queries.iter().map(query).collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn all(actions: &[Action]) -> Vec<Value> {
+    actions.chunk_by(is_repeated).filter_map(|run| one(run.first()?, run.len())).collect()
+}
+
+/// Whether two actions make the same object twice, but for its generated name.
+fn is_repeated(a: &Action, b: &Action) -> bool {
+    match (a, b) {
+        (Action::Create(a), Action::Create(b)) => {
+            Arc::ptr_eq(&a.body, &b.body) && a.resource == b.resource && a.namespace == b.namespace
+        }
+        (_, _) => false,
+    }
+}
+
+fn one(action: &Action, times: usize) -> Option<Value> {
+    let mut value = match action {
+        Action::Create(Create { resource, namespace, body, announce }) => json!({
+            "verb": "create",
+            "resource": resource.to_string(),
+            "namespace": namespace,
+            "body": parsed(body),
+            "event": announce.as_ref().map(event_after),
+            "times": times,
+        }),
+        Action::Delete(delete) => json!({
+            "verb": "delete",
+            "object": object(&delete.object),
+            "gracePeriodSeconds": delete.grace_period_seconds,
+            "event": delete.announce.as_ref().map(event_after),
+        }),
+        Action::Patch(patch) => json!({
+            "verb": "patch",
+            "object": object(&patch.object),
+            "subresource": patch.subresource,
+            "body": parsed(&patch.body),
+            "ignoreNotFound": patch.ignore_not_found,
+            "ignoreInvalid": patch.ignore_invalid,
+        }),
+        Action::Update(update) => json!({
+            "verb": "update",
+            "object": object(&update.object),
+            "subresource": update.subresource,
+            "changes": update.edits.iter().map(change).collect::<Vec<_>>(),
+        }),
+        Action::Event(event) => json!({
+            "verb": "event",
+            "about": object(&event.about),
+            "type": format!("{:?}", event.r#type),
+            "reason": event.reason,
+            "message": event.message,
+        }),
+    };
+    // What does not apply is left out.
+    value.as_object_mut()?.retain(|_, field| !field.is_null());
+    Some(value)
+}
+
+/// The Event that is recorded once the write has succeeded.
+fn event_after(announce: &Announce) -> Value {
+    json!({ "about": object(&announce.about), "reason": announce.done.0 })
+}
+
+fn change(edit: &Edit) -> Value {
+    json!({ "field": edit.path.join("."), "value": edit.value })
+}
+
+fn object(object: &ObjectRef) -> Value {
+    json!({
+        "resource": object.resource.to_string(),
+        "key": object.key.to_string(),
+        "uid": object.uid,
+        "resourceVersion": object.resource_version.to_string(),
+    })
+}
+
+/// A body as JSON; one that is none stays as text, so that it can be seen what is wrong with it.
+fn parsed(body: &str) -> Value {
+    serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()))
+}

@@ -1,0 +1,191 @@
+//! How plans look.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Key, Resource};
+use serde_json::json;
+
+use super::*;
+
+const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+
+fn web() -> ObjectRef {
+    let key = Key::new("shop", "web");
+    ObjectRef { resource: PODS, key, uid: "u1".into(), resource_version: 7 }
+}
+
+fn create(body: &Arc<str>, announce: Option<Announce>) -> Action {
+    let body = Arc::clone(body);
+    Action::Create(Create { resource: PODS, namespace: "shop".into(), body, announce })
+}
+
+fn everything() -> Plan {
+    let (one, other): (Arc<str>, Arc<str>) = (r#"{"a":1}"#.into(), r#"{"a":1}"#.into());
+    let about = Arc::new(web());
+    let announce =
+        Announce { about: Arc::clone(&about), done: ("Made", "m: "), failed: ("Failed", "f: ") };
+    let (done, r#type) = (Some(announce), EventType::Warning);
+    let event = Event { about, r#type, reason: Cow::Borrowed("Odd"), message: "look".into() };
+    let patch = Patch {
+        object: web(),
+        subresource: None,
+        body: "{".into(),
+        ignore_not_found: true,
+        ignore_invalid: false,
+    };
+    Plan {
+        why: "all there is".into(),
+        steps: vec![
+            Step::Fetch(vec![Query { resource: PODS, key: Key::new("shop", "web") }]),
+            Step::SlowStart(vec![create(&one, None), create(&one, None), create(&other, done)]),
+            Step::Together(vec![Action::Delete(Delete {
+                object: web(),
+                grace_period_seconds: None,
+                tally: None,
+                announce: None,
+            })]),
+            Step::InOrder(vec![Action::Patch(patch), Action::Event(event)]),
+        ],
+        again: Some(Duration::from_millis(1500)),
+        error: Some("no".into()),
+        samples: vec![Sample { histogram: "h", value: 0.5 }],
+    }
+}
+
+#[test]
+fn a_plan_as_json_says_all_that_it_holds() {
+    let web = json!({"resource": "pods", "key": "shop/web", "uid": "u1", "resourceVersion": "7"});
+    let expected = json!({
+        "why": "all there is",
+        "steps": [
+            {"how": "fetch", "queries": [{"resource": "pods", "key": "shop/web"}]},
+            {"how": "slowStart", "actions": [
+                {"verb": "create", "resource": "pods", "namespace": "shop", "body": {"a": 1},
+                    "times": 2},
+                {"verb": "create", "resource": "pods", "namespace": "shop", "body": {"a": 1},
+                    "event": {"about": web, "reason": "Made"}, "times": 1},
+            ]},
+            {"how": "together", "actions": [{"verb": "delete", "object": web}]},
+            {"how": "inOrder", "actions": [
+                {"verb": "patch", "object": web, "body": "{", "ignoreNotFound": true,
+                    "ignoreInvalid": false},
+                {"verb": "event", "about": web, "type": "Warning", "reason": "Odd",
+                    "message": "look"},
+            ]},
+        ],
+        "againSeconds": 1.5,
+        "error": "no",
+        "samples": [{"histogram": "h", "value": 0.5}],
+    });
+    assert_eq!(everything().to_json(), expected);
+}
+
+#[test]
+fn a_plan_that_rests_says_why_and_nothing_else() {
+    let expected =
+        json!({"why": "well", "steps": [], "againSeconds": null, "error": null, "samples": []});
+    assert_eq!(Plan::rest("well").to_json(), expected);
+}
+
+/// Two lists side by side: a pod is marked and deleted by force, another object is written.
+fn chains() -> Plan {
+    let mark = Patch {
+        object: web(),
+        subresource: Some("status"),
+        body: r#"{"status":{"phase":"Failed"}}"#.into(),
+        ignore_not_found: false,
+        ignore_invalid: true,
+    };
+    let delete = Delete {
+        object: web(),
+        grace_period_seconds: Some(0),
+        tally: Some(Tally { attempts: "a", failures: "f", labels: vec!["shop".into()] }),
+        announce: None,
+    };
+    let update = |subresource, edits| {
+        Action::Update(Update { object: web(), subresource, raw: Raw::default(), edits })
+    };
+    let edits = vec![
+        Edit::new(["spec", "replicas"], json!(3)),
+        Edit::new(["metadata", "annotations", "example.com/note"], json!("x")),
+        Edit::new(["spec", "paused"], Value::Null),
+    ];
+    let status = vec![Edit::new(["status", "replicas"], json!(2))];
+    let lists = vec![
+        vec![Action::Patch(mark), Action::Delete(delete)],
+        vec![update(None, edits), update(Some("status"), status)],
+    ];
+    Plan::one("side by side", Step::Chains(lists))
+}
+
+#[test]
+fn a_plan_prints_an_action_a_line() {
+    let expected = [
+        "why: all there is",
+        "fetch pods shop/web",
+        "slow start: create pods in shop",
+        "slow start: create pods in shop",
+        "slow start: create pods in shop",
+        "together: delete pods shop/web",
+        "in order: patch pods shop/web {",
+        "in order: event Warning Odd: look",
+        "again in 1.5s",
+        "error: no\n",
+    ];
+    assert_eq!(everything().to_string(), expected.join("\n"));
+    let expected = [
+        "why: side by side",
+        r#"chain 0: patch pods shop/web status {"status":{"phase":"Failed"}}"#,
+        "chain 0: delete pods shop/web within 0s",
+        concat!(
+            "chain 1: update pods shop/web spec.replicas=3 ",
+            r#"metadata.annotations.example.com/note="x" spec.paused=null"#
+        ),
+        "chain 1: update pods shop/web status status.replicas=2\n",
+    ];
+    assert_eq!(chains().to_string(), expected.join("\n"));
+}
+
+#[test]
+fn chains_and_updates_as_json_say_all_that_they_hold() {
+    let web = json!({"resource": "pods", "key": "shop/web", "uid": "u1", "resourceVersion": "7"});
+    let expected = json!({
+        "why": "side by side",
+        "steps": [{"how": "chains", "chains": [
+            [
+                {"verb": "patch", "object": web, "subresource": "status",
+                    "body": {"status": {"phase": "Failed"}}, "ignoreNotFound": false,
+                    "ignoreInvalid": true},
+                {"verb": "delete", "object": web, "gracePeriodSeconds": 0},
+            ],
+            [
+                {"verb": "update", "object": web, "changes": [
+                    {"field": "spec.replicas", "value": 3},
+                    {"field": "metadata.annotations.example.com/note", "value": "x"},
+                    {"field": "spec.paused", "value": null},
+                ]},
+                {"verb": "update", "object": web, "subresource": "status", "changes": [
+                    {"field": "status.replicas", "value": 2},
+                ]},
+            ],
+        ]}],
+        "againSeconds": null,
+        "error": null,
+        "samples": [],
+    });
+    assert_eq!(chains().to_json(), expected);
+}
+
+#[test]
+fn a_plan_counts_its_writes() {
+    for (plan, writes, rests) in [
+        (everything(), 6, false),
+        (chains(), 4, false),
+        (Plan::rest("well"), 0, true),
+        (Plan::fetch("where?", vec![]), 0, false),
+    ] {
+        assert_eq!((plan.actions(), plan.is_rest()), (writes, rests), "{plan}");
+    }
+}

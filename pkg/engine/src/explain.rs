@@ -1,0 +1,192 @@
+//! What an engine answers when it is asked about itself. Nothing here writes.
+
+use std::time::Duration;
+
+use api::{Key, Time};
+use controller::{Answer, Controller, Facts, Query, View};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use runtime::{Instant, fenced_async};
+
+use crate::expectations::{Awaits, LIMIT};
+use crate::inspect::{Fact, Phase, Place, Planned, Unsettled, WaitingFor};
+use crate::worker::TOO_MANY_FETCHES;
+use crate::{Engine, Explanation, Inspect, Status};
+
+/// How long an explanation may take. What it waits for are live reads.
+pub(crate) const EXPLAIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// Turns instants into times of the wall clock, as both are now.
+#[derive(Clone, Copy)]
+struct Wall {
+    now: Time,
+    instant: Instant,
+}
+
+impl<C: Controller> Inspect for Engine<C> {
+    fn status(&self) -> Status {
+        let backlog = self.queue.backlog();
+        let unsettled = self.expectations().len();
+        let waiting = self.incomplete();
+        let state = self.act.record.state();
+        Status {
+            phase: state.phase,
+            cannot_start: state.cannot_start.clone(),
+            waiting_for: match state.phase {
+                Phase::WaitingForCaches => waiting,
+                Phase::NotStarted | Phase::Running | Phase::Stopped => Vec::new(),
+            },
+            reads: self.kinds.informers.keys().map(ToString::to_string).collect(),
+            workers: self.workers,
+            workers_alive: state.alive,
+            queued: backlog.depth,
+            delayed: backlog.delayed,
+            unsettled,
+            in_work: state.in_work(),
+            failing: state.failing.values().cloned().collect(),
+            last_error: state.last_error.clone(),
+            plans: state.plans.iter().cloned().collect(),
+            syncs: state.syncs,
+            failures: state.failures,
+            panics: state.panics,
+        }
+    }
+
+    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation> {
+        self.explained(key).boxed()
+    }
+
+    fn cannot_start(&self, why: &str) {
+        self.act.record.cannot_start(why);
+    }
+
+    fn stalled(&self, now: Instant) -> Option<String> {
+        let backlog = self.queue.backlog();
+        let mut state = self.act.record.state();
+        let asked = self.act.runtime.cancel.is_cancelled();
+        let proof = match state.phase {
+            Phase::Running if !asked => state.watched(self.workers, backlog).proof(now),
+            Phase::NotStarted | Phase::WaitingForCaches | Phase::Running | Phase::Stopped => None,
+        };
+        let proof = state.suspicion.confirm(proof, now)?;
+        Some(proof.words(self.workers, now).to_string())
+    }
+}
+
+impl<C: Controller> Engine<C> {
+    async fn explained(&self, key: &Key) -> Explanation {
+        let clock = &self.act.runtime.clock;
+        let wall = Wall { now: clock.now(), instant: clock.instant() };
+        let place = self.queue.whereabouts(key);
+        let mut explanation = Explanation {
+            key: key.to_string(),
+            at: wall.now,
+            found: false,
+            incomplete: self.incomplete().into_iter().map(|kind| kind.resource).collect(),
+            summary: Vec::new(),
+            live_reads: Vec::new(),
+            plan: None,
+            error: None,
+            unsettled: self.unsettled(key, wall),
+            doubts: self.act.doubts_of(key),
+            place: Place {
+                queued_since: place.queued_since.map(|at| wall.time(at)),
+                in_work_since: place.working_since.map(|at| wall.time(at)),
+                delayed_until: place.delayed_until.map(|at| wall.time(at)),
+            },
+            retries: self.queue.num_requeues(key),
+            last_error: self.act.record.state().failing.get(key).cloned(),
+        };
+        let mut facts = Facts::default();
+        let looked = fenced_async(self.look(key, wall.now, &mut facts, &mut explanation));
+        let error = match clock.timeout(EXPLAIN_LIMIT, looked).await {
+            Ok(Ok(error)) => error,
+            Ok(Err(panic)) => Some(format!("panic: {}", panic.0)),
+            Err(_) => Some(format!("no plan within {EXPLAIN_LIMIT:?}")),
+        };
+        explanation.error = error;
+        explanation.live_reads =
+            facts.0.iter().map(|(query, answer)| read(query, answer)).collect();
+        explanation
+    }
+
+    /// Observes and decides as a sync does. Returns why there is no plan.
+    async fn look(
+        &self,
+        key: &Key,
+        now: Time,
+        facts: &mut Facts,
+        found: &mut Explanation,
+    ) -> Option<String> {
+        let snapshot = self.controller.observe(key, &View::new(now, &self.kinds.listers))?;
+        found.found = true;
+        let summary = self.controller.summary(&snapshot);
+        found.summary = summary.into_iter().map(|(name, value)| Fact { name, value }).collect();
+        let Some(plan) = self.decide(&self.act.client, &snapshot, facts).await else {
+            return Some(TOO_MANY_FETCHES.to_owned());
+        };
+        found.plan = Some(Planned { text: plan.to_string(), json: plan.to_json() });
+        None
+    }
+
+    /// The kinds whose caches are not complete.
+    fn incomplete(&self) -> Vec<WaitingFor> {
+        let informers = self.kinds.informers.values().map(|informer| informer.status());
+        let waiting = informers.filter(|status| !status.synced).map(|status| WaitingFor {
+            resource: status.resource.to_string(),
+            error: status.failing.as_ref().map(|failing| failing.error.clone()),
+            since: status.failing.as_ref().map(|failing| failing.since),
+        });
+        waiting.collect()
+    }
+
+    fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {
+        let Awaits { versions, gone, since } = self.expectations().awaits(key)?;
+        let own = versions.iter().any(|(resource, _)| *resource == self.own);
+        let versions = versions.iter().map(|(resource, version)| match *version {
+            u64::MAX => format!(
+                "{resource}: none can be made, since the namespace is being deleted; waits for \
+                 the end of {key} itself"
+            ),
+            version => {
+                let at = self.kinds.version_of(resource).unwrap_or(0);
+                format!("{resource}: the cache must reach version {version}, it is at {at}")
+            }
+        });
+        let gone = gone.iter().map(|(resource, uid)| {
+            format!("{resource}: the cache must show that the one with uid {uid} goes")
+        });
+        Some(Unsettled {
+            meanwhile: if own {
+                "nothing is written for it: its own object was, and the cache does not show that"
+            } else {
+                "only its status is written"
+            },
+            awaits: versions.chain(gone).collect(),
+            since: wall.time(since),
+            until: wall.time(since + LIMIT),
+        })
+    }
+}
+
+fn read(query: &Query, answer: &Answer) -> String {
+    let Query { resource, key } = query;
+    match answer {
+        Answer::Found(found) => {
+            format!("{resource} {key}: found, version {}", found.0.resource_version)
+        }
+        Answer::NotFound => format!("{resource} {key}: not found"),
+        Answer::Failed(error) => format!("{resource} {key}: {error}"),
+    }
+}
+
+// === impl Wall ===
+
+impl Wall {
+    fn time(self, at: Instant) -> Time {
+        match at.checked_duration_since(self.instant) {
+            Some(ahead) => self.now + ahead,
+            None => self.now - self.instant.duration_since(at),
+        }
+    }
+}

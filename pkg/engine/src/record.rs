@@ -1,0 +1,216 @@
+//! What an engine remembers of its syncs, for those who ask. Bounded, and never read by a decision.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use api::{Key, Time};
+use controller::Plan;
+use runtime::{Clock, Instant};
+
+use crate::inspect::{Acted, Failure, InWork, Phase};
+use crate::stall::{Loop, Suspicion};
+
+/// How many plans are remembered.
+pub(crate) const PLANS_MAX: usize = 20;
+/// How many keys that fail are remembered. Of more, those that failed last.
+pub(crate) const FAILING_MAX: usize = 100;
+/// How many keys in work are shown. Upstream's flags rarely ask for more workers.
+pub(crate) const IN_WORK_MAX: usize = 100;
+/// Longer texts are cut; the API server can quote whole objects in its errors.
+pub(crate) const TEXT_BYTES_MAX: usize = 1000;
+
+/// Written by workers, read by everybody.
+#[derive(Debug)]
+pub(crate) struct Record {
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    pub(crate) cannot_start: Option<String>,
+    pub(crate) alive: usize,
+    pub(crate) in_work: BTreeMap<Key, Work>,
+    pub(crate) failing: BTreeMap<Key, Failure>,
+    pub(crate) last_error: Option<Failure>,
+    /// Newest first.
+    pub(crate) plans: VecDeque<Acted>,
+    pub(crate) syncs: u64,
+    pub(crate) failures: u64,
+    pub(crate) panics: u64,
+    pub(crate) suspicion: Suspicion,
+}
+
+/// A key in work.
+#[derive(Debug)]
+pub(crate) struct Work {
+    since: Time,
+    /// The last sign of life. Ahead of now while the rate limit makes a request wait.
+    heard: Instant,
+}
+
+/// A worker has a key; until this is dropped, also by a panic or because its task is stopped.
+pub(crate) struct Working<'a> {
+    record: &'a Record,
+    key: &'a Key,
+}
+
+/// A worker lives; until this is dropped.
+pub(crate) struct Alive(Arc<Record>);
+
+/// A controller was started; it has stopped when this is dropped.
+pub(crate) struct Started<'a>(&'a Record);
+
+// === impl Record ===
+
+impl Record {
+    pub(crate) fn new(clock: Clock) -> Self {
+        let state = State {
+            phase: Phase::NotStarted,
+            cannot_start: None,
+            alive: 0,
+            in_work: BTreeMap::new(),
+            failing: BTreeMap::new(),
+            last_error: None,
+            plans: VecDeque::new(),
+            syncs: 0,
+            failures: 0,
+            panics: 0,
+            suspicion: Suspicion::default(),
+        };
+        Self { clock, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It was to start and could not.
+    pub(crate) fn cannot_start(&self, why: &str) {
+        self.state().cannot_start = Some(cut(why));
+    }
+
+    /// It waits for its caches.
+    pub(crate) fn started(&self) -> Started<'_> {
+        let mut state = self.state();
+        state.phase = Phase::WaitingForCaches;
+        state.cannot_start = None;
+        Started(self)
+    }
+
+    /// Its workers work.
+    pub(crate) fn running(&self) {
+        self.state().phase = Phase::Running;
+    }
+
+    /// A worker is about to live.
+    pub(crate) fn alive(self: &Arc<Self>) -> Alive {
+        self.state().alive += 1;
+        Alive(Arc::clone(self))
+    }
+
+    /// A sync begins.
+    pub(crate) fn working<'a>(&'a self, key: &'a Key) -> Working<'a> {
+        let work = Work { since: self.clock.now(), heard: self.clock.instant() };
+        let mut state = self.state();
+        state.syncs += 1;
+        state.in_work.insert(key.clone(), work);
+        Working { record: self, key }
+    }
+
+    /// A request for `key` got on, or does so in `wait` at the latest.
+    pub(crate) fn heard(&self, key: &Key, wait: Duration) {
+        let heard = self.clock.instant() + wait;
+        if let Some(work) = self.state().in_work.get_mut(key) {
+            work.heard = work.heard.max(heard);
+        }
+    }
+
+    /// A plan that writes was acted on.
+    pub(crate) fn acted(&self, key: &Key, plan: &Plan, error: Option<&str>) {
+        let acted = Acted {
+            key: key.to_string(),
+            why: cut(&plan.why),
+            actions: plan.actions(),
+            at: self.clock.now(),
+            error: error.map(cut),
+        };
+        let mut state = self.state();
+        state.plans.truncate(PLANS_MAX - 1);
+        state.plans.push_front(acted);
+    }
+
+    /// A sync ended with a panic. Its failure is recorded too.
+    pub(crate) fn panicked(&self) {
+        self.state().panics += 1;
+    }
+
+    /// A sync failed, for the `failures`th time in a row.
+    pub(crate) fn failed(&self, key: &Key, failures: u32, error: &str) {
+        let at = self.clock.now();
+        let mut state = self.state();
+        let since = state.failing.get(key).map_or(at, |failure| failure.since);
+        let failure = Failure { key: key.to_string(), failures, error: cut(error), since, at };
+        state.failures += 1;
+        state.last_error = Some(failure.clone());
+        state.failing.insert(key.clone(), failure);
+        if state.failing.len() > FAILING_MAX {
+            let oldest = state.failing.iter().min_by_key(|(_, failure)| failure.at);
+            let oldest = oldest.map(|(key, _)| key.clone());
+            oldest.and_then(|key| state.failing.remove(&key));
+        }
+    }
+
+    /// A sync ended well, or its object is gone.
+    pub(crate) fn succeeded(&self, key: &Key) {
+        self.state().failing.remove(key);
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// The keys in work, oldest first.
+    pub(crate) fn in_work(&self) -> Vec<InWork> {
+        let mut all: Vec<_> = self.in_work.iter().map(|(key, work)| (work.since, key)).collect();
+        all.sort();
+        let shown = all.into_iter().take(IN_WORK_MAX);
+        shown.map(|(since, key)| InWork { key: key.to_string(), since }).collect()
+    }
+
+    /// What is to be known of the loop of an engine with so many workers and this queue.
+    pub(crate) fn watched(&self, workers: usize, backlog: workqueue::Backlog) -> Loop {
+        let quietest = self.in_work.iter().min_by_key(|(_, work)| work.heard);
+        let quietest = quietest.map(|(key, work)| (key.clone(), work.heard));
+        Loop { workers, alive: self.alive, quietest, backlog }
+    }
+}
+
+// === impl Working, Alive, Started ===
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.record.state().in_work.remove(self.key);
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.state().alive -= 1;
+    }
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        self.0.state().phase = Phase::Stopped;
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES_MAX)])
+}

@@ -1,0 +1,294 @@
+//! A controller that is not about one object: it is looked at without an event, counts what it
+//! does, and may give up.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::{Key, Kind, Pod};
+use cache::fixture::run;
+use controller::{
+    Action, Controller, Counter, Delete, Facts, ObjectRef, Outcome, Plan, Step, Tally,
+    UpdateStatus, View, Watches,
+};
+
+use super::steps::create;
+use super::world::{
+    Cold, DRAIN_LIMIT, Log, Probe, Seen, World, accept, make, pod, refuse, set, terminating,
+};
+
+const SWEPT: &str = "pod_gc_collector_force_delete_pods_total";
+const FAILED: &str = "pod_gc_collector_force_delete_pod_errors_total";
+
+/// A [`Probe`] for which every key has something to look at.
+struct Pass {
+    probe: Probe,
+    outcomes: Arc<Mutex<Vec<Outcome>>>,
+}
+
+impl Controller for Pass {
+    type Snapshot = Seen;
+
+    const COUNTERS: &'static [Counter] = &[
+        Counter { name: SWEPT, help: "[ALPHA] Swept.", labels: &["namespace", "reason"] },
+        Counter { name: FAILED, help: "[ALPHA] Failed.", labels: &["namespace", "reason"] },
+    ];
+
+    const SEEDS: &'static [&'static str] = &["pods", "shop/nodes"];
+
+    const RETRIES_MAX: Option<u32> = Some(3);
+
+    fn watches(table: &mut impl Watches<Self>) {
+        table.reads::<Pod>();
+        table.on::<api::ReplicaSet>(|_, _, _, wake| wake.add(&Key::parse("pods")));
+    }
+
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Seen> {
+        self.probe.observe(key, view);
+        Some(Seen { key: key.clone(), now: view.now })
+    }
+
+    fn decide(&self, seen: &Seen, facts: &Facts) -> Plan {
+        if &*seen.key.name == "nodes" { Plan::rest("no") } else { self.probe.decide(seen, facts) }
+    }
+
+    fn summary(&self, _: &Seen) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn report(&self, seen: &Seen, outcome: &Outcome) -> Option<UpdateStatus> {
+        if &*seen.key.name == "pods" {
+            self.outcomes.lock().unwrap().push(outcome.clone());
+        }
+        None
+    }
+}
+
+fn pass(plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static) -> (Pass, Log) {
+    let log = Log::default();
+    let outcomes = Arc::default();
+    (Pass { probe: Probe::new(&log, |_, _| {}, plan), outcomes }, log)
+}
+
+/// A delete of a pod that is counted.
+fn sweep(name: &str, namespace: &str, reason: &str) -> Action {
+    let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
+    Action::Delete(Delete {
+        object: ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 },
+        grace_period_seconds: Some(0),
+        tally: Some(Tally {
+            attempts: SWEPT,
+            failures: FAILED,
+            labels: vec![namespace.to_owned(), reason.to_owned()],
+        }),
+        announce: None,
+    })
+}
+
+fn failed() -> Plan {
+    Plan { error: Some("no".to_owned()), ..Plan::rest("fails") }
+}
+
+/// The milliseconds at which `pods` was decided on since the last look.
+fn decided(log: &Log) -> Vec<u64> {
+    let mut lines = log.take();
+    lines.retain(|line| line.ends_with("decide pods"));
+    lines.iter().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
+}
+
+/// The samples of the two counters, as the page has them.
+fn counted(world: &World) -> Vec<String> {
+    let page = world.registry.page("").body;
+    let lines = page.lines().filter(|line| line.starts_with("pod_gc_collector_"));
+    lines.map(str::to_owned).collect()
+}
+
+// === Seeds ===
+
+/// Seeds are looked at once the caches are complete and not before; and also when these are empty,
+/// so that no event comes.
+#[test]
+fn seeds_are_looked_at_once_the_caches_are_complete() {
+    run(async {
+        let (pass, log) = pass(|_, _| Plan::rest("well"));
+        let mut cold = Cold::new(pass, 1, DRAIN_LIMIT);
+        let _task = cold.run();
+        cold.server.runtime.clock.sleep(Duration::from_millis(50)).await;
+        assert_eq!(log.take(), Vec::<String>::new());
+        let (_sets, _pods) = cold.warm(&[], &[]).await;
+        cold.server.runtime.clock.sleep(Duration::from_mins(2)).await;
+        let lines = log.take();
+        let looks: Vec<_> = lines.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+        assert_eq!(looks, ["observe pods", "decide pods", "observe nodes"], "each once");
+    });
+}
+
+/// An object that is there at the start wakes a seed that is to be looked at anyway: one look.
+#[test]
+fn a_seed_is_looked_at_once() {
+    run(async {
+        let (pass, log) = pass(|_, _| Plan::rest("well"));
+        let (world, _engine) = World::start(pass, 1, &[set(1, 0, 0)], &[]).await;
+        world.settle().await;
+        assert_eq!(log.observed().len(), 2, "two seeds");
+    });
+}
+
+/// A pass after the other, by the plan's word alone.
+#[test]
+fn passes_follow_each_other() {
+    run(async {
+        let again = |_: &_, _: &_| Plan::rest("well").again_after(Some(Duration::from_secs(20)));
+        let (pass, log) = pass(again);
+        let (world, _engine) = World::start(pass, 1, &[], &[]).await;
+        world.wait(Duration::from_secs(50)).await;
+        assert_eq!(decided(&log), [0, 20_000, 40_000]);
+    });
+}
+
+// === Giving up ===
+
+/// As upstream's `maxRetries`: a key that failed once and then so many times again is dropped; the
+/// next event looks at it with a fresh count.
+#[test]
+fn a_key_is_dropped_after_so_many_retries() {
+    run(async {
+        let (pass, log) = pass(|_, _| failed());
+        let (mut world, engine) = World::start(pass, 1, &[], &[]).await;
+        world.wait(Duration::from_mins(2)).await;
+        assert_eq!(decided(&log), [0, 5, 15, 35]);
+        assert_eq!(engine.queue.num_requeues(&Key::parse("pods")), 0);
+        assert_eq!(world.retries(), 3);
+
+        world.sets.added(&set(11, 0, 0)).await;
+        world.wait(Duration::from_mins(2)).await;
+        let again = decided(&log);
+        let delays: Vec<_> = again.iter().map(|at| at - again[0]).collect();
+        assert_eq!(delays, [0, 5, 15, 35]);
+    });
+}
+
+/// A success in between counts as a beginning.
+#[test]
+fn a_success_starts_the_count_anew() {
+    run(async {
+        let looks = Mutex::new(0);
+        // Fails three times, does well, and fails again.
+        let plan = move |_: &_, _: &Facts| {
+            let mut looks = looks.lock().unwrap();
+            *looks += 1;
+            if *looks == 4 {
+                Plan::rest("well").again_after(Some(Duration::from_secs(1)))
+            } else {
+                failed()
+            }
+        };
+        let (pass, log) = pass(plan);
+        let (world, _engine) = World::start(pass, 1, &[], &[]).await;
+        world.wait(Duration::from_mins(2)).await;
+        assert_eq!(decided(&log).len(), 4 + 4);
+    });
+}
+
+// === Counting ===
+
+/// metrics.md: as upstream's, a counter shows nothing until it has labels; then all attempts, and
+/// among them the failures. A pod that is gone already is a failure there, but not of the sync.
+#[test]
+fn attempts_and_failures_are_counted() {
+    run(async {
+        let plan = |_: &_, _: &_| {
+            let sweeps = [("a", "orphaned"), ("b", "orphaned"), ("c", "terminated")];
+            let sweeps = sweeps.map(|(name, reason)| sweep(name, "shop", reason));
+            Plan::one("sweeps", Step::Together(sweeps.to_vec()))
+        };
+        let (pass, _log) = pass(plan);
+        let outcomes = Arc::clone(&pass.outcomes);
+        let pods = ["a", "b", "c"].map(|name| pod(name, 1));
+        let (mut world, _engine) = World::start(pass, 1, &[], &pods).await;
+        let families = metrics::fixture::families(&world.registry);
+        for name in [SWEPT, FAILED] {
+            assert!(families.contains(&format!("{name} counter namespace,reason")), "{families:?}");
+        }
+        assert_eq!(metrics::fixture::unlike_upstream(&world.registry), Vec::<String>::new());
+        let (a, b, c) = (world.delete("a").await, world.delete("b").await, world.delete("c").await);
+        assert_eq!(counted(&world), Vec::<String>::new());
+        accept(a, &terminating(pod("a", 1), 11)).await;
+        refuse(b, 404, "NotFound", "not there").await;
+        world.settle().await;
+        let swept = format!(r#"{SWEPT}{{namespace="shop",reason="orphaned"}} 2"#);
+        let not_there = format!(r#"{FAILED}{{namespace="shop",reason="orphaned"}} 1"#);
+        assert_eq!(counted(&world), [not_there.clone(), swept.clone()]);
+        accept(c, &terminating(pod("c", 1), 12)).await;
+        world.settle().await;
+        let terminated = format!(r#"{SWEPT}{{namespace="shop",reason="terminated"}} 1"#);
+        assert_eq!(counted(&world), [not_there, swept, terminated]);
+        assert_eq!(outcomes.lock().unwrap().first(), Some(&Outcome::default()));
+    });
+}
+
+/// A delete without a tally, or whose counter the controller does not have, counts nowhere.
+#[test]
+fn only_known_counters_count() {
+    run(async {
+        let Action::Delete(mut odd) = sweep("b", "shop", "orphaned") else { return };
+        odd.tally = Some(Tally { attempts: "no", failures: "neither", labels: Vec::new() });
+        let plan = move |_: &_, _: &_| {
+            let actions = vec![super::steps::delete("a"), Action::Delete(odd.clone())];
+            Plan::one("deletes", Step::Together(actions))
+        };
+        let (pass, _log) = pass(plan);
+        let (mut world, _engine) = World::start(pass, 1, &[], &[]).await;
+        accept(world.delete("a").await, &pod("a", 1)).await;
+        refuse(world.delete("b").await, 404, "NotFound", "not there").await;
+        world.settle().await;
+        assert_eq!(counted(&world), Vec::<String>::new());
+    });
+}
+
+// === Outcomes ===
+
+/// The outcome has the API server's word for the failure, if it gave one; the plan's own error has
+/// none.
+#[test]
+fn an_outcome_says_why() {
+    let rows = [(409, "AlreadyExists", "there"), (403, "Forbidden", "quota")];
+    for (code, reason, message) in rows {
+        run(async {
+            let plan = |_: &_, _: &_| Plan {
+                error: Some("not told".to_owned()),
+                ..Plan::one("one", Step::InOrder(vec![create("a")]))
+            };
+            let (pass, _log) = pass(plan);
+            let outcomes = Arc::clone(&pass.outcomes);
+            let (mut world, _engine) = World::start(pass, 1, &[], &[]).await;
+            refuse(world.post().await, code, reason, message).await;
+            world.settle().await;
+            let found = outcomes.lock().unwrap()[0].clone();
+            let error = Some(message.to_owned());
+            assert_eq!(found, Outcome { unsettled: false, error, reason: reason.to_owned() });
+        });
+    }
+    run(async {
+        let plan = |_: &_, _: &_| Plan {
+            error: Some("odd".to_owned()),
+            ..Plan::one("one", Step::InOrder(vec![create("a")]))
+        };
+        let (pass, _log) = pass(plan);
+        let outcomes = Arc::clone(&pass.outcomes);
+        let (mut world, _engine) = World::start(pass, 1, &[], &[]).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.settle().await;
+        let expected = Outcome { error: Some("odd".to_owned()), ..Outcome::default() };
+        assert_eq!(outcomes.lock().unwrap().first(), Some(&expected));
+    });
+    run(async {
+        let (pass, _log) = pass(|_, _| Plan::one("one", Step::InOrder(vec![create("a")])));
+        let outcomes = Arc::clone(&pass.outcomes);
+        let (mut world, _engine) = World::start(pass, 1, &[], &[]).await;
+        world.post().await.reset();
+        world.settle().await;
+        let found = outcomes.lock().unwrap()[0].clone();
+        assert!(found.error.is_some() && found.reason.is_empty(), "{found:?}");
+    });
+}

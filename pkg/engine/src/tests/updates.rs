@@ -1,0 +1,164 @@
+//! Writes of whole objects inside a plan: their precondition, their failures, and waiting for the
+//! own event.
+
+use api::{Edit, Key, Kind, Raw, ReplicaSet};
+use cache::fixture::{Call, run};
+use controller::{Action, ObjectRef, Plan, Step, Update};
+use serde_json::{Value, json};
+
+use super::steps::create;
+use super::world::{Log, SETS, World, accept, body, make, refuse, set, with};
+
+const CHANGED: &str =
+    "the object has been modified; please apply your changes to the latest version";
+
+/// `web` as it is at first, with these fields changed.
+fn update(subresource: Option<&'static str>, edits: &[Edit]) -> Action {
+    let raw = Raw::parse(set(1, 0, 0).to_string().as_bytes()).unwrap();
+    let (key, uid) = (Key::new("shop", "web"), "uid-web".into());
+    let object = ObjectRef { resource: ReplicaSet::RESOURCE, key, uid, resource_version: 1 };
+    Action::Update(Update { object, subresource, raw, edits: edits.to_vec() })
+}
+
+fn in_order(actions: &[Action]) -> Plan {
+    Plan::one("in order", Step::InOrder(actions.to_vec()))
+}
+
+/// One that is scaled, and then has a pod.
+async fn scaling() -> (World, Log, Call) {
+    let scale = update(None, &[Edit::new(["spec", "replicas"], json!(3))]);
+    let plan = move |_: &_, _: &_| in_order(&[scale.clone(), create("a")]);
+    let (mut world, log) = World::probe(plan).await;
+    let put = world.server.find("PUT", &format!("{SETS}/web")).await;
+    (world, log, put)
+}
+
+fn written(put: &Call, version: u64) -> Value {
+    with(body(put), json!({"metadata": {"resourceVersion": version.to_string()}}))
+}
+
+/// The version that was decided on, the edits, and every other field as it was; `null` removes one.
+#[test]
+fn an_update_is_the_object_with_its_edits() {
+    run(async {
+        let edits = [
+            Edit::new(["spec", "replicas"], json!(3)),
+            Edit::new(["metadata", "annotations", "example.com/note"], json!("new")),
+            Edit::new(["status"], Value::Null),
+        ];
+        let action = update(None, &edits);
+        let (mut world, _log) =
+            World::probe(move |_, _| in_order(std::slice::from_ref(&action))).await;
+        let put = world.server.find("PUT", &format!("{SETS}/web")).await;
+        let meta = json!({"annotations": {"example.com/note": "new"}});
+        let expected = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
+            "spec": {"replicas": 3}, "status": null});
+        assert_eq!(body(&put), with(set(1, 0, 0), expected));
+        world.quiet().await;
+    });
+}
+
+#[test]
+fn an_update_of_a_subresource_goes_there() {
+    run(async {
+        let action = update(Some("status"), &[Edit::new(["status", "replicas"], json!(7))]);
+        let (mut world, _log) =
+            World::probe(move |_, _| in_order(std::slice::from_ref(&action))).await;
+        let put = world.put().await;
+        assert_eq!(put.line(), format!("PUT {SETS}/web/status"));
+        assert_eq!(body(&put)["status"]["replicas"], 7);
+        world.quiet().await;
+    });
+}
+
+/// A conflict is an error as any other: nothing is written on the live object, what follows in the
+/// step is not done, and the key is tried again with back-off.
+#[test]
+fn a_conflict_fails_the_sync() {
+    for (code, reason) in [(409, "Conflict"), (404, "NotFound"), (500, "InternalError")] {
+        run(async {
+            let (mut world, log, put) = scaling().await;
+            refuse(put, code, reason, CHANGED).await;
+            let failed = world.instant();
+            let put = world.server.find("PUT", &format!("{SETS}/web")).await;
+            assert_eq!((put.at - failed).as_millis(), 5, "the first back-off");
+            assert_eq!(body(&put)["metadata"]["resourceVersion"], "1");
+            assert_eq!(log.take()[2], format!("0 report {CHANGED} web"));
+            world.quiet().await;
+        });
+    }
+}
+
+/// As a status write: until the cache shows its version, the key is left alone.
+#[test]
+fn the_key_waits_for_its_own_event() {
+    run(async {
+        let (mut world, log, put) = scaling().await;
+        let after = written(&put, 12);
+        accept(put, &after).await;
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.pods.bookmark(11).await;
+        world.settle().await;
+        log.take();
+
+        world.sets.modified(&set(11, 0, 0)).await;
+        world.quiet().await;
+        assert_eq!(log.take(), Vec::<String>::new(), "not even reported");
+        world.sets.modified(&after).await;
+        let _again = world.server.find("PUT", &format!("{SETS}/web")).await;
+    });
+}
+
+/// The own event comes before the answer: nothing is awaited.
+#[test]
+fn the_own_event_is_early() {
+    run(async {
+        let (mut world, _log, put) = scaling().await;
+        let after = written(&put, 12);
+        world.sets.modified(&after).await;
+        world.quiet().await;
+        accept(put, &after).await;
+        refuse(world.post().await, 403, "Forbidden", "quota").await;
+        let _again = world.server.find("PUT", &format!("{SETS}/web")).await;
+    });
+}
+
+/// An edit below a field that holds no object: nothing is sent, and the error says what is wrong.
+#[test]
+fn an_impossible_edit_is_an_error() {
+    run(async {
+        let action = update(None, &[Edit::new(["spec", "replicas", "more"], json!(1))]);
+        let (mut world, log) =
+            World::probe(move |_, _| in_order(std::slice::from_ref(&action))).await;
+        world.settle().await;
+        let lines = log.take();
+        assert!(lines[2].contains("report") && lines[2].contains("invalid type"), "{lines:?}");
+        assert!(world.server.under_way().await.is_empty());
+    });
+}
+
+/// An answer that cannot be read: the update was done, but nobody knows its version.
+#[test]
+fn an_unreadable_answer_is_an_error() {
+    run(async {
+        let (mut world, log, put) = scaling().await;
+        put.reply(200, "{").await;
+        world.settle().await;
+        assert!(log.take()[2].starts_with("0 report "));
+        let _again = world.server.find("PUT", &format!("{SETS}/web")).await;
+        world.quiet().await;
+    });
+}
+
+/// Writes are counted, these as others.
+#[test]
+fn updates_are_counted() {
+    run(async {
+        let (world, _log, put) = scaling().await;
+        refuse(put, 409, "Conflict", CHANGED).await;
+        world.settle().await;
+        let labels = ["test-controller", "update", "replicasets.apps", "409"];
+        assert_eq!(world.metrics.writes.with_label_values(&labels).get(), 1);
+    });
+}

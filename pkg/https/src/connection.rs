@@ -1,0 +1,208 @@
+//! One connection, from its first byte to its last.
+
+use std::convert::Infallible;
+use std::error::Error as StdError;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use runtime::{Cancel, Clock};
+use rustls::ServerConfig;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::activity::{Activity, Protocol, Watched, hang_up};
+use crate::certificates::Chooser;
+use crate::service::FencedService;
+use crate::{Limits, PeerCertificates, listen};
+
+/// How large the head of a request may be. More is answered with 431.
+const HEAD_BYTES_MAX: u32 = 1 << 20;
+/// How much of the bodies of requests an HTTP/2 client may send before somebody reads it. Upstream
+/// takes 256 KiB for each stream; no page of a manager reads so much.
+const WINDOW_BYTES: u32 = 1 << 16;
+/// How often an HTTP/2 client is asked whether it is there, and how long it may take to say so.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PONG_MAX: Duration = Duration::from_secs(15);
+/// How long a connection without a request may take to end, once it is told to.
+const GOODBYE_MAX: Duration = Duration::from_secs(1);
+
+/// How requests for plain HTTP begin, as far as Go looks.
+const PLAIN_HTTP: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];
+const PLAIN_HTTP_ANSWER: &[u8] =
+    b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
+/// What all connections have in common.
+pub(crate) struct Terms {
+    pub(crate) config: ServerConfig,
+    pub(crate) chooser: Chooser,
+    pub(crate) limits: Limits,
+    pub(crate) http2_max_streams: u32,
+    pub(crate) clock: Clock,
+    /// Answers are finished, new requests are not taken.
+    pub(crate) closing: Cancel,
+    /// Connections end as they are.
+    pub(crate) ended: Cancel,
+}
+
+/// Starts the tasks of HTTP/2 streams.
+#[derive(Clone)]
+struct Streams;
+
+/// Serves one client until one of both sides ends it. What clients do wrong is their business, so
+/// it is logged at debug: a port scanner must not fill the log.
+pub(crate) async fn converse<S, B>(stream: TcpStream, peer: SocketAddr, terms: &Terms, service: S)
+where
+    S: tower::Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let handshake = terms.clock.timeout(terms.limits.handshake, shake_hands(stream, terms));
+    let handshake = tokio::select! { biased;
+        () = terms.closing.cancelled() => return,
+        handshake = handshake => handshake,
+    };
+    let stream = match handshake {
+        Ok(Ok(Some(stream))) => stream,
+        Ok(Ok(None)) => return,
+        Ok(Err(error)) => return tracing::debug!(%peer, %error, "TLS handshake error"),
+        Err(runtime::Elapsed) => return tracing::debug!(%peer, "TLS handshake timeout"),
+    };
+    let (_, tls) = stream.get_ref();
+    let protocol = match tls.alpn_protocol() {
+        Some(b"h2") => Protocol::Two,
+        _ => Protocol::One,
+    };
+    let certificates = tls.peer_certificates().unwrap_or_default();
+    let certificates = certificates.iter().map(|cert| cert.clone().into_owned()).collect();
+    let certificates = PeerCertificates(certificates);
+    let activity = Activity::new(protocol, terms.clock.clone());
+    let io = TokioIo::new(Watched::new(stream, activity.clone()));
+    let service = FencedService { service, activity: activity.clone(), peer, certificates };
+    let ended = match protocol {
+        Protocol::One => {
+            let connection = http1_builder().serve_connection(io, service);
+            let close = http1::Connection::graceful_shutdown;
+            until_ended(pin!(connection), close, &activity, terms).await
+        }
+        Protocol::Two => {
+            let connection = http2_builder(terms).serve_connection(io, service);
+            let close = http2::Connection::graceful_shutdown;
+            until_ended(pin!(connection), close, &activity, terms).await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "connection error");
+    }
+}
+
+/// The connection after its handshake. None if it was no TLS, which the client has been told.
+async fn shake_hands(
+    mut stream: TcpStream,
+    terms: &Terms,
+) -> std::io::Result<Option<TlsStream<TcpStream>>> {
+    listen::keep_alive(&stream)?;
+    let mut start = [0; 5];
+    let count = stream.peek(&mut start).await?;
+    if count == start.len() && PLAIN_HTTP.contains(&&start) {
+        stream.write_all(PLAIN_HTTP_ANSWER).await?;
+        hang_up(&mut stream, &terms.clock).await;
+        return Ok(None);
+    }
+    let mut config = terms.config.clone();
+    config.cert_resolver = Arc::new(terms.chooser.at(stream.local_addr()?.ip()));
+    TlsAcceptor::from(Arc::new(config)).accept(stream).await.map(Some)
+}
+
+fn http1_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    // The limit on reading a head is in `Activity`, which knows an idle client from a slow one.
+    builder
+        .header_read_timeout(None)
+        .max_header_size(HEAD_BYTES_MAX as usize)
+        .max_buf_size(HEAD_BYTES_MAX as usize);
+    builder
+}
+
+fn http2_builder(terms: &Terms) -> http2::Builder<Streams> {
+    let mut builder = http2::Builder::new(Streams);
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(terms.http2_max_streams)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PONG_MAX);
+    builder
+}
+
+/// Serves until the connection has ended; has it closed when nothing happens in it, or when the
+/// port closes.
+async fn until_ended<C: Future<Output = hyper::Result<()>>>(
+    mut connection: Pin<&mut C>,
+    close: fn(Pin<&mut C>),
+    activity: &Activity,
+    terms: &Terms,
+) -> hyper::Result<()> {
+    if let Some(ended) = while_active(connection.as_mut(), activity, terms).await {
+        return ended;
+    }
+    close(connection.as_mut());
+    let is_answering = activity.subscribe().borrow().answering > 0;
+    let goodbye_max = if is_answering { Duration::MAX } else { GOODBYE_MAX };
+    let ended = terms.clock.timeout(goodbye_max, connection).await;
+    ended.unwrap_or(Ok(()))
+}
+
+/// Serves until the connection has ended, or None: until it should.
+async fn while_active<C: Future>(
+    mut connection: Pin<&mut C>,
+    activity: &Activity,
+    terms: &Terms,
+) -> Option<C::Output> {
+    let mut states = activity.subscribe();
+    loop {
+        let closes_at = states.borrow_and_update().closes_at(&terms.limits);
+        let idle = async {
+            match closes_at {
+                Some(at) => terms.clock.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! { biased;
+            () = terms.closing.cancelled() => return None,
+            ended = connection.as_mut() => return Some(ended),
+            // There is always a sender, in `activity`.
+            _ = states.changed() => {}
+            () = idle => {
+                // The time may have been put off meanwhile.
+                let closes_at = states.borrow().closes_at(&terms.limits);
+                if closes_at.is_some_and(|at| at <= terms.clock.instant()) {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+// === impl Streams ===
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
+    fn execute(&self, stream: F) {
+        // Ends with its connection, which has the other end of its channels.
+        drop(runtime::spawn("https stream", stream));
+    }
+}

@@ -1,0 +1,183 @@
+//! The port: opening it, accepting clients, closing it.
+
+use std::convert::Infallible;
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use runtime::{Cancel, Instant, Runtime};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::certificates::Certificates;
+use crate::connection::{Terms, converse};
+use crate::listen::listen;
+use crate::{Error, Settings, tls};
+
+/// How long answers that are on their way may take once the port closes: a page takes less than a
+/// second, and whoever ends the process kills it soon after asking.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
+/// Streams of an HTTP/2 connection if the flag says nothing. As `Serve` of secure_serving.go.
+const HTTP2_STREAMS: u32 = 100;
+/// How long to wait when no connection can be accepted, doubled each time, as Go.
+const ACCEPT_DELAY_MIN: Duration = Duration::from_millis(5);
+const ACCEPT_DELAY_MAX: Duration = Duration::from_secs(1);
+/// How often it is said that there are too many connections, or that none can be accepted.
+const WARNING_EVERY: Duration = Duration::from_mins(1);
+
+/// An open port. Clients can connect, and wait until it is served.
+pub struct Port {
+    listener: TcpListener,
+    address: SocketAddr,
+    certificates: Certificates,
+    terms: Terms,
+    runtime: Runtime,
+}
+
+/// Accepts clients, but not too many.
+struct Door {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+    runtime: Runtime,
+    delay: Option<Duration>,
+    warned_at: Option<Instant>,
+}
+
+// === impl Port ===
+
+impl Port {
+    /// Loads or makes the certificates and binds the port, in upstream's order: what is wrong with
+    /// the settings is an error here, before anybody is elected.
+    #[expect(clippy::unused_async, reason = "sockets need a runtime, which async code shows")]
+    pub async fn open(settings: Settings, runtime: Runtime) -> Result<Self, Error> {
+        let certificates = Certificates::load(&settings, &runtime)?;
+        let listener = listen(&settings)?;
+        let failed = |source| {
+            let address = SocketAddr::new(settings.bind, settings.port);
+            Error::Listen { address, step: "getsockname", source }
+        };
+        let address = listener.local_addr().map_err(failed)?;
+        let chooser = certificates.chooser();
+        let config = tls::config(&settings, Arc::new(chooser.clone()))?;
+        let http2_max_streams = match settings.http2_max_streams {
+            0 => HTTP2_STREAMS,
+            streams => streams,
+        };
+        let terms = Terms {
+            config,
+            chooser,
+            limits: settings.limits,
+            http2_max_streams,
+            clock: runtime.clock.clone(),
+            closing: runtime.cancel.clone(),
+            ended: Cancel::new(),
+        };
+        Ok(Self { listener, address, certificates, terms, runtime })
+    }
+
+    /// What the port is bound to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves clients until the runtime is cancelled. Then no more are accepted, and those that
+    /// are there get their answers, for at most five seconds. If this future is dropped, all
+    /// connections end at once.
+    pub async fn serve<S, B>(self, service: S)
+    where
+        S: tower::Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send,
+        B: Body + Send + Unpin + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let Self { listener, address, certificates, terms, runtime } = self;
+        tracing::info!(%address, "serving securely");
+        let limits = terms.limits;
+        let connections = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+        let places = Arc::new(Semaphore::new(connections as usize));
+        let mut door = Door::new(listener, Arc::clone(&places), runtime.clone());
+        let _ended = terms.ended.clone().drop_guard();
+        let terms = Arc::new(terms);
+        let serving = async {
+            loop {
+                let (stream, peer, place) = door.accept().await;
+                let (terms, service) = (Arc::clone(&terms), service.clone());
+                drop(runtime::spawn("https connection", async move {
+                    tokio::select! { biased;
+                        () = terms.ended.cancelled() => {}
+                        () = converse(stream, peer, &terms, service) => {}
+                    }
+                    drop(place);
+                }));
+            }
+        };
+        tokio::select! { biased;
+            () = runtime.cancel.cancelled() => {}
+            never = certificates.follow(&runtime.clock, limits.certificate_age) => match never {},
+            never = serving => match never {},
+        }
+        drop(door);
+        let all_ended = places.acquire_many(connections);
+        if runtime.clock.timeout(CLOSING_MAX, all_ended).await.is_err() {
+            tracing::warn!("some clients have not got their answers: the port closes");
+        }
+        tracing::info!(%address, "stopped listening");
+    }
+}
+
+// === impl Door ===
+
+impl Door {
+    fn new(listener: TcpListener, places: Arc<Semaphore>, runtime: Runtime) -> Self {
+        Self { listener, places, runtime, delay: None, warned_at: None }
+    }
+
+    /// The next client, as soon as there is a place for it.
+    async fn accept(&mut self) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+        if self.places.available_permits() == 0 {
+            self.warn("too many connections at once: new ones wait until others end");
+        }
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let place = place.expect("nobody closes this semaphore");
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    self.delay = None;
+                    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+                    return (stream, peer, place);
+                }
+                Err(error) => {
+                    self.delay = accept_delay(self.delay, &error);
+                    if let Some(delay) = self.delay {
+                        self.warn(&format!("cannot accept connections, trying again: {error}"));
+                        self.runtime.clock.sleep(delay).await;
+                    }
+                }
+            }
+        }
+    }
+
+    fn warn(&mut self, text: &str) {
+        let now = self.runtime.clock.instant();
+        if self.warned_at.is_none_or(|at| now - at >= WARNING_EVERY) {
+            tracing::warn!("{text}");
+            self.warned_at = Some(now);
+        }
+    }
+}
+
+/// How long to wait after an error. None if it was about one client that is gone already; all
+/// others, say for want of file descriptors, would come again at once.
+pub(crate) fn accept_delay(last: Option<Duration>, error: &io::Error) -> Option<Duration> {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    let is_gone = matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted);
+    let next = last.map_or(ACCEPT_DELAY_MIN, |last| (last * 2).min(ACCEPT_DELAY_MAX));
+    (!is_gone).then_some(next)
+}

@@ -1,0 +1,276 @@
+//! /debug/controllers: what each controller does, and why.
+//!
+//! For people on call. By the header `Accept` each page is JSON, HTML (without scripts, for
+//! browsers) or text (for everybody else). Nothing here writes: an explanation observes and
+//! decides, and stops there.
+//!
+//! # Parts
+//! - `model`: what is told, as data, which is also the JSON.
+//! - `pages`: the same as pages for people.
+//! - `document`: what a page is made of, and how it looks as text.
+//! - `html`: how it looks in a browser.
+//! - `accept`: which of these is asked for.
+
+mod accept;
+mod document;
+mod html;
+mod model;
+mod pages;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use api::{Key, Time};
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use engine::Inspect;
+use runtime::Clock;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use accept::Format;
+use document::Page;
+use model::{Controller, Overview};
+
+/// How many explanations are made at once; more are refused. Each may read live, on the rate limit
+/// of its controller.
+const EXPLAINING_MAX: usize = 4;
+/// The longest name that the API server knows, for namespaces and objects alike.
+const NAME_BYTES_MAX: usize = 253;
+
+/// What the manager tells of itself.
+pub trait Source: Send + Sync {
+    /// All controllers, as in the registry: those that do not run here too.
+    fn controllers(&self) -> Vec<Row>;
+    /// How the informers fare, sorted by resource.
+    fn informers(&self) -> Vec<cache::Status>;
+    /// Who leads, as far as is known here.
+    fn leadership(&self) -> Leadership;
+    /// The time.
+    fn clock(&self) -> &Clock;
+}
+
+/// A controller of the registry.
+#[derive(Clone)]
+pub struct Row {
+    /// Upstream's canonical name.
+    pub name: &'static str,
+    /// Its other names.
+    pub aliases: &'static [&'static str],
+    /// Its engine, or why there is none.
+    pub engine: Result<Arc<dyn Inspect>, Absence>,
+}
+
+/// Why a controller does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// `--controllers` does not switch it on.
+    Off,
+    /// Not all of these feature gates are on.
+    GateOff(&'static [&'static str]),
+    /// It would need a built-in cloud provider.
+    NeedsCloud,
+    /// Nobody has written it yet.
+    NotWritten,
+}
+
+/// This process in the leader election.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Leadership {
+    /// What it is.
+    pub role: Role,
+    /// What it calls itself in the Lease.
+    pub identity: Option<String>,
+    /// Since when it is what it is.
+    pub since: Option<Time>,
+    /// The last renewal, if it leads.
+    pub renewed: Option<Time>,
+}
+
+/// What a process is in an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// There is no election.
+    NoElection,
+    /// Another process leads, or none does.
+    Standby,
+    /// This process leads.
+    Leader,
+}
+
+struct Site {
+    source: Arc<dyn Source>,
+    explaining: Semaphore,
+}
+
+/// A page in all formats.
+struct Answer {
+    code: StatusCode,
+    page: Page,
+    json: Value,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    key: Option<String>,
+}
+
+/// The pages, under their full paths:
+/// - `/debug/controllers`: all controllers, the informers, and who leads.
+/// - `/debug/controllers/<name or alias>`: one controller.
+/// - `/debug/controllers/<name or alias>/explain?key=<namespace>/<name>`: what it would do for a
+///   key, and what keeps it from that.
+pub fn router(source: Arc<dyn Source>) -> Router {
+    let site = Site { source, explaining: Semaphore::new(EXPLAINING_MAX) };
+    Router::new()
+        .route("/debug/controllers", get(overview))
+        .route("/debug/controllers/{name}", get(controller))
+        .route("/debug/controllers/{name}/explain", get(explain))
+        .with_state(Arc::new(site))
+}
+
+async fn overview(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+    let overview = Overview::new(&*site.source);
+    let answer =
+        Answer { code: StatusCode::OK, page: pages::overview(&overview), json: json!(overview) };
+    answer.respond(&headers)
+}
+
+async fn controller(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let answer = site.find(&name).map(|row| {
+        let controller = Controller::new(&row, &*site.source);
+        let page = pages::controller(&controller, site.source.clock().now());
+        Answer { code: StatusCode::OK, page, json: json!(controller) }
+    });
+    answer.unwrap_or_else(|refusal| refusal).respond(&headers)
+}
+
+async fn explain(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let answer = site.explain(&name, &uri).await;
+    answer.unwrap_or_else(|refusal| refusal).respond(&headers)
+}
+
+// === impl Site ===
+
+impl Site {
+    /// The controller with this name or alias, or a refusal that lists those that there are.
+    fn find(&self, name: &str) -> Result<Row, Answer> {
+        let rows = self.source.controllers();
+        let at = rows.iter().position(|row| row.name == name || row.aliases.contains(&name));
+        if let Some(at) = at {
+            return Ok(rows.into_iter().nth(at).expect("the position of a row"));
+        }
+        let names: Vec<_> = rows.iter().map(|row| row.name).collect();
+        Err(Answer {
+            code: StatusCode::NOT_FOUND,
+            page: pages::unknown(name, &names),
+            json: json!({ "error": format!("no controller {name:?}"), "controllers": names }),
+        })
+    }
+
+    async fn explain(&self, name: &str, uri: &Uri) -> Result<Answer, Answer> {
+        let row = self.find(name)?;
+        let asked = Query::<Asked>::try_from_uri(uri).ok().and_then(|Query(asked)| asked.key);
+        let key = asked.as_deref().and_then(parse).ok_or_else(|| {
+            let given = asked.map_or_else(
+                || "no key was given".to_owned(),
+                |text| format!("{text:?} is no key of an object"),
+            );
+            let expected = format!(
+                "{given}; expected ?key=<namespace>/<name>, or ?key=<name> for kinds without \
+                 namespaces"
+            );
+            Answer::refused(StatusCode::BAD_REQUEST, row.name, &expected)
+        })?;
+        let engine = row.engine.as_ref().map_err(|absence| {
+            let why = format!("{} does not run here: {}", row.name, absence.reason());
+            Answer::refused(StatusCode::NOT_FOUND, row.name, &why)
+        })?;
+        let _turn = self.explaining.try_acquire().map_err(|_| {
+            let why = format!("{EXPLAINING_MAX} explanations are being made, try again");
+            Answer::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, &why)
+        })?;
+        let explanation = engine.explain(&key).await;
+        let leadership = self.source.leadership();
+        let json = json!({
+            "controller": row.name,
+            "leadership": leadership,
+            "phase": engine.status().phase,
+            "explanation": explanation,
+        });
+        let page = pages::explanation(row.name, &explanation, leadership.role);
+        Ok(Answer { code: StatusCode::OK, page, json })
+    }
+}
+
+/// A key, if it can be that of an object: names are path segments.
+fn parse(text: &str) -> Option<Key> {
+    let parts: Vec<_> = text.split('/').collect();
+    let is_name = |part: &&str| {
+        let odd = |c: char| c == '%' || c.is_whitespace() || c.is_control();
+        !["", ".", ".."].contains(part) && part.len() <= NAME_BYTES_MAX && !part.contains(odd)
+    };
+    (parts.len() <= 2 && parts.iter().all(is_name)).then(|| Key::parse(text))
+}
+
+// === impl Absence ===
+
+impl Absence {
+    fn reason(self) -> String {
+        match self {
+            Self::Off => "--controllers does not switch it on".to_owned(),
+            Self::GateOff([gate]) => format!("the feature gate {gate} is off"),
+            Self::GateOff(gates) => {
+                format!("not all of the feature gates {} are on", gates.join(", "))
+            }
+            Self::NeedsCloud => "it needs a built-in cloud provider; there are none".to_owned(),
+            Self::NotWritten => "it is not written yet".to_owned(),
+        }
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    fn refused(code: StatusCode, name: &str, why: &str) -> Self {
+        Self { code, page: pages::refused(name, why), json: json!({ "error": why }) }
+    }
+
+    fn respond(self, headers: &HeaderMap) -> Response {
+        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        let (kind, body) = match accept::choose(accept.unwrap_or_default()) {
+            Format::Html => ("text/html; charset=utf-8", html::Html(&self.page).to_string()),
+            Format::Json => ("application/json", format!("{:#}\n", self.json)),
+            Format::Text => ("text/plain; charset=utf-8", self.page.to_string()),
+        };
+        // Names and errors come from the cluster: nothing that they contain may run or be loaded.
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+        let headers: [(HeaderName, &'static str); 6] = [
+            (header::CONTENT_TYPE, kind),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::VARY, "Accept"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::CONTENT_SECURITY_POLICY, policy),
+        ];
+        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        (self.code, headers, body).into_response()
+    }
+}

@@ -1,0 +1,272 @@
+//! The pages over a made-up manager, with the time stopped.
+
+mod formats;
+mod pages;
+mod refusals;
+
+use std::sync::Arc;
+
+use api::{Key, Kind, Pod, ReplicaSet, Time};
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response};
+use engine::{
+    Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,
+    WaitingFor,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use runtime::{Clock, Instant};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{Absence, Leadership, Role, Row, Source, router};
+
+/// A name that no API server admits, and what it would do to a page.
+const ODD: &str = "<script>alert('x' & \"y\")</script>";
+
+/// Six hours into 1970.
+const NOW: i64 = 6 * 3600;
+
+#[derive(Clone)]
+struct Manager {
+    engines: Vec<(&'static str, Fake)>,
+    informers: Vec<cache::Status>,
+    leadership: Leadership,
+    clock: Clock,
+}
+
+/// An engine that says what it was told to.
+#[derive(Clone)]
+struct Fake {
+    status: Status,
+    explanation: Explanation,
+    stalled: Option<String>,
+    /// An explanation waits for a permit.
+    gate: Option<Arc<tokio::sync::Semaphore>>,
+}
+
+fn ago(seconds: i64) -> Time {
+    Time::from_unix(NOW - seconds, 0)
+}
+
+fn failure(key: &str) -> Failure {
+    Failure {
+        key: key.to_owned(),
+        failures: 3,
+        error: "pods \"web-\" is forbidden: exceeded quota".to_owned(),
+        since: ago(125),
+        at: ago(12),
+    }
+}
+
+fn healthy() -> Status {
+    Status {
+        phase: Phase::Running,
+        cannot_start: None,
+        waiting_for: vec![],
+        reads: vec!["pods".to_owned(), "replicasets.apps".to_owned()],
+        workers: 5,
+        workers_alive: 5,
+        queued: 0,
+        delayed: 1,
+        unsettled: 1,
+        in_work: vec![],
+        failing: vec![],
+        last_error: None,
+        plans: vec![],
+        syncs: 41,
+        failures: 0,
+        panics: 0,
+    }
+}
+
+fn busy() -> Status {
+    Status {
+        queued: 7,
+        in_work: vec![
+            InWork { key: "shop/web".to_owned(), since: ago(3) },
+            InWork { key: "shop/db".to_owned(), since: ago(1) },
+        ],
+        failing: vec![failure("shop/web")],
+        last_error: Some(failure("shop/web")),
+        plans: vec![
+            Acted {
+                key: "shop/web".to_owned(),
+                why: "2 pods missing of 3, creating 2".to_owned(),
+                actions: 2,
+                at: ago(12),
+                error: Some("exceeded quota".to_owned()),
+            },
+            Acted {
+                key: "shop/db".to_owned(),
+                why: "1 pods more than 2, deleting 1".to_owned(),
+                actions: 1,
+                at: ago(7300),
+                error: None,
+            },
+        ],
+        failures: 3,
+        ..healthy()
+    }
+}
+
+fn explanation() -> Explanation {
+    Explanation {
+        key: "shop/web".to_owned(),
+        at: ago(0),
+        found: true,
+        incomplete: vec![],
+        summary: vec![
+            Fact { name: "wanted", value: "3".to_owned() },
+            Fact { name: "have", value: "1".to_owned() },
+        ],
+        live_reads: vec!["replicasets.apps shop/web: found, version 15".to_owned()],
+        plan: Some(Planned {
+            text: "why: 2 pods missing\nslow start: create pods in shop\n".to_owned(),
+            json: json!({"why": "2 pods missing", "steps": []}),
+        }),
+        error: None,
+        unsettled: Some(Unsettled {
+            meanwhile: "only its status is written",
+            awaits: vec!["pods: the cache must reach version 12, it is at 10".to_owned()],
+            since: ago(20),
+            until: ago(-280),
+        }),
+        doubts: vec!["pods in \"shop\": a create or delete got no answer".to_owned()],
+        place: Place {
+            queued_since: None,
+            in_work_since: Some(ago(3)),
+            delayed_until: Some(ago(-60)),
+        },
+        retries: 3,
+        last_error: Some(failure("shop/web")),
+    }
+}
+
+fn informers() -> Vec<cache::Status> {
+    let pods = cache::Status {
+        resource: Pod::RESOURCE,
+        synced: true,
+        objects: 1200,
+        unreadable: 0,
+        version: 98_765,
+        relists: 1,
+        last_event: Some(ago(2)),
+        failing: None,
+    };
+    let failing = cache::Failing { since: ago(90), error: "connection refused".to_owned() };
+    let sets = cache::Status {
+        resource: ReplicaSet::RESOURCE,
+        synced: false,
+        objects: 0,
+        unreadable: 2,
+        version: 0,
+        relists: 0,
+        last_event: None,
+        failing: Some(failing),
+    };
+    vec![pods, sets]
+}
+
+impl Fake {
+    fn new(status: Status) -> Self {
+        Self { status, explanation: explanation(), stalled: None, gate: None }
+    }
+}
+
+impl Inspect for Fake {
+    fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation> {
+        async move {
+            if let Some(gate) = &self.gate {
+                let _permit = gate.acquire().await;
+            }
+            Explanation { key: key.to_string(), ..self.explanation.clone() }
+        }
+        .boxed()
+    }
+
+    fn cannot_start(&self, _: &str) {}
+
+    fn stalled(&self, _: Instant) -> Option<String> {
+        self.stalled.clone()
+    }
+}
+
+impl Manager {
+    fn new(fake: Fake) -> Self {
+        let leadership = Leadership {
+            role: Role::Leader,
+            identity: Some("node-1_8f2d".to_owned()),
+            since: Some(ago(5 * 3600)),
+            renewed: Some(ago(1)),
+        };
+        let clock = Clock::simulated(Time::from_unix(NOW, 0));
+        let engines = vec![("replicaset-controller", fake)];
+        Self { engines, informers: informers(), leadership, clock }
+    }
+
+    /// What a GET with this header `Accept` gives.
+    async fn get(&self, path: &str, accept: &str) -> (u16, String) {
+        let response = self.response(path, accept).await;
+        let code = response.status().as_u16();
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (code, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    async fn response(&self, path: &str, accept: &str) -> Response<Body> {
+        let request = Request::builder().uri(path).header("accept", accept);
+        let request = request.body(Body::empty()).unwrap();
+        router(Arc::new(self.clone())).oneshot(request).await.unwrap()
+    }
+
+    async fn json(&self, path: &str) -> (u16, Value) {
+        let (code, body) = self.get(path, "application/json").await;
+        (code, serde_json::from_str(&body).unwrap())
+    }
+}
+
+impl Source for Manager {
+    fn controllers(&self) -> Vec<Row> {
+        let gates: &[&str] = &["StorageVersionAPI", "APIServerIdentity"];
+        let mut rows = vec![
+            Row {
+                name: "bootstrap-signer-controller",
+                aliases: &["bootstrapsigner"],
+                engine: Err(Absence::Off),
+            },
+            Row {
+                name: "service-lb-controller",
+                aliases: &["service"],
+                engine: Err(Absence::NeedsCloud),
+            },
+            Row {
+                name: "storageversion-garbage-collector-controller",
+                aliases: &[],
+                engine: Err(Absence::GateOff(gates)),
+            },
+            Row { name: "ttl-controller", aliases: &["ttl"], engine: Err(Absence::NotWritten) },
+        ];
+        rows.extend(self.engines.iter().map(|(name, fake)| Row {
+            name,
+            aliases: &["replicaset"],
+            engine: Ok(Arc::new(fake.clone())),
+        }));
+        rows
+    }
+
+    fn informers(&self) -> Vec<cache::Status> {
+        self.informers.clone()
+    }
+
+    fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}

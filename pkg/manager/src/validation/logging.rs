@@ -1,0 +1,50 @@
+//! The flags of section "Logs" (k8s.io/component-base/logs/api/v1, `Validate`).
+
+use crate::flags::{Flags, GoDuration};
+use crate::gates::Gates;
+
+pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
+    let mut errors = Vec::new();
+    let pause = flags.duration("log-flush-frequency");
+    if pause <= GoDuration::default() {
+        let shown = pause.to_string();
+        errors.push(format!("flushFrequency: Invalid value: {shown:?}: Must be greater than zero"));
+    }
+    match flags.text("logging-format") {
+        "text" => {}
+        "json" if gates.is_on("LoggingBetaOptions") => {}
+        "json" => errors.push(
+            "format: Forbidden: Log format json is disabled, see LoggingBetaOptions feature"
+                .to_owned(),
+        ),
+        format => {
+            errors.push(format!("format: Invalid value: {format:?}: Unsupported log format"));
+        }
+    }
+    let is_text = ["", "text"].contains(&flags.text("logging-format"));
+    if !is_text && flags.text("vmodule").split(',').any(|part| !part.is_empty()) {
+        errors.push("vmodule: Forbidden: Only supported for text log format".to_owned());
+    }
+    if !gates.is_on("LoggingAlphaOptions") {
+        for format in ["text", "json"] {
+            let field = |name| {
+                format!(
+                    "options.{format}.{name}: Forbidden: Feature LoggingAlphaOptions is disabled"
+                )
+            };
+            if flags.switch(&format!("log-{format}-split-stream")) {
+                errors.push(field("splitStream"));
+            }
+            if !is_zero(flags.text(&format!("log-{format}-info-buffer-size"))) {
+                errors.push(field("infoBufferSize"));
+            }
+        }
+    }
+    errors
+}
+
+/// Whether a quantity is nothing, whatever its suffix.
+fn is_zero(quantity: &str) -> bool {
+    let mut number = quantity.chars().take_while(|c| c.is_ascii_digit() || "+-.".contains(*c));
+    number.all(|c| !('1'..='9').contains(&c))
+}

@@ -1,0 +1,146 @@
+//! What can be said of the secure port without files (k8s.io/apiserver/pkg/server/options).
+
+use crate::flags::Flags;
+use crate::options::Options;
+use crate::serving::{Authorization, Serving, SniPair};
+
+/// Go's numbers of the key exchanges that it knows.
+const CURVES: [i64; 7] = [23, 24, 25, 29, 4587, 4588, 4589];
+/// Go's names of TLS versions.
+const VERSIONS: [&str; 4] = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
+/// One of these must be among the suites for HTTP/2 (RFC 7540, section 9.2.2).
+const HTTP2_SUITES: [&str; 2] =
+    ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
+/// The other suites that Go knows, the insecure ones included.
+const SUITES: [&str; 25] = [
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_RSA_WITH_RC4_128_SHA",
+];
+
+/// The texts are upstream's, though 0 does turn HTTPS off.
+pub(super) fn port(flags: &Flags) -> Option<String> {
+    let port = flags.int("secure-port");
+    let range = match port {
+        0..=65535 => return None,
+        ..0 => "between 0 and 65535, inclusive. 0 for turning off secure port",
+        _ => "between 1 and 65535, inclusive. It cannot be turned off with 0",
+    };
+    Some(format!("--secure-port {port} must be {range}"))
+}
+
+/// The names that proxies use.
+pub(super) fn headers(options: &Options) -> Vec<String> {
+    let headers = &options.authentication.request_header;
+    let blank = |flag: &str, names: &[String]| {
+        let is_blank = names.iter().any(|name| name.trim().is_empty());
+        is_blank.then(|| format!("empty value in {flag:?}"))
+    };
+    let first = [
+        blank("requestheader-username-headers", &headers.username_headers),
+        blank("requestheader-group-headers", &headers.group_headers),
+        blank("requestheader-extra-headers-prefix", &headers.extra_headers_prefixes),
+        blank("requestheader-allowed-names", &headers.allowed_names),
+    ];
+    let mut errors: Vec<_> = first.into_iter().flatten().collect();
+    let uid = &headers.uid_headers;
+    if uid.is_empty() {
+        return errors;
+    }
+    let flag = "requestheader-uid-headers";
+    let gate = "RemoteRequestHeaderUID";
+    if !options.gates.is_on(gate) {
+        errors.push(format!("--{flag} requires the {gate:?} feature to be enabled"));
+        return errors;
+    }
+    errors.extend(blank(flag, uid));
+    if !uid.iter().any(|name| name.eq_ignore_ascii_case("X-Remote-Uid")) {
+        errors.push(format!(
+            "--{flag} is set without specifying the standard X-Remote-Uid header - API aggregation \
+             will not work"
+        ));
+    }
+    errors
+}
+
+/// What TLS cannot be set up with; nothing is checked if nothing is served.
+pub(super) fn tls(serving: &Serving, flags: &Flags) -> Result<(), String> {
+    if serving.port.is_none() {
+        return Ok(());
+    }
+    if serving.cert_file.is_some() != serving.key_file.is_some() {
+        return Err("missing filename for serving cert".to_owned());
+    }
+    let suites = &serving.cipher_suites;
+    let is_known = |suite: &str| HTTP2_SUITES.contains(&suite) || SUITES.contains(&suite);
+    if let Some(suite) = suites.iter().find(|suite| !is_known(suite)) {
+        return Err(format!("Cipher suite {suite} not supported or doesn't exist"));
+    }
+    curves(flags.list("tls-curve-preferences"))?;
+    let version = serving.tls_version_min.as_str();
+    if !VERSIONS.contains(&version) {
+        return Err(format!("unknown tls version {version:?}"));
+    }
+    let is_half = |pair: &SniPair| {
+        pair.cert_file.as_os_str().is_empty() || pair.key_file.as_os_str().is_empty()
+    };
+    if serving.sni.iter().any(is_half) {
+        return Err("failed to load SNI cert and key: missing filename for serving cert".to_owned());
+    }
+    let has_http2_suite = suites.iter().any(|suite| HTTP2_SUITES.contains(&suite.as_str()));
+    if serving.http2 && version != "VersionTLS13" && !suites.is_empty() && !has_http2_suite {
+        let [rsa, ecdsa] = HTTP2_SUITES;
+        return Err(format!(
+            "error configuring http2: http2: TLSConfig.CipherSuites is missing an HTTP/2-required \
+             AES_128_GCM_SHA256 cipher (need at least one of {rsa} or {ecdsa})"
+        ));
+    }
+    Ok(())
+}
+
+fn curves(numbers: &[String]) -> Result<(), String> {
+    for (index, number) in numbers.iter().enumerate() {
+        let id = number.parse::<i64>().unwrap_or(0);
+        if !(1..=i64::from(u16::MAX)).contains(&id) {
+            return Err(format!("curve preference {id} is out of range (must be 1-{})", u16::MAX));
+        }
+        if numbers[..index].contains(number) {
+            return Err(format!("duplicate curve preference {id}"));
+        }
+        if !CURVES.contains(&id) {
+            return Err(format!(
+                "curve preference {id} is not supported by the current Go version"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A path may end with `*`, and have it nowhere else.
+pub(super) fn paths(authorization: &Authorization) -> Option<String> {
+    let mut paths = authorization.always_allow_paths.iter();
+    let is_bad = |path: &&String| path.strip_suffix('*').unwrap_or(path).contains('*');
+    paths.find(is_bad).map(|path| format!("only trailing * allowed in {path:?}"))
+}

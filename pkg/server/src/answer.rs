@@ -1,0 +1,36 @@
+//! Answers in the forms that Go's net/http gives them.
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+
+/// What Go calls plain text.
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Text that no browser takes for anything else.
+pub(crate) fn text(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<String>,
+) -> Response {
+    let headers = [(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    (status, headers, body.into()).into_response()
+}
+
+/// As `http.Error`.
+pub(crate) fn error(status: StatusCode, message: &str) -> Response {
+    text(status, TEXT, format!("{message}\n"))
+}
+
+/// As `http.NotFound`.
+pub(crate) fn not_found() -> Response {
+    error(StatusCode::NOT_FOUND, "404 page not found")
+}
+
+/// Rewrites JSON so that a browser that takes it for HTML finds none in it, as encoding/json does.
+pub(crate) fn escape_html(json: String) -> String {
+    if !json.contains(['<', '>', '&']) {
+        return json;
+    }
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}

@@ -1,0 +1,158 @@
+//! The secure port on the real API server, beside upstream's manager.
+
+use anyhow::{Context, ensure};
+use cluster_tests::{Answer, Binary, Caller, Cluster, Manager, Options, User, since, wait_until};
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// kubeadm's flags, unchanged but for the places of the files and the port.
+fn kubeadm_flags(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/kubeadm.flags");
+    let pki = cluster.dir().display().to_string();
+    let text = std::fs::read_to_string(file)?;
+    let flags = text.lines().filter(|line| line.starts_with("--"));
+    let ours = flags.filter(|flag| !flag.contains("/etc/kubernetes/controller-manager.conf"));
+    let ours = ours.map(|flag| {
+        flag.replace("/etc/kubernetes/pki/front-proxy-ca.crt", &format!("{pki}/ca.crt"))
+            .replace("/etc/kubernetes/pki", &pki)
+    });
+    Ok(ours.collect())
+}
+
+/// Issue: kubeadm's default flag set starts ours unchanged against the real API server with RBAC;
+/// with `--use-service-account-credentials=true` no request gets 403.
+#[tokio::test]
+async fn kubeadms_flags_start_it_and_nothing_is_forbidden() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 1, ..Options::default() }).await?;
+    let flags = kubeadm_flags(&cluster)?;
+    ensure!(flags.len() > 10, "{flags:?}");
+    let before = cluster.request_counts().await?;
+    let args: Vec<_> = flags.iter().map(String::as_str).collect();
+    let mut manager = Manager::start(&cluster, Binary::Ours, User::ControllerManager, &args)?;
+    manager.healthy().await?;
+
+    let sets: Api<ReplicaSet> = Api::namespaced(cluster.admin()?, "default");
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
+        "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "main", "image": "example.com/image"}]}}}});
+    sets.create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+    for replicas in [3, 0] {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        sets.patch("web", &PatchParams::default(), &patch).await?;
+        wait_until(&format!("{replicas} pods"), LIMIT, async || {
+            let status = sets.get("web").await?.status;
+            Ok(status.filter(|status| status.replicas == replicas).map(drop))
+        })
+        .await?;
+    }
+    let health = manager.get("/healthz?verbose").await?;
+    ensure!(health.contains("[+]replicaset-controller ok"), "{health}");
+    let sent = since(&before, &cluster.request_counts().await?);
+    let forbidden: Vec<_> = sent.keys().filter(|request| request.code == 403).collect();
+    ensure!(forbidden.is_empty(), "{forbidden:?}");
+    Ok(())
+}
+
+/// Issue: every endpoint: 200, 401, 403, 404 cases as upstream's serving test has them
+/// (test/integration/serving/serving_test.go), and the whole answers as upstream's manager gives
+/// them to the same callers.
+#[tokio::test]
+async fn the_secure_port_answers_as_upstreams() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 1, ..Options::default() }).await?;
+    let user = User::ControllerManager;
+    let args = ["--controllers=replicaset", "--leader-elect=true"];
+    let mut ours = Manager::start(&cluster, Binary::Ours, user, &args)?;
+    let other = [&args[..], &["--leader-elect-resource-name=upstreams"]].concat();
+    let mut upstreams = Manager::start(&cluster, Binary::Upstream, user, &other)?;
+    ours.healthy().await?;
+    upstreams.healthy().await?;
+
+    let powerless = Caller::Token(token(&cluster).await?);
+    let callers = [
+        ("nobody", Caller::Nobody),
+        ("an admin", Caller::User(User::Admin)),
+        ("somebody without rights", powerless),
+        ("somebody with a wrong token", Caller::Token("wrong".to_owned())),
+    ];
+    // What both answer with the same bytes, and what differs from run to run.
+    let same = [
+        "/healthz",
+        "/healthz/ping",
+        "/healthz/leaderElection",
+        "/livez",
+        "/readyz",
+        "/",
+        "/nope",
+        "/version",
+        "/debug/flags/v",
+        "/debug/pprof",
+        "/debug/pprof/nope",
+        "/metrics/",
+        "/configz/",
+    ];
+    let alike = ["/metrics", "/metrics/slis", "/configz", "/flagz", "/statusz", "/debug/pprof/"];
+    let mut wrong = Vec::new();
+    for (name, caller) in &callers {
+        for path in same.iter().chain(&alike) {
+            let [ours, theirs] = [
+                ours.ask(&cluster, caller, path).await?,
+                upstreams.ask(&cluster, caller, path).await?,
+            ];
+            let is_page = alike.contains(path) && theirs.code == 200;
+            let ours = if is_page { Answer { body: theirs.body.clone(), ..ours } } else { ours };
+            if ours != theirs {
+                wrong.push(format!("{path} for {name}:\n  {ours:?}\n  {theirs:?}"));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), "ours and upstream's differ:\n{}", wrong.join("\n"));
+    let codes = |caller: usize| (&callers[caller].1, "/metrics");
+    for (caller, code) in [(0, 403), (1, 200), (2, 403), (3, 401)] {
+        let (caller, path) = codes(caller);
+        ensure!(ours.ask(&cluster, caller, path).await?.code == code, "{caller:?}");
+    }
+    the_debug_pages_explain(&cluster, &ours).await
+}
+
+/// Issue: /debug/controllers, and explain for a key, with curl and as JSON.
+async fn the_debug_pages_explain(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
+    let nobody = manager.ask(cluster, &Caller::Nobody, "/debug/controllers").await?;
+    ensure!(nobody.code == 403, "{nobody:?}");
+    let page = manager.get("/debug/controllers").await?;
+    ensure!(page.contains("replicaset-controller  running"), "{page}");
+    ensure!(page.contains("it is not written yet"), "{page}");
+    let sets: Api<ReplicaSet> = Api::namespaced(cluster.admin()?, "default");
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "main", "image": "example.com/image"}]}}}});
+    sets.create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+    let path = "/debug/controllers/replicaset/explain?key=default/web";
+    wait_until("an explanation of a set that is at rest", LIMIT, async || {
+        let page = manager.get(path).await?;
+        Ok((page.contains("web") && page.contains("why: ")).then_some(()))
+    })
+    .await?;
+    let missing = manager.get("/debug/controllers/nope").await;
+    ensure!(missing.is_err(), "{missing:?}");
+    Ok(())
+}
+
+/// A token of a service account without any rights.
+async fn token(cluster: &Cluster) -> anyhow::Result<String> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.admin()?, "default");
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "it"}});
+    accounts.create(&PostParams::default(), &serde_json::from_value(account)?).await?;
+    let asked: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}}))?;
+    let made = accounts.create_token_request("it", &PostParams::default(), &asked).await?;
+    made.status.and_then(|status| status.token).context("a token")
+}
