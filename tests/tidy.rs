@@ -468,8 +468,8 @@ fn controller_files(files: &[File]) -> Complaints {
         let docs = contract.lines().take_while(|line| line.starts_with("//!"));
         let parts: Vec<&str> = docs.skip_while(|line| *line != "//! # Parts").collect();
         for name in &names {
-            let usual =
-                ["mod.rs", "snapshot.rs", "decide.rs", "report.rs", "tests.rs"].contains(name);
+            let usual = name.starts_with("tests/")
+                || ["mod.rs", "snapshot.rs", "decide.rs", "report.rs", "tests.rs"].contains(name);
             let part = format!("`{}", name.trim_end_matches(".rs"));
             if !usual && (name.contains('/') || !parts.iter().any(|line| line.contains(&part))) {
                 complaints

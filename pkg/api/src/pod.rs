@@ -23,6 +23,13 @@ pub struct Pod {
     pub evicted: bool,
     /// The `Ready` condition: its status and since when.
     pub ready: Option<(Status, Option<Time>)>,
+    /// The `DisruptionTarget` condition: its status and since when.
+    pub disruption_target: Option<(Status, Option<Time>)>,
+    /// Whether it is being deleted with no grace period left and yet has finalizers: nothing but
+    /// their removal gets it further, not another deletion.
+    pub waits_for_finalizers: bool,
+    /// Whether nothing but its metadata could be read. Then it seems to be pending, on no node.
+    pub unreadable: bool,
     /// Annotation `controller.kubernetes.io/pod-deletion-cost`, 0 if absent or not a number as the
     /// API server accepts it (no plus sign, no leading zeros unless negative).
     pub deletion_cost: i32,
@@ -35,7 +42,8 @@ pub struct Pod {
 /// `status.phase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Not all containers have started; also what unknown words read as.
+    /// Not all containers have started; also what unknown words read as, and no word at all (the
+    /// API server gives every pod one).
     Pending,
     /// The node cannot be reached.
     Unknown,
@@ -106,7 +114,7 @@ impl Kind for Pod {
     }
 
     fn unreadable(meta: Meta, _: &DecodeError) -> Self {
-        WirePod::default().view_with(meta)
+        Self { unreadable: true, ..WirePod::default().view_with(meta) }
     }
 }
 
@@ -232,21 +240,22 @@ impl WirePod {
     fn view_with(&self, meta: Meta) -> Pod {
         let (spec, status) = (&self.spec, &self.status);
         let restarts = &status.container_statuses;
+        let has_no_grace = self.metadata.deletion_grace_period_seconds == Some(0);
         Pod {
+            waits_for_finalizers: meta.is_terminating()
+                && has_no_grace
+                && !meta.finalizers.is_empty(),
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),
             phase: Phase::parse(&status.phase),
             evicted: status.reason == "Evicted",
-            ready: status.conditions.iter().find(|condition| condition.r#type == "Ready").map(
-                |ready| {
-                    let since = ready.last_transition_time.and_then(wire::Time::view);
-                    (Status::parse(&ready.status), since)
-                },
-            ),
+            ready: status.condition("Ready"),
+            disruption_target: status.condition("DisruptionTarget"),
             deletion_cost: deletion_cost(&self.metadata.annotations),
             restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
             sidecar_restarts_max: self.sidecar_restarts_max(),
+            unreadable: false,
         }
     }
 
@@ -271,6 +280,15 @@ impl WirePod {
         };
         let statuses = self.status.init_container_statuses.iter();
         statuses.filter(|c| is_sidecar(&c.name)).map(|c| c.restart_count).max().unwrap_or(0)
+    }
+}
+
+impl WireStatus {
+    /// A condition's status and since when.
+    fn condition(&self, name: &str) -> Option<(Status, Option<Time>)> {
+        let found = self.conditions.iter().find(|condition| condition.r#type == name)?;
+        let since = found.last_transition_time.and_then(wire::Time::view);
+        Some((Status::parse(&found.status), since))
     }
 }
 

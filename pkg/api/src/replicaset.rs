@@ -56,6 +56,8 @@ impl ReplicaSet {
     pub const BY_CONTROLLER: &'static str = "controllerUID";
     /// ReplicaSets by namespace: who may select a pod.
     pub const BY_NAMESPACE: &'static str = "namespace";
+    /// ReplicaSets without controller by namespace: what a Deployment may adopt.
+    pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
 }
 
 impl Kind for ReplicaSet {
@@ -67,6 +69,13 @@ impl Kind for ReplicaSet {
             value: |set| set.meta.controller().map(|owner| owner.uid.clone()),
         },
         Index { name: Self::BY_NAMESPACE, value: |set| Some(set.meta.key.namespace.clone()) },
+        Index {
+            name: Self::ORPHANS_BY_NAMESPACE,
+            value: |set| {
+                let is_orphan = set.meta.controller().is_none();
+                is_orphan.then(|| set.meta.key.namespace.clone())
+            },
+        },
     ];
 
     fn meta(&self) -> &Meta {

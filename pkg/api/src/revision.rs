@@ -20,10 +20,10 @@ pub struct ControllerRevision {
 }
 
 impl ControllerRevision {
-    /// Revisions by namespace.
-    pub const BY_NAMESPACE: &'static str = "namespace";
     /// Revisions by the uid of the owner that manages them.
     pub const BY_CONTROLLER: &'static str = "controllerUID";
+    /// Revisions that nobody manages, by namespace.
+    pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
 
     /// `data` as JSON, byte by byte as the API server sent it.
     pub fn data(&self) -> Option<&RawValue> {
@@ -36,8 +36,11 @@ impl Kind for ControllerRevision {
         Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[
-        Index { name: Self::BY_NAMESPACE, value: |it| Some(it.meta.key.namespace.clone()) },
         Index { name: Self::BY_CONTROLLER, value: controller_uid },
+        Index {
+            name: Self::ORPHANS_BY_NAMESPACE,
+            value: |it| it.meta.controller().is_none().then(|| it.meta.key.namespace.clone()),
+        },
     ];
 
     fn meta(&self) -> &Meta {

@@ -157,12 +157,6 @@ impl Effect {
 // === impl Toleration ===
 
 impl Toleration {
-    /// Tolerates taints with this key and effect, whatever their value.
-    pub fn exists(key: &str, effect: Effect) -> Self {
-        let (key, effect) = (key.to_owned(), effect.as_str().to_owned());
-        Self { key, operator: "Exists".to_owned(), value: String::new(), effect }
-    }
-
     /// Whether it tolerates a taint. As `ToleratesTaint` without the gate
     /// `TaintTolerationComparisonOperators`: an operator that compares numbers tolerates nothing.
     pub fn tolerates(&self, taint: &Taint) -> bool {

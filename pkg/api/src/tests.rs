@@ -215,6 +215,17 @@ fn a_replica_set_is_read_and_kept() {
 }
 
 #[test]
+fn orphaned_replica_sets_are_found_by_namespace() {
+    let json = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {}});
+    let set = ReplicaSet::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+    let found: Vec<_> = ReplicaSet::INDEXES
+        .iter()
+        .filter_map(|index| (index.value)(&set).map(|value| (index.name, value)))
+        .collect();
+    assert_eq!(found, [("namespace", intern("shop")), ("orphans", intern("shop"))]);
+}
+
+#[test]
 fn broken_objects_say_which_field_is_broken() {
     let base = json!({"metadata": {"name": "web"}, "spec": {}});
     for (path, value, field) in [

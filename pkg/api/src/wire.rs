@@ -71,6 +71,9 @@ pub struct ObjectMeta {
     creation_timestamp: Option<Time>,
     #[prost(message, optional, tag = "9")]
     deletion_timestamp: Option<Time>,
+    /// How long the object may take to end; views keep what they read of it.
+    #[prost(int64, optional, tag = "10")]
+    pub deletion_grace_period_seconds: Option<i64>,
     #[prost(btree_map = "string, string", tag = "11")]
     #[serde(deserialize_with = "null_is_empty")]
     labels: BTreeMap<String, String>,

@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::Kind;
 use client::Client;
@@ -22,6 +23,8 @@ pub struct SharedInformerFactory {
     client: Client,
     runtime: Runtime,
     metrics: Option<Metrics>,
+    /// How often handlers hear of everything.
+    resync: Option<Duration>,
     informers: BTreeMap<TypeId, Entry>,
 }
 
@@ -43,7 +46,15 @@ pub struct Listers {
 impl SharedInformerFactory {
     /// A factory whose informers share `client`, and so its rate limit.
     pub fn new(client: Client, runtime: Runtime) -> Self {
-        Self { client, runtime, metrics: None, informers: BTreeMap::new() }
+        Self { client, runtime, metrics: None, resync: None, informers: BTreeMap::new() }
+    }
+
+    /// This factory, its informers telling their handlers of all objects each time one to two
+    /// times `period_min` have passed: a net below lost wake-ups, as upstream's
+    /// `--min-resync-period`. Zero: never.
+    pub fn with_resync(self, period_min: Duration) -> Self {
+        let period = self.runtime.random.jitter(period_min, 1.0);
+        Self { resync: Some(period).filter(|period| !period.is_zero()), ..self }
     }
 
     /// This factory, its informers counting in `metrics`.
@@ -67,8 +78,12 @@ impl SharedInformerFactory {
 
     /// Starts all informers. Must be called on a tokio runtime.
     pub fn start(&self) {
-        for informer in self.all() {
+        let all: Vec<_> = self.all().into_iter().map(Arc::clone).collect();
+        for informer in &all {
             Arc::clone(informer).start();
+        }
+        if let Some(period) = self.resync {
+            runtime::spawn("resync", resync(all, period, self.runtime.clone()));
         }
     }
 
@@ -82,6 +97,22 @@ impl SharedInformerFactory {
         let mut all: Vec<_> = self.informers.values().map(|entry| &entry.erased).collect();
         all.sort_by(|a, b| a.resource().cmp(b.resource()));
         all
+    }
+}
+
+async fn resync(informers: Vec<Arc<dyn AnyInformer>>, period: Duration, runtime: Runtime) {
+    let for_ever = async {
+        loop {
+            runtime.clock.sleep(period).await;
+            for informer in &informers {
+                informer.resync().await;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = runtime.cancel.cancelled() => {}
+        () = for_ever => {}
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::{Codec, DecodeError, Key, Kind, Meta, Resource};
 use client::Client;
 use controller::{Change, Lister};
+use futures::future::BoxFuture;
 use runtime::{Runtime, fenced, spawn};
 use tokio::sync::watch;
 
@@ -55,6 +56,8 @@ pub trait AnyInformer: Send + Sync {
     fn watch_synced(&self) -> watch::Receiver<bool>;
     /// As [`Informer::status`].
     fn status(&self) -> Status;
+    /// Tells the handlers of every object again, changed or not.
+    fn resync(&self) -> BoxFuture<'_, ()>;
 }
 
 /// An object as far as it could be read.
@@ -194,6 +197,17 @@ impl<T: Kind> Informer<T> {
         }
     }
 
+    /// Tells the handlers of every object as if it had just been updated without a change, as
+    /// client-go's resync does.
+    pub(crate) async fn tell_all(&self) {
+        let again = |object: Arc<T>| Change::Updated { old: Arc::clone(&object), new: object };
+        let changes: Vec<_> = self.read().all().into_iter().map(again).collect();
+        for batch in changes.chunks(BATCH) {
+            self.tell(batch);
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// The first list is in the cache and the handlers know of it.
     pub(crate) fn set_synced(&self) {
         self.synced.send_replace(true);
@@ -289,5 +303,9 @@ impl<T: Kind> AnyInformer for Informer<T> {
 
     fn status(&self) -> Status {
         Self::status(self)
+    }
+
+    fn resync(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.tell_all())
     }
 }

@@ -173,6 +173,7 @@ fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
         object: ObjectRef::new(&T::RESOURCE, object.meta()),
         subresource: None,
         body: owners_patch(&object.meta().uid, controller_ref(resource, owner)),
+        tally: None,
         ignore_not_found: true,
         ignore_invalid: false,
     })
@@ -184,6 +185,7 @@ fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
         object: ObjectRef::new(&T::RESOURCE, object.meta()),
         subresource: None,
         body: owners_patch(&object.meta().uid, Removal { patch: "delete", uid: &owner.uid }),
+        tally: None,
         ignore_not_found: true,
         ignore_invalid: true,
     })

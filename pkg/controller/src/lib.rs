@@ -8,6 +8,7 @@
 mod claim;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+pub mod history;
 mod plan;
 pub mod pods;
 mod rank;

@@ -142,6 +142,8 @@ pub struct Patch {
     pub subresource: Option<&'static str>,
     /// A strategic merge patch; it carries `metadata.uid` as its precondition.
     pub body: String,
+    /// Where it is counted if it fails.
+    pub tally: Option<Tally>,
     /// Whether it does not matter that the object is gone (404).
     pub ignore_not_found: bool,
     /// Whether it does not matter that the API server finds the result invalid (422).
@@ -212,10 +214,10 @@ pub enum EventType {
 pub struct Announce {
     /// What the Events are about.
     pub about: Arc<ObjectRef>,
-    /// Reason and start of the message after success.
-    pub done: (&'static str, &'static str),
+    /// Reason and start of the message after success; none: no Event.
+    pub done: Option<(&'static str, &'static str)>,
     /// Reason and start of the message after failure.
-    pub failed: (&'static str, &'static str),
+    pub failed: (&'static str, Cow<'static, str>),
 }
 
 /// Names one object, for good.
@@ -258,7 +260,8 @@ pub struct Facts(pub BTreeMap<Query, Answer>);
 /// How the plan went, for `report`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Earlier writes are not visible in the cache yet, so nothing was written this time.
+    /// Earlier writes are not visible in the cache yet, so nothing was written this time; or the
+    /// plan ended early since its namespace is being deleted.
     pub unsettled: bool,
     /// The first failure; if all writes went well, the plan's own error.
     pub error: Option<String>,

@@ -147,8 +147,8 @@ pub fn creates(
         body: serde_json::to_string(&pod).map_err(|error| error.to_string())?.into(),
         announce: Some(Announce {
             about: Arc::new(ObjectRef::new(resource, owner)),
-            done: ("SuccessfulCreate", "Created pod: "),
-            failed: ("FailedCreate", "Error creating: "),
+            done: Some(("SuccessfulCreate", "Created pod: ")),
+            failed: ("FailedCreate", "Error creating: ".into()),
         }),
     });
     Ok(vec![create; count])
@@ -158,8 +158,8 @@ pub fn creates(
 pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Action> {
     let announce = Announce {
         about: Arc::new(ObjectRef::new(resource, owner)),
-        done: ("SuccessfulDelete", "Deleted pod: "),
-        failed: ("FailedDelete", "Error deleting: "),
+        done: Some(("SuccessfulDelete", "Deleted pod: ")),
+        failed: ("FailedDelete", "Error deleting: ".into()),
     };
     let delete = |pod: &Arc<Pod>| {
         Action::Delete(Delete {

@@ -6,4 +6,7 @@
 //! status it writes) and `tests.rs`.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod daemonset;
+pub mod deployment;
+pub mod podgc;
 pub mod replicaset;

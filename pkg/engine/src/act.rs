@@ -60,6 +60,9 @@ impl Act {
                 Step::Fetch(_) => Ok(()),
             };
             if let Err(failure) = done {
+                if failure.is_namespace_terminating() {
+                    return Outcome { unsettled: true, ..outcome };
+                }
                 let status = failure.status();
                 outcome.reason = status.map(|status| status.reason.clone()).unwrap_or_default();
                 outcome.error = Some(failure.to_string());
@@ -183,7 +186,7 @@ impl Act {
             // namespace, or the expectation is too old. As upstream's, which is never lowered.
             Err(error) if error.is_namespace_terminating() => {
                 self.remember_version(key, &create.resource, u64::MAX);
-                Ok(())
+                Err(error)
             }
             Err(error) => {
                 self.doubt(key, &create.resource, &create.namespace, &error);
@@ -262,7 +265,12 @@ impl Act {
                 self.remember_gone(key, object);
             }
             Err(error) if patch.ignore_invalid && error.is_invalid() => {}
-            Err(error) => return Err(error),
+            Err(error) => {
+                if let Some(tally) = &patch.tally {
+                    self.counters.add(tally, false);
+                }
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -302,15 +310,20 @@ impl Act {
 
     fn announce(&self, announce: Option<&Announce>, result: Result<&str, &ApiError>) {
         let Some(announce) = announce else { return };
-        let (r#type, (reason, start), rest) = match result {
-            Ok(name) => (EventType::Normal, announce.done, name.to_owned()),
-            Err(error) => (EventType::Warning, announce.failed, error.to_string()),
+        let (r#type, reason, message) = match (result, announce.done, &announce.failed) {
+            (Ok(_), None, _) => return,
+            (Ok(name), Some((reason, start)), _) => {
+                (EventType::Normal, reason, format!("{start}{name}"))
+            }
+            (Err(error), _, (reason, start)) => {
+                (EventType::Warning, *reason, format!("{start}{error}"))
+            }
         };
         self.recorder.record(Event {
             about: announce.about.clone(),
             r#type,
             reason: reason.into(),
-            message: format!("{start}{rest}"),
+            message,
         });
     }
 

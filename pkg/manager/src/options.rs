@@ -21,8 +21,6 @@ pub struct Options {
     pub master: Option<String>,
     /// Controllers to run: `*`, `name`, `-name`.
     pub controllers: Vec<String>,
-    /// ReplicaSets that are synced at the same time; 0 or less: none.
-    pub concurrent_replicaset_syncs: i32,
     /// Requests per second that each controller may send; see [`Options::limits`].
     pub kube_api_qps: f64,
     /// Requests that each controller may send at once after a pause.
@@ -41,8 +39,6 @@ pub struct Options {
     pub metrics: metrics::Flags,
     /// Whether to serve profiles.
     pub profiling: bool,
-    /// Whether to profile waits for locks too.
-    pub contention_profiling: bool,
     /// Pause before a controller starts, at most twice as long.
     pub controller_start_interval: Duration,
     /// How long controllers may finish their work; zero: for ever.
@@ -89,7 +85,6 @@ impl Options {
             kubeconfig: given("kubeconfig").map(PathBuf::from),
             master: given("master").map(str::to_owned),
             controllers: flags.list("controllers").to_vec(),
-            concurrent_replicaset_syncs: flags.int32("concurrent-replicaset-syncs"),
             kube_api_qps: flags.float32("kube-api-qps").into(),
             kube_api_burst: flags.int32("kube-api-burst"),
             use_service_account_credentials: flags.switch("use-service-account-credentials"),
@@ -107,7 +102,6 @@ impl Options {
             authorization: Authorization::from_flags(&flags),
             metrics: serving::metrics(&flags),
             profiling: flags.switch("profiling"),
-            contention_profiling: flags.switch("contention-profiling"),
             controller_start_interval: flags.positive("controller-start-interval"),
             controller_shutdown_timeout: flags.positive("controller-shutdown-timeout"),
             resync_period_min: flags.positive("min-resync-period"),

@@ -5,7 +5,9 @@
 //! table has all that upstream knows, so that a command line that is good there is good here;
 //! `NOT_YET` marks the rows that nobody wrote yet.
 
-use api::{Kind, ReplicaSet};
+use api::{DaemonSet, Deployment, Kind, Pod, ReplicaSet};
+use controllers::podgc;
+use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::start::{Context, Running};
 
@@ -96,12 +98,26 @@ pub static REGISTRY: &[Entry] = &[
         name: "daemonset-controller",
         aliases: &["daemonset"],
         account: "daemon-set-controller",
+        folder: Some("daemonset"),
+        start: Some(|entry, context| {
+            let workers = context.workers("concurrent-daemonset-syncs");
+            let queue = context.queue("daemonset");
+            let controller = controllers::daemonset::Controller::new(250);
+            context.start(entry, DaemonSet::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
         name: "deployment-controller",
         aliases: &["deployment"],
         account: "deployment-controller",
+        folder: Some("deployment"),
+        start: Some(|entry, context| {
+            let workers = context.workers("concurrent-deployment-syncs");
+            let queue = context.queue("deployment");
+            let controller = controllers::deployment::Controller;
+            context.start(entry, Deployment::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -218,6 +234,15 @@ pub static REGISTRY: &[Entry] = &[
         name: "pod-garbage-collector-controller",
         aliases: &["podgc"],
         account: "pod-garbage-collector",
+        folder: Some("podgc"),
+        start: Some(|entry, context| {
+            // A pass that failed is tried again after its usual pause.
+            let pause = ItemBackoff::new(podgc::PERIOD, podgc::PERIOD);
+            let limiter = Limiter::new(pause, TokenBucket::unlimited());
+            let queue = context.queue_with("orphaned_pods_nodes", limiter);
+            let threshold = context.options.flags.int32("terminated-pod-gc-threshold");
+            context.start(entry, Pod::RESOURCE, (queue, 1), podgc::Controller::new(threshold))
+        }),
         ..NOT_YET
     },
     Entry {
@@ -238,7 +263,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "replicaset-controller",
         folder: Some("replicaset"),
         start: Some(|entry, context| {
-            let workers = usize::try_from(context.options.concurrent_replicaset_syncs).unwrap_or(0);
+            let workers = context.workers("concurrent-replicaset-syncs");
             let queue = context.queue("replicaset");
             let controller = controllers::replicaset::Controller { burst_replicas: 500 };
             context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)

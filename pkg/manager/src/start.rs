@@ -253,7 +253,8 @@ impl Context {
         let informer_client =
             Client::new(root.clone(), informer_settings, &client_metrics, &runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone())
-            .with_metrics(informer_metrics);
+            .with_metrics(informer_metrics)
+            .with_resync(options.resync_period_min);
         Ok(Self {
             options,
             connection,
@@ -294,10 +295,20 @@ impl Context {
         (client.guarded(self.turn.fence().guard()), account)
     }
 
-    /// A workqueue with upstream's metrics under `name`.
+    /// A workqueue with upstream's metrics under `name`, and upstream's usual limits.
     pub fn queue(&self, name: &str) -> Queue<Key> {
+        self.queue_with(name, Limiter::default())
+    }
+
+    /// A workqueue with other limits.
+    pub fn queue_with(&self, name: &str, limiter: Limiter<Key>) -> Queue<Key> {
         let metrics = self.queue_metrics.for_queue(name);
-        Queue::new(self.runtime.clock.clone(), Limiter::default(), Some(metrics))
+        Queue::new(self.runtime.clock.clone(), limiter, Some(metrics))
+    }
+
+    /// How many workers a `--concurrent-*-syncs` flag asks for; 0 or less: none.
+    pub fn workers(&self, flag: &str) -> usize {
+        usize::try_from(self.options.flags.int32(flag)).unwrap_or(0)
     }
 
     /// Builds the engine of a controller and subscribes it.

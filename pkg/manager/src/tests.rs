@@ -153,7 +153,7 @@ fn options_have_upstreams_defaults() {
     assert_eq!(options.kubeconfig, None);
     assert_eq!(options.master, None);
     assert_eq!(options.controllers, ["*"]);
-    assert_eq!(options.concurrent_replicaset_syncs, 5);
+    assert_eq!(options.flags.int32("concurrent-replicaset-syncs"), 5);
     assert_eq!(options.limits(), (20.0, 30));
     assert_eq!(options.verbosity, 0);
     assert_eq!(options.version, None);
@@ -180,7 +180,7 @@ fn options_are_what_was_given() {
     let options = parse(&["--kubeconfig=k", "--master=m", "--concurrent-replicaset-syncs=-1"]);
     assert_eq!(options.kubeconfig.as_deref(), Some("k".as_ref()));
     assert_eq!(options.master.as_deref(), Some("m"));
-    assert_eq!(options.concurrent_replicaset_syncs, -1);
+    assert_eq!(options.flags.int32("concurrent-replicaset-syncs"), -1);
     let options = parse(&["--leader-elect-retry-period=3s", "--leader-elect-resource-name=x"]);
     assert_eq!(options.election.retry_period, Duration::from_secs(3));
     assert_eq!(options.election.resource_name, "x");
@@ -370,7 +370,8 @@ fn metrics_flags_are_checked() {
         (
             "--allow-metric-labels-manifest=/no/such/file",
             &["metrics.allowListMappingManifest: Invalid value: \"/no/such/file\": failed to \
-               read allow list manifest: open /no/such/file: No such file or directory (os error 2)"],
+               read allow list manifest: open /no/such/file: No such file or directory (os error \
+               2)"],
         ),
     ]);
     let path = std::env::temp_dir().join(format!("allowed-labels-{}", std::process::id()));
@@ -472,7 +473,7 @@ fn what_the_server_needs_is_read() {
     assert_eq!(options.authorization.always_allow_paths, allowed);
     assert_eq!(options.authentication.token_cache_ttl, Duration::from_secs(10));
     assert_eq!(options.authentication.request_header.username_headers, ["x-remote-user"]);
-    assert!(options.profiling && !options.contention_profiling);
+    assert!(options.profiling);
     assert_eq!(options.controller_shutdown_timeout, Duration::from_secs(10));
     assert_eq!(options.resync_period_min, Duration::from_hours(12));
     assert_eq!(options.metrics.settings(), Ok(metrics::Settings::default()));

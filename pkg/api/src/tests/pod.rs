@@ -59,8 +59,8 @@ mod proto {
         pub(super) creation_timestamp: Option<Time>,
         #[prost(message, optional, tag = "9")]
         pub(super) deletion_timestamp: Option<Time>,
-        #[prost(int64, tag = "10")]
-        pub(super) deletion_grace_period_seconds: i64,
+        #[prost(int64, optional, tag = "10")]
+        pub(super) deletion_grace_period_seconds: Option<i64>,
         #[prost(btree_map = "string, string", tag = "11")]
         pub(super) labels: BTreeMap<String, String>,
         #[prost(btree_map = "string, string", tag = "12")]
@@ -193,6 +193,7 @@ fn json(pod: &proto::Pod) -> Value {
             "generation": meta.generation,
             "creationTimestamp": time(&meta.creation_timestamp),
             "deletionTimestamp": time(&meta.deletion_timestamp),
+            "deletionGracePeriodSeconds": meta.deletion_grace_period_seconds,
             "labels": meta.labels, "annotations": meta.annotations,
             "ownerReferences": meta.owner_references.iter().map(owner).collect::<Vec<_>>(),
             "finalizers": meta.finalizers,
@@ -239,7 +240,7 @@ fn container_status() -> impl Strategy<Value = proto::ContainerStatus> {
 }
 
 fn condition() -> impl Strategy<Value = proto::PodCondition> {
-    let kind = prop_oneof![Just("Ready"), Just("PodScheduled"), Just("example.com/gate")];
+    let kind = prop_oneof![Just("Ready"), Just("DisruptionTarget"), Just("example.com/gate")];
     let status = prop_oneof![Just("True"), Just("False"), Just("Unknown"), Just("Perhaps")];
     (kind, status, time(), text()).prop_map(|(kind, status, last_transition_time, reason)| {
         proto::PodCondition {
@@ -267,7 +268,7 @@ fn owner() -> impl Strategy<Value = proto::OwnerReference> {
 fn metadata() -> impl Strategy<Value = proto::ObjectMeta> {
     let pairs = || proptest::collection::btree_map(text(), text(), 0..4);
     let cost = proptest::option::of(prop_oneof!["-?[0-9]{1,11}", Just("+1".to_owned())]);
-    let numbers = (any::<u64>(), any::<i64>(), 0..60_i64);
+    let numbers = (any::<u64>(), any::<i64>(), proptest::option::of(0..3_i64));
     let lists = (proptest::collection::vec(owner(), 0..3), proptest::collection::vec(text(), 0..3));
     let names = (text(), text(), text());
     (names, numbers, (time(), time()), pairs(), (pairs(), cost), lists).prop_map(
@@ -380,6 +381,9 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         phase: Phase::Running,
         evicted: false,
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),
+        disruption_target: None,
+        waits_for_finalizers: false,
+        unreadable: false,
         deletion_cost: -12,
         restarts_max: 7,
         sidecar_restarts_max: 5,
@@ -468,6 +472,49 @@ fn pods_are_active_until_they_end_or_are_deleted() {
     }
 }
 
+/// In both codecs: a grace period of 0 is another thing than none.
+#[test]
+fn pods_without_grace_wait_for_their_finalizers() {
+    for (deleted, grace, finalizers, waits) in [
+        (true, Some(0), vec!["example.com/hold".to_owned()], true),
+        (true, Some(0), vec![], false),
+        (true, Some(30), vec!["example.com/hold".to_owned()], false),
+        (true, None, vec!["example.com/hold".to_owned()], false),
+        (false, Some(0), vec!["example.com/hold".to_owned()], false),
+    ] {
+        let metadata = proto::ObjectMeta {
+            deletion_timestamp: deleted.then_some(proto::Time { seconds: Some(1) }),
+            deletion_grace_period_seconds: grace,
+            finalizers,
+            ..proto::ObjectMeta::default()
+        };
+        let pod = proto::Pod {
+            metadata: Some(metadata),
+            spec: Some(proto::PodSpec::default()),
+            status: Some(proto::PodStatus::default()),
+        };
+        let protobuf = Pod::decode(Codec::Protobuf, &envelope(&pod)).unwrap();
+        let json = Pod::decode(Codec::Json, json(&pod).to_string().as_bytes()).unwrap();
+        assert_eq!((protobuf.waits_for_finalizers, json.waits_for_finalizers), (waits, waits));
+    }
+}
+
+#[test]
+fn a_pod_says_whether_it_is_to_be_disrupted() {
+    let since = Some(Time::parse(NOON).unwrap());
+    for (kind, status, expected) in [
+        ("Ready", "True", None),
+        ("DisruptionTarget", "True", Some((Status::True, since))),
+        ("DisruptionTarget", "False", Some((Status::False, since))),
+    ] {
+        let target = json!({"type": kind, "status": status, "lastTransitionTime": NOON});
+        let conditions = json!([{"type": "PodScheduled", "status": "True"}, target]);
+        let json = json!({"metadata": {}, "status": {"conditions": conditions}});
+        let pod = Pod::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+        assert_eq!(pod.disruption_target, expected, "{json}");
+    }
+}
+
 #[test]
 fn broken_pods_say_which_field_is_broken() {
     for (json, field) in [
@@ -493,4 +540,5 @@ fn an_unreadable_pod_counts_as_active() {
     let pod = Pod::unreadable(Meta::decode(Codec::Json, json).unwrap(), &error);
     assert_eq!(pod.meta.key, Key::new("shop", "a"));
     assert!(pod.is_active() && !pod.is_ready());
+    assert!(pod.unreadable);
 }

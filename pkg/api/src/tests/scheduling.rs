@@ -76,7 +76,7 @@ fn tolerations_tolerate_as_upstreams() {
         assert_eq!(toleration.tolerates(&foo), tolerated, "{row}");
     }
     let soft = Taint::new("x", "", Effect::parse("Whatever"));
-    assert!(!Toleration::exists("x", Effect::NoSchedule).tolerates(&soft));
+    assert!(!toleration("x", "Exists", "", "NoSchedule").tolerates(&soft));
 }
 
 /// Rows of upstream's TestNodeSelectorMatch and TestPodMatchesNodeSelectorAndAffinityTerms

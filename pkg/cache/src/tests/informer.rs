@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 
 use super::frames::{envelope, frame, pod_list, wire_pod};
 use super::{json, text};
-use crate::Informer;
 use crate::fixture::{LIMIT, Server, Stream, bookmark, event, run, status};
+use crate::{Informer, SharedInformerFactory};
 
 const STREAM: &str = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
                       &sendInitialEvents=true&watch=true";
@@ -404,5 +404,44 @@ fn ends_when_cancelled() {
         // All that the task held is gone, the handlers' channel stays with the informer.
         assert_eq!(Arc::strong_count(&test.informer), 1);
         assert!(test.heard.try_recv().is_err());
+    });
+}
+
+/// machinery.md, shared informers: `--min-resync-period`.
+#[test]
+fn a_resync_tells_of_everything_that_is_held() {
+    run(async {
+        let (mut test, _stream) = Test::watching().await;
+        test.informer.tell_all().await;
+        test.hears(&["~ default/a@5>5", "~ default/b@6>6"]).await;
+        assert_eq!(test.held(), ["a@5", "b@6"]);
+    });
+}
+
+/// The period is one to two times the shortest, the same for all informers.
+#[test]
+fn a_factory_resyncs_again_and_again() {
+    run(async {
+        let mut server = Server::default();
+        let clock = server.runtime.clock.clone();
+        let minute = Duration::from_mins(1);
+        let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone())
+            .with_resync(minute);
+        let (sender, mut heard) = mpsc::unbounded_channel();
+        factory.informer::<Pod>().add_handler(Box::new(move |change| {
+            sender.send(text(change)).unwrap();
+        }));
+        factory.start();
+        let mut stream = server.json(STREAM).await;
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        stream.send(bookmark(10, true)).await;
+        assert_eq!(heard.recv().await.unwrap(), "+ default/a@5");
+        let mut last = clock.instant();
+        for _ in 0..2 {
+            assert_eq!(heard.recv().await.unwrap(), "~ default/a@5>5");
+            let took = clock.instant() - last;
+            assert!((minute..minute * 2 + LIMIT).contains(&took), "{took:?}");
+            last = clock.instant();
+        }
     });
 }

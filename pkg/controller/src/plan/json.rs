@@ -10,7 +10,8 @@ use super::{Action, Announce, Create, ObjectRef, Plan, Query, Step};
 impl Plan {
     /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `samples`. A step has
     /// `how` (`inOrder`, `together`, `slowStart`, `chains`, `fetch`) and `actions`, `chains` or
-    /// `queries`. Bodies are JSON values. Creates in a row that share their body are one action with `times`.
+    /// `queries`. Bodies are JSON values. Creates in a row that share their body are one action
+    /// with `times`.
     pub fn to_json(&self) -> Value {
         let sample = |s: &super::Sample| json!({ "histogram": s.histogram, "value": s.value });
         json!({
@@ -33,10 +34,14 @@ fn step(step: &Step) -> Value {
             json!({ "how": "chains", "chains": chains })
         }
         Step::Fetch(queries) => {
-            let query = |Query { resource, key }: &Query| json!({ "resource": resource.to_string(), "key": key.to_string() });
-            json!({ "how": "fetch", "queries": queries.iter().map(query).collect::<Vec<_>>() })
+            let queries: Vec<_> = queries.iter().map(query).collect();
+            json!({ "how": "fetch", "queries": queries })
         }
     }
+}
+
+fn query(Query { resource, key }: &Query) -> Value {
+    json!({ "resource": resource.to_string(), "key": key.to_string() })
 }
 
 fn all(actions: &[Action]) -> Vec<Value> {
@@ -60,14 +65,14 @@ fn one(action: &Action, times: usize) -> Option<Value> {
             "resource": resource.to_string(),
             "namespace": namespace,
             "body": parsed(body),
-            "event": announce.as_ref().map(event_after),
+            "event": announce.as_ref().and_then(event_after),
             "times": times,
         }),
         Action::Delete(delete) => json!({
             "verb": "delete",
             "object": object(&delete.object),
             "gracePeriodSeconds": delete.grace_period_seconds,
-            "event": delete.announce.as_ref().map(event_after),
+            "event": delete.announce.as_ref().and_then(event_after),
         }),
         Action::Patch(patch) => json!({
             "verb": "patch",
@@ -97,8 +102,9 @@ fn one(action: &Action, times: usize) -> Option<Value> {
 }
 
 /// The Event that is recorded once the write has succeeded.
-fn event_after(announce: &Announce) -> Value {
-    json!({ "about": object(&announce.about), "reason": announce.done.0 })
+fn event_after(announce: &Announce) -> Option<Value> {
+    let (reason, _) = announce.done?;
+    Some(json!({ "about": object(&announce.about), "reason": reason }))
 }
 
 fn change(edit: &Edit) -> Value {

@@ -24,14 +24,18 @@ fn create(body: &Arc<str>, announce: Option<Announce>) -> Action {
 fn everything() -> Plan {
     let (one, other): (Arc<str>, Arc<str>) = (r#"{"a":1}"#.into(), r#"{"a":1}"#.into());
     let about = Arc::new(web());
-    let announce =
-        Announce { about: Arc::clone(&about), done: ("Made", "m: "), failed: ("Failed", "f: ") };
+    let announce = Announce {
+        about: Arc::clone(&about),
+        done: Some(("Made", "m: ")),
+        failed: ("Failed", "f: ".into()),
+    };
     let (done, r#type) = (Some(announce), EventType::Warning);
     let event = Event { about, r#type, reason: Cow::Borrowed("Odd"), message: "look".into() };
     let patch = Patch {
         object: web(),
         subresource: None,
         body: "{".into(),
+        tally: None,
         ignore_not_found: true,
         ignore_invalid: false,
     };
@@ -95,6 +99,7 @@ fn chains() -> Plan {
         object: web(),
         subresource: Some("status"),
         body: r#"{"status":{"phase":"Failed"}}"#.into(),
+        tally: None,
         ignore_not_found: false,
         ignore_invalid: true,
     };

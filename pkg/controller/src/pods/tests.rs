@@ -176,8 +176,8 @@ fn new_pods_are_the_template_as_it_is_written() {
     assert_eq!((&*create.namespace, &create.resource), ("ns1", &Pod::RESOURCE));
     let announce = create.announce.as_ref().unwrap();
     assert_eq!(announce.about.to_string(), "replicasets.apps ns1/web");
-    assert_eq!(announce.done, ("SuccessfulCreate", "Created pod: "));
-    assert_eq!(announce.failed, ("FailedCreate", "Error creating: "));
+    assert_eq!(announce.done, Some(("SuccessfulCreate", "Created pod: ")));
+    assert_eq!(announce.failed, ("FailedCreate", "Error creating: ".into()));
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn deletes_name_the_pod_and_tell_the_owner() {
     assert_eq!((delete.object.to_string().as_str(), &*delete.object.uid), ("pods shop/a", "uid-a"));
     let announce = delete.announce.as_ref().unwrap();
     assert_eq!(announce.about.to_string(), "replicasets.apps ns1/web");
-    assert_eq!(announce.done, ("SuccessfulDelete", "Deleted pod: "));
-    assert_eq!(announce.failed, ("FailedDelete", "Error deleting: "));
+    assert_eq!(announce.done, Some(("SuccessfulDelete", "Deleted pod: ")));
+    assert_eq!(announce.failed, ("FailedDelete", "Error deleting: ".into()));
 }
 
 /// `getPodsPrefix` with `ValidatePodName`, which masks the dash and the letter before it.

@@ -25,6 +25,7 @@ fn mark(name: &str) -> Action {
         subresource: Some("status"),
         body: json!({"metadata": {"uid": format!("uid-{name}")}, "status": {"phase": "Failed"}})
             .to_string(),
+        tally: None,
         ignore_not_found: false,
         ignore_invalid: false,
     })

@@ -1,10 +1,11 @@
 //! How steps run, and the Events that tell of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
-use controller::{Action, Create, Delete, ObjectRef, Plan, Step};
+use controller::{Action, Announce, Create, Delete, ObjectRef, Plan, Step};
 use serde_json::{Value, json};
 
 use super::world::{World, accept, body, make, pod, refuse, set, terminating, with};
@@ -184,6 +185,53 @@ fn namespace_is_being_deleted() {
         world.wait(Duration::from_secs(297)).await;
         world.quiet().await;
         let _again = world.post().await;
+    });
+}
+
+/// deployment.md, New RS: when the namespace is being deleted, nothing is told and nothing follows.
+#[test]
+fn nothing_follows_a_create_in_a_namespace_that_is_being_deleted() {
+    run(async {
+        let in_order = |_: &_, _: &_| Plan {
+            error: Some("the plan's own".to_owned()),
+            ..Plan::one("made", Step::InOrder(vec![create("a"), create("b")]))
+        };
+        let (mut world, log) = World::probe(in_order).await;
+        let cause = json!({"reason": "NamespaceTerminating", "field": "metadata.namespace"});
+        let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden",
+            "message": "forbidden", "details": {"causes": [cause]}});
+        world.post().await.reply(403, status.to_string()).await;
+        world.quiet().await;
+        assert_eq!(log.take(), ["0 observe web", "0 decide web", "0 report unsettled web"]);
+    });
+}
+
+/// deployment.md, New RS: a failure is told, a success by another Event.
+#[test]
+fn a_write_may_be_announced_only_if_it_fails() {
+    run(async {
+        let about = Arc::new(ObjectRef {
+            resource: Pod::RESOURCE,
+            key: Key::new("shop", "web"),
+            uid: "u".into(),
+            resource_version: 1,
+        });
+        let announce =
+            Announce { about, done: None, failed: ("NotMade", "no \"x\": ".to_owned().into()) };
+        let plan = move |_: &_, _: &_| {
+            let create = |name: &str| match create(name) {
+                Action::Create(create) => {
+                    Action::Create(Create { announce: Some(announce.clone()), ..create })
+                }
+                other => other,
+            };
+            together(&[create("a"), create("b")])
+        };
+        let (mut world, _) = World::probe(plan).await;
+        make(world.post().await, "a", 11).await;
+        refuse(world.post().await, 403, "Forbidden", "quota").await;
+        assert_eq!(world.event().await, "Warning NotMade no \"x\": quota");
+        assert!(world.events.under_way().await.is_empty());
     });
 }
 

@@ -95,8 +95,9 @@ pub(super) static DEPLOYMENT_CONTROLLER: Section = Section {
         "concurrent-deployment-syncs",
         Int32,
         "5",
-        "Deployments worked on at a time",
-    )],
+        "Deployments worked on at a time; 0 or less: none",
+    )
+    .works()],
 };
 
 pub(super) static DEVICE_TAINT_EVICTION_CONTROLLER: Section = Section {
@@ -131,7 +132,8 @@ pub(super) static STATEFULSET_CONTROLLER: Section = Section {
 
 pub(super) static DAEMONSET_CONTROLLER: Section = Section {
     title: "Daemonset-controller",
-    flags: &[Flag::new("concurrent-daemonset-syncs", Int32, "2", "DaemonSets worked on at a time")],
+    flags: &[Flag::new("concurrent-daemonset-syncs", Int32, "2", "DaemonSets worked on at a time")
+        .works()],
 };
 
 pub(super) static ENDPOINTS_CONTROLLER: Section = Section {
@@ -433,7 +435,8 @@ pub(super) static POD_GARBAGE_COLLECTOR_CONTROLLER: Section = Section {
         Int32,
         "12500",
         "Ended pods to keep; 0 or less: all",
-    )],
+    )
+    .works()],
 };
 
 pub(super) static REPLICASET_CONTROLLER: Section = Section {

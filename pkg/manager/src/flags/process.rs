@@ -14,8 +14,7 @@ pub(super) static DEBUGGING: Section = Section {
             Bool,
             "false",
             "Also profile where threads wait for locks, if profiling is on",
-        )
-        .works(),
+        ),
         Flag::new(
             "profiling",
             Bool,

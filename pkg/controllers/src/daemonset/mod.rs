@@ -1,0 +1,267 @@
+//! DaemonSet: keeps a pod on each node that should have one.
+//!
+//! Reads: DaemonSet, Pod, Node, ControllerRevision. Writes: Pod (create, delete, patch of the owner
+//! and of the revision label), ControllerRevision (create, update, delete, patch of the owner),
+//! DaemonSet/status, Event. Upstream: `pkg/controller/daemon` (v1.36).
+//!
+//! **Invariant:** deletes only pods that the set controls and selects; adopts only pods and
+//! revisions that nobody controls, and only for a set that was found live right before, with the
+//! same uid and not being deleted.
+//! **Invariant:** a rolling update makes a node lose its available pod only while fewer than
+//! `maxUnavailable` nodes lack one; with `maxSurge`, not before its successor is available.
+//! **Invariant:** a set that cannot be read, whose selector is invalid or empty, whose revisions
+//! cannot be read, or that is being deleted is left alone.
+//!
+//! # Parts
+//! - `backoff.rs`: how long failed pods stay, so that a node that refuses them is not fought with.
+//! - `fit.rs`: whether a node should have a pod.
+//! - `revisions.rs`: which ControllerRevision is the present one, and how the others are kept.
+//! - `rollout.rs`: the rolling update.
+//! - `template.rs`: the pods that are made.
+//!
+//! # Costs
+//! A sync costs a pass over all nodes and over the pods of the set. A node event costs a pass over
+//! the DaemonSets and the pods of that node if the node is new or its labels or taints changed;
+//! heartbeats cost nothing.
+//!
+//! # Otherwise than upstream
+//! - Adoptions and releases, and whatever is to be written to ControllerRevisions before pods are
+//!   looked at, make a sync of their own; pods follow once the cache shows it.
+//! - Node events wake sets in the handler, without a queue `daemonset-node-updates` in between.
+//! - The rolling update moves on in a sync in which no pod is missing or superfluous, not right
+//!   after pods were made or deleted.
+//! - The back-off of failed pods counts those that are seen to go, whoever deleted them, not the
+//!   attempts to delete them; a set is looked at when the back-off is over, not a whole delay
+//!   later.
+//! - If the present template has several revisions, only pods that carry one of their labels are
+//!   relabelled; upstream relabels pods of former templates too, which then count as updated.
+//! - With `maxSurge`, an old pod on a node that is gone does not fail the rolling update.
+//! - The names of new revisions have another hash: that of their data, as StatefulSets have it.
+//!   Names of sets of more than 223 letters are cut in them.
+//! - When pods are made and others deleted in one sync, both are tried at once and the new ones are
+//!   made one after the other; a failure of the one does not keep the other from being done.
+
+mod backoff;
+mod decide;
+mod fit;
+mod report;
+mod revisions;
+mod rollout;
+mod snapshot;
+mod template;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{ControllerRevision, DaemonSet, Key, Kind, Meta, Node, Phase, Pod};
+use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+
+use backoff::{Backoff, Place};
+use fit::Fit;
+pub use snapshot::Snapshot;
+
+/// The label of a pod and of a ControllerRevision that says which template the pod is made from.
+const HASH_LABEL: &str = "controller-revision-hash";
+/// The same in a number, for sets that were made by API servers of old.
+const GENERATION_LABEL: &str = "pod-template-generation";
+
+/// The controller, with its options.
+#[derive(Debug)]
+pub struct Controller {
+    /// How many pods one sync makes, and how many it deletes, at most.
+    burst_replicas: usize,
+    /// Lost when the process ends, as upstream's. It is fed by events only: the same events at the
+    /// same times give the same back-off.
+    failed_pods: Backoff,
+}
+
+impl Controller {
+    /// A controller that makes and deletes at most so many pods in one sync; upstream's
+    /// `BurstReplicas`, 250.
+    pub fn new(burst_replicas: usize) -> Self {
+        Self { burst_replicas, failed_pods: Backoff::default() }
+    }
+}
+
+impl controller::Controller for Controller {
+    type Snapshot = Snapshot;
+
+    fn watches(table: &mut impl Watches<Self>) {
+        table.on::<DaemonSet>(|_, change, _, wake| set_changed(change, wake));
+        table
+            .on::<ControllerRevision>(|_, change, view, wake| revision_changed(change, view, wake));
+        table.on::<Pod>(|controller, change, view, wake| {
+            controller.count_failed(change, view);
+            pod_changed(change, view, wake);
+        });
+        table.on::<Node>(|_, change, view, wake| node_changed(change, view, wake));
+    }
+
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+        snapshot::observe(key, view, &self.failed_pods)
+    }
+
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
+        decide::decide(snapshot, facts, self.burst_replicas)
+    }
+
+    fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+        report::summary(snapshot)
+    }
+
+    fn report(&self, snapshot: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+        report::report(snapshot, outcome)
+    }
+}
+
+// === Failed pods ===
+
+impl Controller {
+    /// A failed pod that goes makes the next one on its node wait.
+    fn count_failed(&self, change: &Change<Pod>, view: &View<'_>) {
+        let goes = match change {
+            Change::Updated { old, new } => !old.meta.is_terminating() && new.meta.is_terminating(),
+            Change::Deleted(pod) => !pod.meta.is_terminating(),
+            Change::Added(_) => false,
+        };
+        let pod = change.object();
+        if !goes || pod.phase != Phase::Failed {
+            return;
+        }
+        if let (Some(set), Some(node)) = (owner_of(pod, view), snapshot::node_of(pod)) {
+            self.failed_pods.count(Place::new(&set, node), view.now);
+        }
+    }
+}
+
+// === Watch table ===
+
+fn set_changed(change: &Change<DaemonSet>, wake: &mut Wake) {
+    match change {
+        Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
+        Change::Deleted(set) => wake.forget(&set.meta.key),
+    }
+}
+
+/// New revisions of a set wake it through what it awaits.
+fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, wake: &mut Wake) {
+    match change {
+        Change::Added(revision) if revision.meta.is_terminating() => {
+            wake_owner(&revision.meta, view, wake);
+        }
+        Change::Added(revision) if revision.meta.controller().is_none() => {
+            wake_selecting(&revision.meta, view, wake);
+        }
+        Change::Added(_) => {}
+        Change::Deleted(revision) => wake_owner(&revision.meta, view, wake),
+        Change::Updated { old, new } => {
+            wake_former_owner(&old.meta, &new.meta, view, wake);
+            wake_owner_or_selecting(&old.meta, &new.meta, view, wake);
+        }
+    }
+}
+
+fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+    match change {
+        Change::Added(pod) if pod.meta.is_terminating() => wake_owner(&pod.meta, view, wake),
+        Change::Added(pod) if pod.meta.controller().is_none() => {
+            wake_selecting(&pod.meta, view, wake);
+        }
+        Change::Added(pod) | Change::Deleted(pod) => wake_owner(&pod.meta, view, wake),
+        Change::Updated { new, .. } if new.meta.is_terminating() => {
+            wake_owner(&new.meta, view, wake);
+        }
+        Change::Updated { old, new } => {
+            wake_former_owner(&old.meta, &new.meta, view, wake);
+            wake_owner_or_selecting(&old.meta, &new.meta, view, wake);
+            wake_when_available(old, new, view, wake);
+        }
+    }
+}
+
+/// As `syncNodeUpdate`. That a node is gone wakes nobody: its pods will go, and do.
+fn node_changed(change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
+    let node = match change {
+        Change::Added(node) => node,
+        Change::Updated { old, new }
+            if old.meta.labels != new.meta.labels || old.taints != new.taints =>
+        {
+            new
+        }
+        Change::Updated { .. } | Change::Deleted(_) => return,
+    };
+    let on_node = view.of::<Pod>().by(Pod::BY_NODE, &node.meta.key.name);
+    let owners: BTreeSet<Key> = on_node.iter().filter_map(|pod| owner_key(&pod.meta)).collect();
+    for set in view.of::<DaemonSet>().all() {
+        let has_pod = owners.contains(&set.meta.key);
+        let concerned = match fit::fit(&set, node) {
+            Fit::Run if !has_pod => true,
+            Fit::Leave if has_pod => true,
+            Fit::Run | Fit::Stay | Fit::Leave => has_pod && set.status.number_misscheduled > 0,
+        };
+        if concerned {
+            wake.add(&set.meta.key);
+        }
+    }
+}
+
+fn wake_owner(meta: &Meta, view: &View<'_>, wake: &mut Wake) {
+    if let Some(set) = owner_by_meta(meta, view) {
+        wake.add(&set.meta.key);
+    }
+}
+
+fn wake_former_owner(old: &Meta, new: &Meta, view: &View<'_>, wake: &mut Wake) {
+    if old.controller() != new.controller() {
+        wake_owner(old, view, wake);
+    }
+}
+
+fn wake_owner_or_selecting(old: &Meta, new: &Meta, view: &View<'_>, wake: &mut Wake) {
+    if new.controller().is_some() {
+        wake_owner(new, view, wake);
+    } else if old.labels != new.labels || old.controller().is_some() {
+        wake_selecting(new, view, wake);
+    }
+}
+
+/// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
+fn wake_when_available(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
+    let Some(set) = owner_of(new, view) else { return };
+    let seconds = u64::try_from(set.min_ready_seconds).unwrap_or(0);
+    if seconds > 0 && !old.is_ready() && new.is_ready() {
+        wake.add_after(&set.meta.key, Duration::from_secs(seconds.saturating_add(1)));
+    }
+}
+
+fn owner_of(pod: &Pod, view: &View<'_>) -> Option<Arc<DaemonSet>> {
+    owner_by_meta(&pod.meta, view)
+}
+
+/// The set that controls an object, by name and uid. As upstream only the kind is compared, not the
+/// group.
+fn owner_by_meta(meta: &Meta, view: &View<'_>) -> Option<Arc<DaemonSet>> {
+    let uid = &meta.controller()?.uid;
+    view.of::<DaemonSet>().get(&owner_key(meta)?).filter(|set| set.meta.uid == *uid)
+}
+
+fn owner_key(meta: &Meta) -> Option<Key> {
+    let owner = meta.controller().filter(|owner| *owner.kind == *DaemonSet::RESOURCE.kind)?;
+    Some(Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() })
+}
+
+/// Wakes the sets that may adopt an orphan. As `GetPodDaemonSets` and `GetHistoryDaemonSets`.
+fn wake_selecting(meta: &Meta, view: &View<'_>, wake: &mut Wake) {
+    if meta.labels.is_empty() {
+        return;
+    }
+    for set in view.of::<DaemonSet>().by(DaemonSet::BY_NAMESPACE, &meta.key.namespace) {
+        if snapshot::selector(&set).is_ok_and(|selector| selector.matches(&meta.labels)) {
+            wake.add(&set.meta.key);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Which ControllerRevision is the present one, and how the others are kept. As `constructHistory`
+//! and `cleanupHistory` in upstream's `update.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::sync::Arc;
+
+use api::{ControllerRevision, DaemonSet, DaemonSetStatus, Edit, Kind, Meta, Pod, Raw};
+use controller::history::{self, NewRevision, Taken};
+use controller::{Action, Answer, Facts, ObjectRef, Patch, Plan, Query, Step, Update};
+use serde_json::{Value, json};
+
+use super::HASH_LABEL;
+use super::snapshot::Snapshot;
+
+/// How the revisions of a set stand.
+pub(super) enum History<'a> {
+    /// This is the label of the present one; nothing is to be done.
+    Settled(&'a str),
+    /// There is none of the present template.
+    Missing,
+    /// There is one, and something is to be done about it or about the others: first these steps.
+    Untidy(Vec<Step>),
+    /// One of them cannot be read; its name.
+    Unreadable(&'a str),
+}
+
+/// The present revision.
+pub(super) struct Present {
+    /// Its label.
+    pub(super) hash: String,
+    /// What makes it, if it is to be made.
+    pub(super) create: Option<Action>,
+}
+
+/// The present revision; or the plan that must come first.
+pub(super) fn settle(s: &Snapshot, facts: &Facts) -> Result<Present, Plan> {
+    match history(s) {
+        History::Settled(hash) => Ok(Present { hash: hash.to_owned(), create: None }),
+        History::Missing => make(s, facts),
+        History::Untidy(steps) => {
+            Err(Plan { why: "the revisions are to be tidied".into(), steps, ..Plan::default() })
+        }
+        History::Unreadable(name) => {
+            Err(Plan::rest(format!("ControllerRevision {name} cannot be read")))
+        }
+    }
+}
+
+/// How the revisions stand, as the cache shows them.
+pub(super) fn history(s: &Snapshot) -> History<'_> {
+    let all = &s.revisions.mine;
+    if let Some(unreadable) = all.iter().find(|revision| revision.unreadable.is_some()) {
+        return History::Unreadable(&unreadable.meta.key.name);
+    }
+    let unlabelled: Vec<_> = all
+        .iter()
+        .filter(|revision| label(&revision.meta).is_none())
+        .map(|revision| history::relabel(revision, HASH_LABEL, &revision.meta.key.name))
+        .collect();
+    if !unlabelled.is_empty() {
+        return History::Untidy(vec![Step::InOrder(unlabelled)]);
+    }
+    let present = all.iter().filter(|revision| history::holds(revision, &s.data));
+    let Some(kept) = present.clone().max_by_key(|revision| revision.revision) else {
+        return History::Missing;
+    };
+    let hash = label(&kept.meta).unwrap_or_default();
+    let doubles: Vec<_> = present.filter(|it| it.meta.uid != kept.meta.uid).collect();
+    let mut steps = drop_doubles(s, &doubles, hash);
+    let number = history::highest(&former(s)) + 1;
+    if kept.revision < number {
+        steps.push(Step::InOrder(vec![history::renumber(kept, number)]));
+    }
+    if steps.is_empty() { History::Settled(hash) } else { History::Untidy(steps) }
+}
+
+/// The label that the present revision has, or will have.
+pub(super) fn hash(s: &Snapshot) -> Option<String> {
+    match history(s) {
+        History::Settled(hash) => Some(hash.to_owned()),
+        History::Missing => Some(new_hash(s)),
+        History::Untidy(_) | History::Unreadable(_) => None,
+    }
+}
+
+/// Deletes former revisions that no pod is made from, the lowest first, until there are no more
+/// than the limit.
+pub(super) fn cleanup(s: &Snapshot) -> Option<Step> {
+    let mut former = former(s);
+    let limit = usize::try_from(s.set.revision_history_limit).unwrap_or(0);
+    let surplus = former.len().saturating_sub(limit);
+    if surplus == 0 {
+        return None;
+    }
+    let live: BTreeSet<&str> = s.pods.mine.iter().filter_map(|pod| label(&pod.meta)).collect();
+    history::sort(&mut former);
+    former.retain(|revision| label(&revision.meta).is_none_or(|hash| !live.contains(hash)));
+    let doomed = former.iter().take(surplus).filter(|revision| !revision.meta.is_terminating());
+    let deletes: Vec<_> = doomed.map(|revision| history::delete(revision)).collect();
+    (!deletes.is_empty()).then_some(Step::InOrder(deletes))
+}
+
+fn label(meta: &Meta) -> Option<&str> {
+    meta.labels.get(HASH_LABEL)
+}
+
+fn former(s: &Snapshot) -> Vec<Arc<ControllerRevision>> {
+    let all = s.revisions.mine.iter();
+    all.filter(|revision| !history::holds(revision, &s.data)).cloned().collect()
+}
+
+// === Several ===
+
+/// Pods of the doubles become pods of the kept one; then the doubles go.
+fn drop_doubles(s: &Snapshot, doubles: &[&Arc<ControllerRevision>], hash: &str) -> Vec<Step> {
+    let labels: BTreeSet<&str> = doubles.iter().filter_map(|it| label(&it.meta)).collect();
+    let carries = |pod: &&Arc<Pod>| label(&pod.meta).is_some_and(|label| labels.contains(label));
+    let pods = s.pods.mine.iter().filter(carries);
+    let patches: Vec<_> =
+        pods.filter(|pod| label(&pod.meta) != Some(hash)).map(|pod| move_to(pod, hash)).collect();
+    let doomed = doubles.iter().filter(|revision| !revision.meta.is_terminating());
+    let deletes: Vec<_> = doomed.map(|revision| history::delete(revision)).collect();
+    let mut steps = Vec::new();
+    if !patches.is_empty() {
+        steps.push(Step::Together(patches));
+    }
+    if !deletes.is_empty() {
+        steps.push(Step::InOrder(deletes));
+    }
+    steps
+}
+
+fn move_to(pod: &Pod, hash: &str) -> Action {
+    let labels = json!({ HASH_LABEL: hash });
+    Action::Patch(Patch {
+        object: ObjectRef::new(&Pod::RESOURCE, &pod.meta),
+        subresource: None,
+        body: json!({ "metadata": { "uid": &*pod.meta.uid, "labels": labels } }).to_string(),
+        tally: None,
+        ignore_not_found: true,
+        ignore_invalid: false,
+    })
+}
+
+// === None ===
+
+fn new_hash(s: &Snapshot) -> String {
+    history::hash(&s.data, s.set.status.collision_count)
+}
+
+/// As `snapshot`: the name is looked up live, since another revision may have it.
+fn make(s: &Snapshot, facts: &Facts) -> Result<Present, Plan> {
+    let hash = new_hash(s);
+    let name = history::name(&s.set.meta.key.name, &hash);
+    let key = api::Key::new(&s.set.meta.key.namespace, &name);
+    let query = Query { resource: ControllerRevision::RESOURCE, key };
+    let Some(answer) = facts.get(&query) else {
+        return Err(Plan::fetch("the template has no revision yet", vec![query]));
+    };
+    match history::taken(answer, &s.data) {
+        Taken::Free => create(s, &name, hash),
+        Taken::Same(meta) => {
+            Ok(Present { hash: label(meta).unwrap_or(&hash).to_owned(), create: None })
+        }
+        Taken::Other => Err(collided(s, facts, &name)),
+        Taken::Unknown(error) => Err(failed(error)),
+    }
+}
+
+fn create(s: &Snapshot, name: &str, hash: String) -> Result<Present, Plan> {
+    let set = &s.set;
+    let mut labels: BTreeMap<&str, &str> = set.template_labels.iter().collect();
+    labels.insert(HASH_LABEL, &hash);
+    let created = history::create(&NewRevision {
+        resource: &DaemonSet::RESOURCE,
+        owner: &set.meta,
+        name,
+        labels: &labels,
+        annotations: &set.raw.annotations(),
+        data: &s.data,
+        revision: history::highest(&s.revisions.mine) + 1,
+    });
+    let create = created.map_err(failed)?;
+    Ok(Present { hash, create: Some(create) })
+}
+
+/// Another template has the name: the number of collisions, which the name depends on, is raised;
+/// but not if the cache does not show the latest one.
+fn collided(s: &Snapshot, facts: &Facts, name: &str) -> Plan {
+    let query = Query { resource: DaemonSet::RESOURCE, key: s.set.meta.key.clone() };
+    let (meta, raw) = match facts.get(&query) {
+        None => return Plan::fetch("another template has the name", vec![query]),
+        Some(Answer::Found(found)) => &**found,
+        Some(Answer::NotFound) => {
+            return failed(format!("daemonsets.apps {:?} not found", query.key.name));
+        }
+        Some(Answer::Failed(error)) => return failed(error),
+    };
+    let (known, live) = (s.set.status.collision_count, collision_count(raw));
+    if meta.uid != s.set.meta.uid || known != live {
+        return failed(format!(
+            "found a stale collision count ({known:?}, expected {live:?}) of DaemonSet {:?} while \
+             processing; will retry until it is updated",
+            s.set.meta.key.name
+        ));
+    }
+    let raised = Action::Update(Update {
+        object: ObjectRef::new(&DaemonSet::RESOURCE, meta),
+        subresource: Some("status"),
+        raw: raw.clone(),
+        edits: vec![Edit::new(
+            ["status", "collisionCount"],
+            Value::from(live.unwrap_or(0).saturating_add(1)),
+        )],
+    });
+    let error = format!("controllerrevisions.apps {name:?} already exists, of another template");
+    Plan { steps: vec![Step::InOrder(vec![raised])], ..failed(error) }
+}
+
+fn collision_count(raw: &Raw) -> Option<i32> {
+    let status: DaemonSetStatus = serde_json::from_str(raw.field("status")?.get()).ok()?;
+    status.collision_count
+}
+
+fn failed(error: impl Display) -> Plan {
+    let error = format!("failed to construct revisions of DaemonSet: {error}");
+    Plan { error: Some(error), ..Plan::rest("the template has no revision yet") }
+}

@@ -1,0 +1,126 @@
+//! What a decision about a DaemonSet looks at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::{ControllerRevision, DaemonSet, Key, Kind, Node, Phase, Pod, Selector, Text, Time};
+use controller::history::{self, Numbers};
+use controller::{Claim, View, Why, claim, pods};
+
+use super::HASH_LABEL;
+use super::backoff::{Backoff, Delay, Place};
+use super::fit::{self, Fit};
+
+/// A DaemonSet, its pods, its revisions and the nodes at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The moment.
+    pub now: Time,
+    /// The set.
+    pub set: Arc<DaemonSet>,
+    /// What its claim on pods comes to; pods that have ended or are being deleted are among them.
+    pub pods: Claim<Pod>,
+    /// What its claim on revisions comes to.
+    pub revisions: Claim<ControllerRevision>,
+    /// The data of the revision of the present template.
+    pub data: String,
+    /// All nodes, and whether they should have a pod.
+    pub(super) nodes: BTreeMap<Text, Fit>,
+    /// How long failed pods must stay, by node; of nodes that have one.
+    pub(super) delays: BTreeMap<Text, Delay>,
+}
+
+/// The pods of a set by the node that they are on or are for.
+pub(super) type ByNode<'a> = BTreeMap<&'a str, Vec<&'a Arc<Pod>>>;
+
+/// The selector of a set; or why the set must be left alone. An empty one would select every pod.
+pub(super) fn selector(set: &DaemonSet) -> Result<&Selector, Why> {
+    if let Some(error) = &set.unreadable {
+        return Err(format!("the set cannot be read: {error}").into());
+    }
+    match &set.selector {
+        Err(error) => Err(format!("the selector is invalid: {error}").into()),
+        Ok(selector) if selector.is_empty() => Err("the selector is empty".into()),
+        Ok(selector) => Ok(selector),
+    }
+}
+
+pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Option<Snapshot> {
+    let set = view.of::<DaemonSet>().get(key)?;
+    let mut snapshot = Snapshot {
+        now: view.now,
+        set: Arc::clone(&set),
+        pods: Claim::default(),
+        revisions: Claim::default(),
+        data: String::new(),
+        nodes: BTreeMap::new(),
+        delays: BTreeMap::new(),
+    };
+    let Ok(selector) = selector(&set) else { return Some(snapshot) };
+    if set.meta.is_terminating() {
+        return Some(snapshot);
+    }
+    // One that has no template cannot be read; see `selector`.
+    snapshot.data = history::data(set.raw.field("spec"), Numbers::Whole).unwrap_or_default();
+    let revisions = history::revisions_of(view.of(), &set.meta);
+    let matches = |it: &ControllerRevision| selector.matches(&it.meta.labels);
+    snapshot.revisions = claim(&set.meta, revisions, matches);
+    let found = pods::pods_of(view.of(), &DaemonSet::RESOURCE, &set.meta);
+    snapshot.pods = claim(&set.meta, found, pods::matcher(selector));
+    let nodes = view.of::<Node>().all();
+    let fits = nodes.iter().map(|node| (node.meta.key.name.clone(), fit::fit(&set, node)));
+    snapshot.nodes = fits.collect();
+    let failed = snapshot.pods.mine.iter().filter(|pod| pod.phase == Phase::Failed);
+    let delays = failed.filter_map(|pod| {
+        let node = node_of(pod)?;
+        Some((node.clone(), failed_pods.delay(&Place::new(&set, node), view.now)))
+    });
+    snapshot.delays = delays.collect();
+    Some(snapshot)
+}
+
+/// The node that a pod is on, or that it is for. As `GetTargetNodeName`.
+pub(super) fn node_of(pod: &Pod) -> Option<&Text> {
+    pod.node_name.as_ref().or(pod.target_node.as_ref())
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    /// The pods by node, without those that have ended and are being deleted. As
+    /// `getNodesToDaemonPods`.
+    pub(super) fn by_node(&self) -> ByNode<'_> {
+        let mut nodes = ByNode::new();
+        for pod in &self.pods.mine {
+            if pod.is_terminal() && pod.meta.is_terminating() {
+                continue;
+            }
+            if let Some(node) = node_of(pod) {
+                nodes.entry(node).or_default().push(pod);
+            }
+        }
+        nodes
+    }
+
+    /// Whether a pod is of the present template. As `IsPodUpdated`.
+    pub(super) fn is_updated(&self, pod: &Pod, hash: &str) -> bool {
+        let labels = &pod.meta.labels;
+        let generation = self.set.template_generation.map(|generation| generation.to_string());
+        let same_generation =
+            generation.is_some() && labels.get(super::GENERATION_LABEL) == generation.as_deref();
+        same_generation || (!hash.is_empty() && labels.get(HASH_LABEL) == Some(hash))
+    }
+
+    /// Whether a pod has been ready for long enough.
+    pub(super) fn is_available(&self, pod: &Pod) -> bool {
+        pods::is_available(pod, self.set.min_ready_seconds, self.now)
+    }
+}
+
+/// Sorts the pods of a node: scheduled ones first, then the oldest. As
+/// `podByCreationTimestampAndPhase`.
+pub(super) fn sort_oldest_first(pods: &mut [&Arc<Pod>]) {
+    pods.sort_by_key(|pod| {
+        (pod.node_name.is_none(), pod.meta.creation_timestamp, pod.meta.key.name.clone())
+    });
+}

@@ -1,0 +1,153 @@
+//! The new ReplicaSet. As `getNewReplicaSet` in upstream's `pkg/controller/deployment/sync.go`.
+
+use std::sync::Arc;
+
+use api::{Deployment, Edit, Key, Kind, Meta, Raw, ReplicaSet};
+use controller::{Action, Announce, Answer, Create, Facts, Outcome, Plan, Query, Step, Update};
+use serde_json::{Map, Value, json};
+
+use super::changes;
+use super::revision;
+use super::snapshot::Snapshot;
+use super::template::{self, HASH_LABEL, Template};
+
+/// How the creation of the new set went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Created {
+    /// It was made.
+    Done,
+    /// It was not tried, or there is one already: it is decided again.
+    Again,
+    /// It failed; the error's text.
+    Failed(String),
+}
+
+/// The name of the new set, with what makes it unique.
+pub(super) struct Name {
+    /// The name.
+    pub(super) set: String,
+    hash: String,
+}
+
+/// The name that the new set gets.
+pub(super) fn name(s: &Snapshot) -> Name {
+    let deployment = &s.deployment;
+    let template = Template::of(deployment.raw.field("spec"));
+    let hash = template.hash(deployment.status.collision_count);
+    Name { set: template::set_name(&deployment.meta.key.name, &hash), hash }
+}
+
+/// Looks the name up, and makes the new set with so many pods unless it is taken: by the set
+/// itself, which the cache does not show yet, or by one of another template.
+pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> Plan {
+    let name = name(s);
+    let key = Key { namespace: s.deployment.meta.key.namespace.clone(), name: (*name.set).into() };
+    let query = Query { resource: ReplicaSet::RESOURCE, key };
+    match facts.get(&query) {
+        None => {
+            Plan::fetch("there is no ReplicaSet of the template; is its name free?", vec![query])
+        }
+        Some(Answer::Found(found)) if is_new(s, &found.0, &found.1) => {
+            let error = Some(not_visible(&name.set));
+            Plan { error, ..Plan::rest("the new ReplicaSet exists already") }
+        }
+        Some(Answer::Found(_)) => collision(s, &name.set),
+        // If it cannot be read, creating it will tell.
+        Some(Answer::NotFound | Answer::Failed(_)) => create(s, &name, replicas),
+    }
+}
+
+/// What the end of the plan says of the creation.
+pub(super) fn created(s: &Snapshot, outcome: &Outcome) -> Created {
+    let Some(error) = &outcome.error else { return Created::Done };
+    let set = name(s).set;
+    let was_tried = *error != not_visible(&set) && *error != exists(&set);
+    if outcome.reason == "AlreadyExists" || !was_tried {
+        return Created::Again;
+    }
+    Created::Failed(error.clone())
+}
+
+fn is_new(s: &Snapshot, meta: &Meta, raw: &Raw) -> bool {
+    let wanted = Template::of(s.deployment.raw.field("spec"));
+    meta.is_controlled_by(&s.deployment.meta.uid) && Template::of(raw.field("spec")) == wanted
+}
+
+fn not_visible(set: &str) -> String {
+    format!("{} {set:?} is not in the cache yet", ReplicaSet::RESOURCE)
+}
+
+fn exists(set: &str) -> String {
+    format!("{} {set:?} already exists", ReplicaSet::RESOURCE)
+}
+
+/// Another name is tried next time.
+fn collision(s: &Snapshot, set: &str) -> Plan {
+    let collisions = s.deployment.status.collision_count.unwrap_or(0).saturating_add(1);
+    let update = Action::Update(Update {
+        object: s.object(),
+        subresource: Some("status"),
+        raw: s.deployment.raw.clone(),
+        edits: vec![Edit::new(["status", "collisionCount"], json!(collisions))],
+    });
+    let why = "the name of the new ReplicaSet is taken by another one";
+    Plan { error: Some(exists(set)), ..Plan::one(why, Step::InOrder(vec![update])) }
+}
+
+fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {
+    let create = Action::Create(Create {
+        resource: ReplicaSet::RESOURCE,
+        namespace: s.deployment.meta.key.namespace.clone(),
+        body: body(s, name, replicas).to_string().into(),
+        announce: Some(Announce {
+            about: Arc::new(s.object()),
+            done: None,
+            failed: (
+                "ReplicaSetCreateError",
+                format!("Failed to create new replica set {:?}: ", name.set).into(),
+            ),
+        }),
+    });
+    let mut actions = vec![create];
+    if replicas > 0 {
+        actions.push(changes::scaled(&Arc::new(s.object()), &name.set, 0, replicas));
+    }
+    let why = format!("new ReplicaSet {} with {replicas} pods", name.set);
+    Plan::one(why, Step::InOrder(actions))
+}
+
+/// The new set as JSON.
+fn body(s: &Snapshot, name: &Name, replicas: i32) -> Value {
+    let meta = &s.deployment.meta;
+    let spec = s.deployment.raw.field("spec");
+    let spec: Value =
+        spec.and_then(|spec| serde_json::from_str(spec.get()).ok()).unwrap_or_default();
+    let mut template = spec["template"].clone();
+    let mut selector = spec["selector"].clone();
+    let labels = with_hash(&mut template["metadata"]["labels"], &name.hash).clone();
+    with_hash(&mut selector["matchLabels"], &name.hash);
+    let owner = json!({
+        "apiVersion": Deployment::RESOURCE.api_version(), "kind": Deployment::RESOURCE.kind,
+        "name": meta.key.name, "uid": meta.uid, "controller": true, "blockOwnerDeletion": true,
+    });
+    json!({
+        "apiVersion": ReplicaSet::RESOURCE.api_version(),
+        "kind": ReplicaSet::RESOURCE.kind,
+        "metadata": {
+            "name": name.set, "namespace": meta.key.namespace, "labels": labels,
+            "annotations": revision::at_creation(s), "ownerReferences": [owner],
+        },
+        "spec": {
+            "replicas": replicas, "minReadySeconds": s.deployment.min_ready_seconds,
+            "selector": selector, "template": template,
+        },
+    })
+}
+
+fn with_hash<'a>(labels: &'a mut Value, hash: &str) -> &'a Value {
+    if !labels.is_object() {
+        *labels = Value::Object(Map::new());
+    }
+    labels[HASH_LABEL] = hash.into();
+    labels
+}

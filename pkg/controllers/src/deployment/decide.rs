@@ -1,0 +1,180 @@
+//! What should be done for a Deployment. As `syncDeployment` in upstream's
+//! `pkg/controller/deployment/deployment_controller.go`.
+
+use std::sync::Arc;
+
+use api::{Deployment, DeploymentStrategy, Kind};
+use controller::{Action, EventType, Facts, Plan, Step, Why};
+
+use super::changes::{self, Changes};
+use super::snapshot::{Refusal, Set, Snapshot};
+use super::{creation, limits, report, rollback, rollout, scaling};
+
+/// What one sync does, and how it is told of.
+pub(super) struct Course {
+    why: Why,
+    /// What is done.
+    pub(super) work: Work,
+    /// What is told of it.
+    pub(super) told: Told,
+}
+
+/// What one sync does.
+pub(super) enum Work {
+    /// Writes, in order.
+    Writes(Vec<Action>),
+    /// Makes the new set, with so many pods.
+    Creation(i32),
+    /// Nothing can be done; the reason.
+    Failure(String),
+}
+
+/// What the status says after a sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nothing: the Deployment itself was written.
+    Nothing,
+    /// How many pods there are, if all writes succeeded.
+    Counts,
+    /// That, and how the rollout goes.
+    Rollout,
+    /// That, even if a write failed.
+    RolloutAnyway,
+}
+
+pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
+    match s.refusal() {
+        Some(Refusal::Broken(why)) => return Plan::rest(why),
+        Some(Refusal::SelectsAll) => return selects_all(s),
+        None => {}
+    }
+    if let Some(plan) = s.claim.plan(&Deployment::RESOURCE, &s.deployment.meta, facts) {
+        return plan;
+    }
+    let Course { why, work, told } = course(s);
+    match work {
+        Work::Creation(replicas) => creation::plan(s, facts, replicas),
+        Work::Failure(error) => Plan { error: Some(error), ..Plan::rest(why) },
+        Work::Writes(actions) => {
+            let plan = match actions.as_slice() {
+                [] => Plan::rest(why),
+                _ => Plan::one(why, Step::InOrder(actions)),
+            };
+            plan.again_after(report::next_check(s, told))
+        }
+    }
+}
+
+fn selects_all(s: &Snapshot) -> Plan {
+    let message = "This deployment is selecting all pods. A non-empty selector is required.";
+    let about = Arc::new(s.object());
+    let warning = changes::event(&about, EventType::Warning, "SelectingAll", message.to_owned());
+    Plan::one("the selector is empty", Step::InOrder(vec![warning]))
+}
+
+/// What is to be done about the ReplicaSets, once they are claimed. The annotations of the new one
+/// come first: what else it needs goes into the same write.
+pub(super) fn course(s: &Snapshot) -> Course {
+    let deployment = &s.deployment;
+    let mut changes = Changes::new(s);
+    changes.sync_new();
+    if deployment.meta.is_terminating() {
+        return changes.course("the Deployment is being deleted", Told::Counts);
+    }
+    let wanted = rollback::wanted(s);
+    if deployment.paused {
+        scaling::scale(&mut changes);
+        if wanted.is_none() {
+            rollout::clean_up(&mut changes);
+        }
+        return changes.course("the Deployment is paused", Told::Counts);
+    }
+    if let Some(revision) = wanted {
+        return roll_back(changes, revision);
+    }
+    if scaling::is_due(s) {
+        scaling::scale(&mut changes);
+        return changes.course("the Deployment was resized", Told::Counts);
+    }
+    match &deployment.strategy {
+        DeploymentStrategy::RollingUpdate { .. } => rolling(changes),
+        DeploymentStrategy::Recreate => recreate(changes),
+        DeploymentStrategy::Other(word) => {
+            failure(format!("unexpected deployment strategy type: {word}"))
+        }
+    }
+}
+
+fn roll_back(changes: Changes<'_>, revision: i64) -> Course {
+    let s = changes.s;
+    if s.new.is_none() {
+        return create(s);
+    }
+    if !changes.is_empty() {
+        return changes.course("a rollback waits for the annotations", Told::Nothing);
+    }
+    let why = format!("asked to roll back to revision {revision}").into();
+    Course { why, work: Work::Writes(rollback::actions(s, revision)), told: Told::Nothing }
+}
+
+/// As `rolloutRolling`.
+fn rolling(mut changes: Changes<'_>) -> Course {
+    let s = changes.s;
+    let Some(new) = &s.new else { return create(s) };
+    if let Err(error) = rollout::scale_new(&mut changes, new) {
+        return failure(error);
+    }
+    if !changes.is_empty() {
+        return changes.course("the new ReplicaSet comes first", Told::Rollout);
+    }
+    rollout::scale_old(&mut changes, new);
+    if !changes.is_empty() {
+        return changes.course("old ReplicaSets have more pods than needed", Told::RolloutAnyway);
+    }
+    finish(changes)
+}
+
+/// As `rolloutRecreate`.
+fn recreate(mut changes: Changes<'_>) -> Course {
+    let s = changes.s;
+    rollout::scale_old_to_zero(&mut changes);
+    if s.old.iter().any(Set::is_active) {
+        return changes.course("old ReplicaSets must be empty first", Told::Rollout);
+    }
+    if rollout::is_old_running(s) {
+        return changes.course("old pods must be gone first", Told::Rollout);
+    }
+    let Some(new) = &s.new else { return create(s) };
+    changes.scale(new, new.replicas(), s.deployment.replicas);
+    finish(changes)
+}
+
+/// Old sets are deleted once the rollout was complete.
+fn finish(mut changes: Changes<'_>) -> Course {
+    let deployment = &changes.s.deployment;
+    if !rollout::is_complete(deployment, &deployment.status) {
+        return changes.course("the rollout is under way", Told::Rollout);
+    }
+    rollout::clean_up(&mut changes);
+    changes.course("the rollout is complete", Told::Rollout)
+}
+
+fn create(s: &Snapshot) -> Course {
+    let replicas = match limits::new_size(&s.deployment, s.size(), 0) {
+        Ok(replicas) => replicas,
+        Err(error) => return failure(error),
+    };
+    let why = "there is no ReplicaSet of the template".into();
+    Course { why, work: Work::Creation(replicas), told: Told::Rollout }
+}
+
+fn failure(error: String) -> Course {
+    let why = "the Deployment cannot be rolled out".into();
+    Course { why, work: Work::Failure(error), told: Told::Nothing }
+}
+
+impl Changes<'_> {
+    fn course(self, why: &'static str, told: Told) -> Course {
+        Course { why: why.into(), work: Work::Writes(self.actions), told }
+    }
+}

@@ -1,0 +1,181 @@
+//! Deployment: replaces the pods of one template by those of the next, ReplicaSet by ReplicaSet.
+//!
+//! Reads: Deployment, ReplicaSet, Pod; live, the Deployment before it adopts, and the name that a
+//! new ReplicaSet would get. Writes: ReplicaSet (create, update, delete, patch of the owner),
+//! Deployment/status, Deployment (only to roll back), Event. Upstream: `pkg/controller/deployment`
+//! (v1.36).
+//!
+//! **Invariant:** scales and deletes only ReplicaSets that the Deployment controls and selects, and
+//! deletes none that has pods or wants some.
+//! **Invariant:** there is one ReplicaSet of the present template: none is made while the cache, or
+//! the API server under the same name, has one.
+//! **Invariant:** a Deployment that cannot be read, or one of whose ReplicaSets cannot be read, is
+//! left alone.
+//!
+//! Costs: an event of a Deployment or a ReplicaSet is a look-up by name (a Deployment of the
+//! namespace each for orphans); the deletion of a pod of a Recreate rollout looks at the pods that
+//! are left. A sync compares the templates of its ReplicaSets, oldest first, up to the one that is
+//! equal.
+//!
+//! # Parts
+//! - `limits`: how many pods there may be more or less than asked for.
+//! - `template`: when two pod templates are the same, and what a new ReplicaSet is called.
+//! - `revision`: the annotations of ReplicaSets.
+//! - `changes`: the writes to ReplicaSets, one PUT for each of them.
+//! - `scaling`: sharing pods out when the Deployment is resized.
+//! - `rollout`: rolling updates, Recreate, and what is deleted after them.
+//! - `creation`: the new ReplicaSet.
+//! - `rollback`: the deprecated annotation that asks for an older revision.
+//! - `progress`: the conditions.
+//!
+//! Otherwise than upstream:
+//! - a sync writes each object once. Upstream writes the same object again with a version that its
+//!   own first write made old, and tries again after the conflict. Here the annotations and the
+//!   size of a ReplicaSet go out together, and so do the revision, the conditions and the counts of
+//!   the Deployment; the objects end up the same;
+//! - ReplicaSets are adopted and released in a sync of its own, and old ones are scaled down in the
+//!   sync after the one that made the new one, so that a failure is told of what has failed;
+//! - the name of a new ReplicaSet is looked up live before it is used: upstream creates at once,
+//!   and compares what its cache has under the name if that fails;
+//! - a failure to scale old ReplicaSets down is tried again with back-off; upstream waits for the
+//!   next event;
+//! - within the last second before the progress deadline, and as long as pods of a rollout that was
+//!   complete are not available, upstream looks again every few milliseconds; here it is once,
+//!   right after the deadline, and not at all.
+
+mod changes;
+mod creation;
+mod decide;
+mod limits;
+mod progress;
+mod report;
+mod revision;
+mod rollback;
+mod rollout;
+mod scaling;
+mod snapshot;
+mod template;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use api::{Deployment, DeploymentStrategy, Key, Kind, Meta, Pod, ReplicaSet};
+use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+
+pub use snapshot::{Set, Snapshot};
+
+/// The controller. It has no options.
+#[derive(Clone, Copy, Debug)]
+pub struct Controller;
+
+impl controller::Controller for Controller {
+    type Snapshot = Snapshot;
+
+    const RETRIES_MAX: Option<u32> = Some(15);
+
+    fn watches(table: &mut impl Watches<Self>) {
+        table.on::<Deployment>(|_, change, _, wake| deployment_changed(change, wake));
+        table.on::<ReplicaSet>(|_, change, view, wake| set_changed(change, view, wake));
+        table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
+    }
+
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+        snapshot::observe(key, view)
+    }
+
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
+        decide::decide(snapshot, facts)
+    }
+
+    fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+        report::summary(snapshot)
+    }
+
+    fn report(&self, snapshot: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+        report::report(snapshot, outcome)
+    }
+}
+
+// === Watch table ===
+
+fn deployment_changed(change: &Change<Deployment>, wake: &mut Wake) {
+    match change {
+        Change::Added(it) | Change::Updated { new: it, .. } => wake.add(&it.meta.key),
+        Change::Deleted(it) => wake.forget(&it.meta.key),
+    }
+}
+
+fn set_changed(change: &Change<ReplicaSet>, view: &View<'_>, wake: &mut Wake) {
+    match change {
+        Change::Added(set) if set.meta.is_terminating() => wake_owner(set, view, wake),
+        Change::Added(set) if set.meta.controller().is_none() => wake_selecting(set, view, wake),
+        Change::Added(set) | Change::Deleted(set) => wake_owner(set, view, wake),
+        Change::Updated { old, new } => set_updated(old, new, view, wake),
+    }
+}
+
+fn set_updated(old: &ReplicaSet, new: &ReplicaSet, view: &View<'_>, wake: &mut Wake) {
+    if old.meta.resource_version == new.meta.resource_version {
+        return;
+    }
+    let changed_hands = old.meta.controller() != new.meta.controller();
+    if changed_hands {
+        wake_owner(old, view, wake);
+    }
+    if new.meta.controller().is_some() {
+        wake_owner(new, view, wake);
+    } else if changed_hands || old.meta.labels != new.meta.labels {
+        wake_selecting(new, view, wake);
+    }
+}
+
+/// A Recreate rollout goes on once the last pod is gone. As upstream's `deletePod`.
+fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+    let Change::Deleted(pod) = change else { return };
+    let Some(deployment) = deployment_of_pod(pod, view) else { return };
+    if deployment.strategy != DeploymentStrategy::Recreate {
+        return;
+    }
+    let Ok(selector) = snapshot::selector(&deployment) else { return };
+    let sets = view.of::<ReplicaSet>().by(ReplicaSet::BY_CONTROLLER, &deployment.meta.uid);
+    let mut sets = sets.iter().filter(|set| selector.matches(&set.meta.labels));
+    if sets.all(|set| snapshot::pods_of(set, view).is_empty()) {
+        wake.add(&deployment.meta.key);
+    }
+}
+
+fn deployment_of_pod(pod: &Pod, view: &View<'_>) -> Option<Arc<Deployment>> {
+    let set: Arc<ReplicaSet> = owner_of(&pod.meta, view)?;
+    owner_of(&set.meta, view)
+}
+
+fn wake_owner(set: &ReplicaSet, view: &View<'_>, wake: &mut Wake) {
+    if let Some(deployment) = owner_of::<Deployment>(&set.meta, view) {
+        wake.add(&deployment.meta.key);
+    }
+}
+
+/// The `T` that controls an object, by name and uid. As upstream only the kind is compared, not the
+/// group.
+fn owner_of<T: Kind>(meta: &Meta, view: &View<'_>) -> Option<Arc<T>> {
+    let owner = meta.controller()?;
+    if *owner.kind != *T::RESOURCE.kind {
+        return None;
+    }
+    let key = Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() };
+    view.of::<T>().get(&key).filter(|found| found.meta().uid == owner.uid)
+}
+
+/// Wakes the Deployments that may adopt an orphan. As upstream's `GetDeploymentsForReplicaSet`.
+fn wake_selecting(set: &ReplicaSet, view: &View<'_>, wake: &mut Wake) {
+    if set.meta.labels.is_empty() {
+        return;
+    }
+    for it in view.of::<Deployment>().by(Deployment::BY_NAMESPACE, &set.meta.key.namespace) {
+        if snapshot::selector(&it).is_ok_and(|selector| selector.matches(&set.meta.labels)) {
+            wake.add(&it.meta.key);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The status of a Deployment, and its revision. As `calculateStatus`, `syncDeploymentStatus` and
+//! `syncRolloutStatus` in upstream's `pkg/controller/deployment`.
+
+use std::time::Duration;
+
+use api::{Deployment, DeploymentStatus, Edit, Kind, Raw, Status};
+use controller::{Outcome, StatusRetry, UpdateStatus};
+use serde_json::{Map, Value, json};
+
+use super::creation::{self, Created};
+use super::decide::{Course, Told, Work, course};
+use super::revision::{self, REVISION};
+use super::snapshot::{Refusal, Set, Snapshot};
+use super::{limits, progress};
+
+/// What a sync leaves on the Deployment.
+struct After {
+    status: DeploymentStatus,
+    /// The revision, if it is known.
+    revision: Option<String>,
+}
+
+/// None if all is right already, if nothing was decided, and after a failure that says nothing of
+/// the pods.
+pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+    // What the cache does not show yet cannot be counted; it wakes the key in a moment.
+    if outcome.unsettled {
+        return None;
+    }
+    let after = match s.refusal() {
+        Some(Refusal::Broken(_)) => return None,
+        Some(Refusal::SelectsAll) => {
+            let mut status = s.deployment.status.clone();
+            status.observed_generation =
+                status.observed_generation.max(s.deployment.meta.generation);
+            After { status, revision: None }
+        }
+        None if !s.claim.is_done() => return None,
+        None => after(s, &course(s), outcome)?,
+    };
+    write(s, after)
+}
+
+/// When to look at the progress again, if nothing is to be written now.
+pub(super) fn next_check(s: &Snapshot, told: Told) -> Option<Duration> {
+    match told {
+        Told::Nothing | Told::Counts => None,
+        Told::Rollout | Told::RolloutAnyway => {
+            let after = settled(s, told);
+            let is_right = after.status == s.deployment.status;
+            let again = || progress::next_check(&s.deployment, &after.status, s.now);
+            is_right.then(again).flatten()
+        }
+    }
+}
+
+/// The Deployment and its sets in a few words.
+pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
+    let deployment = &s.deployment;
+    let mut facts = Vec::new();
+    match s.refusal() {
+        Some(Refusal::Broken(why)) => facts.push(("left alone", why.into_owned())),
+        Some(Refusal::SelectsAll) => facts.push(("left alone", "it selects all pods".to_owned())),
+        None => {}
+    }
+    let set = |set: &Set| {
+        let status = &set.view.status;
+        let (wants, has) = (set.replicas(), status.replicas);
+        format!("{} wants {wants}, has {has}, available {}", set.name(), status.available_replicas)
+    };
+    let active: Vec<_> = s.old.iter().filter(|old| old.is_active()).map(set).collect();
+    facts.extend([
+        ("wanted", deployment.replicas.to_string()),
+        ("pods at most", limits::max_replicas(deployment).to_string()),
+        (
+            "available at least",
+            (deployment.replicas - limits::max_unavailable(deployment)).to_string(),
+        ),
+        ("new ReplicaSet", s.new.as_ref().map_or_else(|| "none".to_owned(), set)),
+        ("old ReplicaSets", s.old.len().to_string()),
+        ("old ones with pods", active.join("; ")),
+        ("old pods left", s.old_pods.to_string()),
+        ("paused", deployment.paused.to_string()),
+        ("to adopt", s.claim.adopt.len().to_string()),
+        ("to release", s.claim.release.len().to_string()),
+        ("generation", deployment.meta.generation.to_string()),
+        ("observed generation", deployment.status.observed_generation.to_string()),
+        ("resource version", deployment.meta.resource_version.to_string()),
+    ]);
+    if let Some(at) = deployment.meta.deletion_timestamp {
+        facts.push(("being deleted since", at.to_string()));
+    }
+    facts
+}
+
+/// What is left after a course that ended so.
+fn after(s: &Snapshot, course: &Course, outcome: &Outcome) -> Option<After> {
+    let told = course.told;
+    match &course.work {
+        Work::Creation(replicas) => match creation::created(s, outcome) {
+            Created::Done => Some(made(s, *replicas)),
+            Created::Again => None,
+            Created::Failed(error) => {
+                let mut status = base(s);
+                let name = creation::name(s).set;
+                progress::note_not_created(s, &mut status, (&name, &error));
+                Some(After { status, revision: None })
+            }
+        },
+        Work::Failure(_) => Some(After { status: base(s), revision: None }),
+        Work::Writes(_) => match (told, &outcome.error) {
+            (Told::Nothing, _) => None,
+            (Told::RolloutAnyway, _) | (Told::Counts | Told::Rollout, None) => {
+                Some(settled(s, told))
+            }
+            (Told::Counts | Told::Rollout, Some(_)) => {
+                Some(After { status: base(s), revision: None })
+            }
+        },
+    }
+}
+
+/// The status as it was, but for whether the Deployment is paused.
+fn base(s: &Snapshot) -> DeploymentStatus {
+    let mut status = s.deployment.status.clone();
+    if !s.deployment.meta.is_terminating() {
+        progress::note_pause(s, &mut status);
+    }
+    status
+}
+
+/// After the new set was made with so many pods.
+fn made(s: &Snapshot, replicas: i32) -> After {
+    let name = creation::name(s).set;
+    let mut before = base(s);
+    progress::note_created(s, &mut before, &name);
+    let mut status = counted(s, &before, replicas);
+    progress::note_rollout(s, &before, &mut status, Some(&name));
+    After { status, revision: Some(revision::next(s).to_string()) }
+}
+
+/// After all writes to sets that there are.
+fn settled(s: &Snapshot, told: Told) -> After {
+    let mut before = base(s);
+    progress::note_found(s, &mut before);
+    let mut status = counted(s, &before, 0);
+    match told {
+        Told::Rollout | Told::RolloutAnyway => {
+            let new = s.new.as_ref().map(Set::name);
+            progress::note_rollout(s, &before, &mut status, new);
+        }
+        Told::Counts | Told::Nothing => {}
+    }
+    let revision = s.new.as_ref().map(|new| {
+        let synced = revision::synced(&s.annotations, &new.annotations, revision::next(s));
+        synced.get(REVISION).cloned().unwrap_or_default()
+    });
+    After { status, revision }
+}
+
+/// The status with what the sets count, where a new one that is not seen yet wants `coming` pods.
+/// As `calculateStatus`.
+pub(super) fn counted(s: &Snapshot, before: &DeploymentStatus, coming: i32) -> DeploymentStatus {
+    let sum = |count: fn(&Set) -> i32| s.sets().map(count).fold(0, i32::saturating_add);
+    let available = sum(Set::available);
+    let size = s.size().saturating_add(coming);
+    let mut status = DeploymentStatus {
+        observed_generation: s.deployment.meta.generation,
+        replicas: sum(|set| set.view.status.replicas),
+        updated_replicas: s.new.as_ref().map_or(0, |new| new.view.status.replicas),
+        ready_replicas: sum(|set| set.view.status.ready_replicas),
+        available_replicas: available,
+        unavailable_replicas: (size - available).max(0),
+        terminating_replicas: terminating(s),
+        conditions: before.conditions.clone(),
+        collision_count: before.collision_count,
+    };
+    let least = s.deployment.replicas - limits::max_unavailable(&s.deployment);
+    let (word, reason, message) = if available >= least {
+        (Status::True, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+    } else {
+        let message = "Deployment does not have minimum availability.";
+        (Status::False, "MinimumReplicasUnavailable", message)
+    };
+    let why = (reason, message.to_owned());
+    progress::set(&mut status, progress::condition(progress::AVAILABLE, word, s.now, why));
+    status
+}
+
+/// None if a set that its controller has seen does not count them. As
+/// `GetTerminatingReplicaCountForReplicaSets`.
+fn terminating(s: &Snapshot) -> Option<i32> {
+    let is_seen = |set: &&Set| {
+        let status = &set.view.status;
+        status.observed_generation != 0 || status.terminating_replicas.is_some()
+    };
+    let counts = s.sets().filter(is_seen).map(|set| set.view.status.terminating_replicas);
+    counts.sum()
+}
+
+/// The write that leads there; none if nothing differs.
+fn write(s: &Snapshot, after: After) -> Option<UpdateStatus> {
+    let After { status, revision } = after;
+    let revision = revision.filter(|revision| s.annotations.get(REVISION) != Some(revision));
+    if status == s.deployment.status && revision.is_none() {
+        return None;
+    }
+    let raw = &s.deployment.raw;
+    Some(UpdateStatus {
+        object: s.object(),
+        raw: revision.map_or_else(|| raw.clone(), |revision| annotated(raw, &revision)),
+        status: fields(s, &status),
+        retry: StatusRetry::Never,
+    })
+}
+
+/// The annotations of a Deployment can be written together with its status.
+fn annotated(raw: &Raw, revision: &str) -> Raw {
+    let edit = Edit::new(["metadata", "annotations", REVISION], json!(revision));
+    let json = raw.edited(&Deployment::RESOURCE, &[edit]).expect("what was read can be written");
+    Raw::parse(json.as_bytes()).expect("what was written can be read")
+}
+
+/// The fields that differ.
+fn fields(s: &Snapshot, status: &DeploymentStatus) -> Map<String, Value> {
+    let known = &s.deployment.status;
+    let numbers = |status: &DeploymentStatus| {
+        [
+            ("observedGeneration", json!(status.observed_generation)),
+            ("replicas", json!(status.replicas)),
+            ("updatedReplicas", json!(status.updated_replicas)),
+            ("readyReplicas", json!(status.ready_replicas)),
+            ("availableReplicas", json!(status.available_replicas)),
+            ("unavailableReplicas", json!(status.unavailable_replicas)),
+            ("terminatingReplicas", json!(status.terminating_replicas)),
+        ]
+    };
+    let differs = numbers(status).into_iter().zip(numbers(known)).filter(|(new, old)| new != old);
+    let mut fields: Map<String, Value> =
+        differs.map(|((name, value), _)| (name.to_owned(), value)).collect();
+    if status.conditions != known.conditions {
+        fields.insert("conditions".to_owned(), conditions(s, status));
+    }
+    fields
+}
+
+/// The conditions as JSON: those that stay as they came, with the fields that we do not know.
+fn conditions(s: &Snapshot, status: &DeploymentStatus) -> Value {
+    let known = &s.deployment.status.conditions;
+    let raw = s.deployment.raw.field("status");
+    let raw = raw.and_then(|status| serde_json::from_str::<Value>(status.get()).ok());
+    let raw = raw.unwrap_or_default();
+    let json = |condition| {
+        let at = known.iter().position(|known| known == condition);
+        let as_it_came = at.and_then(|at| raw.get("conditions")?.get(at)).cloned();
+        as_it_came.unwrap_or_else(|| json!(condition))
+    };
+    match status.conditions.as_slice() {
+        [] => Value::Null,
+        conditions => conditions.iter().map(json).collect(),
+    }
+}

@@ -1,0 +1,181 @@
+//! What a decision about a Deployment looks at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::{Deployment, DeploymentStrategy, Key, Kind, Pod, ReplicaSet, Selector, Time};
+use controller::{Claim, ObjectRef, View, Why, claim};
+
+use super::template::Template;
+
+/// Annotations by name.
+pub(super) type Annotations = BTreeMap<String, String>;
+
+/// A Deployment and its ReplicaSets at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The moment.
+    pub now: Time,
+    /// The Deployment.
+    pub deployment: Arc<Deployment>,
+    /// The annotations of the Deployment.
+    pub annotations: BTreeMap<String, String>,
+    /// What its claim on the ReplicaSets comes to.
+    pub claim: Claim<ReplicaSet>,
+    /// Of its ReplicaSets, the oldest one of the present template.
+    pub new: Option<Set>,
+    /// All others, oldest first.
+    pub old: Vec<Set>,
+    /// Only if all old pods must be gone first: whether one is left that has not ended. One that is
+    /// being deleted counts.
+    pub old_pods: bool,
+}
+
+/// A ReplicaSet of the Deployment.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// The ReplicaSet.
+    pub view: Arc<ReplicaSet>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Why a Deployment is not dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It selects all pods, which its owner is told.
+    SelectsAll,
+    /// It cannot be understood.
+    Broken(Why),
+}
+
+/// The selector of a Deployment, which is not empty.
+pub(super) fn selector(deployment: &Deployment) -> Result<&Selector, Refusal> {
+    if let Some(error) = &deployment.unreadable {
+        let why = format!("the Deployment cannot be read: {error}");
+        return Err(Refusal::Broken(why.into()));
+    }
+    match &deployment.selector {
+        Err(error) => {
+            let key = &deployment.meta.key;
+            let why = format!("deployment {key} has invalid label selector: {error}");
+            Err(Refusal::Broken(why.into()))
+        }
+        Ok(selector) if selector.is_empty() => Err(Refusal::SelectsAll),
+        Ok(selector) => Ok(selector),
+    }
+}
+
+/// The pods that a set controls.
+pub(super) fn pods_of(set: &ReplicaSet, view: &View<'_>) -> Vec<Arc<Pod>> {
+    let mut pods = view.of::<Pod>().by(Pod::BY_CONTROLLER, &set.meta.uid);
+    pods.retain(|pod| pod.meta.key.namespace == set.meta.key.namespace);
+    pods
+}
+
+pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    let deployment = view.of::<Deployment>().get(key)?;
+    let mut snapshot = Snapshot {
+        now: view.now,
+        annotations: deployment.raw.annotations(),
+        deployment: Arc::clone(&deployment),
+        claim: Claim::default(),
+        new: None,
+        old: Vec::new(),
+        old_pods: false,
+    };
+    let Ok(selector) = selector(&deployment) else { return Some(snapshot) };
+    let sets = view.of::<ReplicaSet>();
+    let mut found = sets.by(ReplicaSet::BY_CONTROLLER, &deployment.meta.uid);
+    found.retain(|set| set.meta.key.namespace == key.namespace);
+    found.extend(sets.by(ReplicaSet::ORPHANS_BY_NAMESPACE, &key.namespace));
+    snapshot.claim = claim(&deployment.meta, found, |set| selector.matches(&set.meta.labels));
+    snapshot.sort_sets();
+    if deployment.strategy == DeploymentStrategy::Recreate {
+        snapshot.old_pods = snapshot.old.iter().any(|set| {
+            let pods = pods_of(&set.view, view);
+            pods.iter().any(|pod| !pod.is_terminal())
+        });
+    }
+    Some(snapshot)
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    /// Why the Deployment is left alone, if it is.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        if let Err(refusal) = selector(&self.deployment) {
+            return Some(refusal);
+        }
+        let broken = self.claim.mine.iter().find_map(|set| {
+            let error = set.unreadable.as_ref()?;
+            Some(format!("ReplicaSet {} cannot be read: {error}", set.meta.key))
+        });
+        broken.map(|why| Refusal::Broken(why.into()))
+    }
+
+    /// Old sets, oldest first, then the new one.
+    pub(super) fn sets(&self) -> impl Iterator<Item = &Set> {
+        self.old.iter().chain(&self.new)
+    }
+
+    /// How many pods its sets are to have.
+    pub(super) fn size(&self) -> i32 {
+        self.sets().map(Set::replicas).fold(0, i32::saturating_add)
+    }
+
+    /// The Deployment, for Events and writes.
+    pub(super) fn object(&self) -> ObjectRef {
+        ObjectRef::new(&Deployment::RESOURCE, &self.deployment.meta)
+    }
+
+    /// Tells the new set from the old ones. As `FindNewReplicaSet`.
+    fn sort_sets(&mut self) {
+        let mut sets: Vec<Set> = self.claim.mine.iter().map(Set::new).collect();
+        sets.sort_by(|a, b| a.age().cmp(&b.age()));
+        let wanted = Template::of(self.deployment.raw.field("spec"));
+        let labels = |labels| super::template::without_hash(labels);
+        let of_deployment = labels(&self.deployment.template_labels);
+        // Labels first: they are read already, and mostly tell.
+        let new = sets.iter().position(|set| {
+            labels(&set.view.template_labels) == of_deployment
+                && Template::of(set.view.raw.field("spec")) == wanted
+        });
+        self.new = new.map(|at| sets.remove(at));
+        self.old = sets;
+    }
+}
+
+// === impl Set ===
+
+impl Set {
+    fn new(view: &Arc<ReplicaSet>) -> Self {
+        Self { annotations: view.raw.annotations(), view: Arc::clone(view) }
+    }
+
+    /// `spec.replicas`.
+    pub(super) fn replicas(&self) -> i32 {
+        self.view.replicas
+    }
+
+    /// `status.availableReplicas`.
+    pub(super) fn available(&self) -> i32 {
+        self.view.status.available_replicas
+    }
+
+    /// Whether it is to have pods.
+    pub(super) fn is_active(&self) -> bool {
+        self.replicas() > 0
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.view.meta.key.name
+    }
+
+    /// Orders sets from old to young. As `ReplicaSetsByCreationTimestamp`.
+    pub(super) fn age(&self) -> (Option<Time>, &str) {
+        (self.view.meta.creation_timestamp, self.name())
+    }
+}

@@ -1,0 +1,229 @@
+//! Which pods are collected. As `gc` and what it calls in upstream's
+//! `pkg/controller/podgc/gc_controller.go`.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Key, Kind, Node, Phase, Pod, Status, Time};
+use controller::{
+    Action, Answer, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally,
+};
+use serde_json::{Value, json};
+
+use super::PERIOD;
+use super::snapshot::Snapshot;
+
+/// How many pods a pass deletes for each reason. At upstream's default of 20 requests a second that
+/// takes at most 35 seconds, so that no reason waits long for the others, and no pass acts on what
+/// was true long ago.
+pub(super) const DELETIONS_MAX: usize = 100;
+/// How many nodes a pass reads live, which takes 25 seconds. The others wait for the next pass; in
+/// that the nodes that were gone do not come up again.
+pub(super) const READS_MAX: usize = 500;
+/// When a pass that had more to delete is followed by the next one, if nothing has to be awaited.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Upstream's pkg/controller/podgc/metrics.
+pub(super) const PODS_TOTAL: Counter = Counter {
+    name: "pod_gc_collector_force_delete_pods_total",
+    help: "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller \
+           started.",
+    labels: &["namespace", "reason"],
+};
+/// As [`PODS_TOTAL`].
+pub(super) const POD_ERRORS_TOTAL: Counter = Counter {
+    name: "pod_gc_collector_force_delete_pod_errors_total",
+    help: "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC \
+           Controller started.",
+    labels: &["namespace", "reason"],
+};
+
+/// Why a pod is collected, in upstream's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// It has ended, and there are too many of those.
+    Terminated,
+    /// It is being deleted, on a node that will not say that it has ended.
+    OutOfService,
+    /// Its node is gone.
+    Orphaned,
+    /// It is being deleted, and was never on a node.
+    Unscheduled,
+}
+
+pub(super) fn decide(s: &Snapshot, facts: &Facts, threshold: Option<usize>) -> Plan {
+    let reads: Vec<_> = s.due().into_iter().take(READS_MAX).map(query).collect();
+    let unasked: Vec<_> = reads.iter().filter(|read| facts.get(read).is_none()).cloned().collect();
+    if !unasked.is_empty() {
+        return Plan::fetch("are the missing nodes gone?", unasked);
+    }
+    let found = collected(s, &gone(&reads, facts), threshold);
+    let why = found.iter().filter(|(_, pods)| !pods.is_empty());
+    let why = why.map(|(reason, pods)| format!("{} {}", pods.len(), reason.label()));
+    let why = why.collect::<Vec<_>>().join(", ");
+    let chains: Vec<_> = found
+        .iter()
+        .flat_map(|(reason, pods)| window(pods, s.now).map(|pod| chain(pod, *reason, s.now)))
+        .collect();
+    let has_more = found.iter().any(|(_, pods)| pods.len() > DELETIONS_MAX);
+    let again = if has_more { SOON } else { PERIOD };
+    let plan = if chains.is_empty() {
+        Plan::rest("nothing to collect")
+    } else {
+        // One step for all reasons: a step that fails would end the plan.
+        Plan::one(why, Step::Chains(chains))
+    };
+    Plan { error: unread(&reads, facts), ..plan }.again_after(Some(again))
+}
+
+/// All pods to collect, by reason, each pod once. `gone`: the nodes that are.
+fn collected<'a>(
+    s: &'a Snapshot,
+    gone: &BTreeSet<&str>,
+    threshold: Option<usize>,
+) -> [(Reason, Vec<&'a Arc<Pod>>); 4] {
+    let terminated = threshold.map(|max| surplus(&s.pods, max)).unwrap_or_default();
+    let taken: BTreeSet<&Key> = terminated.iter().map(|pod| &pod.meta.key).collect();
+    let (mut out_of_service, mut orphaned, mut unscheduled) = (vec![], vec![], vec![]);
+    for pod in s.pods.iter().filter(|pod| !taken.contains(&pod.meta.key)) {
+        let is_terminating = pod.meta.is_terminating();
+        match &pod.node_name {
+            // One that cannot be read only seems to be on no node: it may run, and is left alone.
+            None if is_terminating && !pod.unreadable => unscheduled.push(pod),
+            Some(node) if is_terminating && s.is_out_of_service(node) => out_of_service.push(pod),
+            Some(node) if gone.contains(&**node) => orphaned.push(pod),
+            None | Some(_) => {}
+        }
+    }
+    out_of_service.sort_by_key(|&pod| rank(pod));
+    [
+        (Reason::Terminated, terminated),
+        (Reason::OutOfService, out_of_service),
+        (Reason::Orphaned, orphaned),
+        (Reason::Unscheduled, unscheduled),
+    ]
+}
+
+/// The ended pods that are more than `max`. As `gcTerminated`.
+fn surplus(pods: &[Arc<Pod>], max: usize) -> Vec<&Arc<Pod>> {
+    let mut ended: Vec<_> = pods.iter().filter(|pod| pod.is_terminal()).collect();
+    let surplus = ended.len().saturating_sub(max);
+    if surplus > 0 {
+        ended.sort_by_key(|&pod| rank(pod));
+    }
+    ended.truncate(surplus);
+    ended
+}
+
+/// The smallest goes first. As `byEvictionAndCreationTimestamp`.
+fn rank(pod: &Pod) -> (Reverse<bool>, Option<Time>, &str, &str) {
+    let evicted = pod.phase == Phase::Failed && pod.evicted;
+    let Key { namespace, name } = &pod.meta.key;
+    (Reverse(evicted), pod.meta.creation_timestamp, name, namespace)
+}
+
+/// At most [`DELETIONS_MAX`] of the pods. If there are more, from a place on that moves with the
+/// time: pods that cannot be deleted must not keep the others from their turn.
+fn window<'a>(pods: &[&'a Arc<Pod>], now: Time) -> impl Iterator<Item = &'a Arc<Pod>> {
+    let seconds = usize::try_from(now.unix_nanos() / 1_000_000_000).unwrap_or(0);
+    let start = if pods.len() > DELETIONS_MAX { seconds % pods.len() } else { 0 };
+    let (before, after) = pods.split_at(start);
+    after.iter().chain(before).take(DELETIONS_MAX).copied()
+}
+
+// === Nodes ===
+
+fn query(key: Key) -> Query {
+    Query { resource: Node::RESOURCE, key }
+}
+
+/// The nodes of which the live read says that there is none. One that could not be read counts as
+/// there.
+fn gone<'a>(reads: &'a [Query], facts: &Facts) -> BTreeSet<&'a str> {
+    let is_gone = |read: &&Query| match facts.get(read) {
+        Some(Answer::NotFound) => true,
+        Some(Answer::Found(_) | Answer::Failed(_)) | None => false,
+    };
+    reads.iter().filter(is_gone).map(|read| &*read.key.name).collect()
+}
+
+/// The first node that could not be read.
+fn unread(reads: &[Query], facts: &Facts) -> Option<String> {
+    reads.iter().find_map(|read| match facts.get(read)? {
+        Answer::Failed(error) => Some(format!("cannot read node {}: {error}", read.key)),
+        Answer::Found(_) | Answer::NotFound => None,
+    })
+}
+
+// === Writes ===
+
+/// Marks a pod as failed unless it has ended, and deletes it. As
+/// `markFailedAndDeletePodWithCondition`.
+fn chain(pod: &Pod, reason: Reason, now: Time) -> Vec<Action> {
+    let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);
+    let tally = Tally {
+        attempts: PODS_TOTAL.name,
+        failures: POD_ERRORS_TOTAL.name,
+        labels: vec![pod.meta.key.namespace.to_string(), reason.label().to_owned()],
+    };
+    let mark = (!pod.is_terminal()).then(|| {
+        Action::Patch(Patch {
+            object: object.clone(),
+            subresource: Some("status"),
+            body: failed(pod, reason, now).to_string(),
+            tally: Some(tally.clone()),
+            ignore_not_found: true,
+            ignore_invalid: false,
+        })
+    });
+    let delete = Action::Delete(Delete {
+        object,
+        grace_period_seconds: Some(0),
+        tally: Some(tally),
+        announce: None,
+    });
+    mark.into_iter().chain([delete]).collect()
+}
+
+/// The strategic merge patch. It names nothing but the fields of the status that change, so lists
+/// of the pod that hold an entry twice are not merged.
+fn failed(pod: &Pod, reason: Reason, now: Time) -> Value {
+    let generation = pod.meta.generation;
+    let mut status = json!({ "phase": "Failed" });
+    if generation != 0 {
+        status["observedGeneration"] = generation.into();
+    }
+    if reason == Reason::Orphaned {
+        let mut condition = json!({
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByPodGC",
+            "message": "PodGC: node no longer exists",
+        });
+        if generation != 0 {
+            condition["observedGeneration"] = generation.into();
+        }
+        // Of a condition that holds already the time stays.
+        if !matches!(pod.disruption_target, Some((Status::True, _))) {
+            condition["lastTransitionTime"] = json!(now);
+        }
+        status["conditions"] = json!([condition]);
+    }
+    json!({ "metadata": { "uid": &*pod.meta.uid }, "status": status })
+}
+
+// === impl Reason ===
+
+impl Reason {
+    /// Upstream's word in the metrics.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Terminated => "terminated",
+            Self::OutOfService => "out-of-service",
+            Self::Orphaned => "orphaned",
+            Self::Unscheduled => "unscheduled",
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Pods whose node is gone: the quarantine, the live read, and the mark.
+
+use api::Raw;
+
+use super::*;
+
+/// A controller over time: what its caches hold, and what the API server has.
+struct World {
+    controller: Controller,
+    fixture: Fixture,
+}
+
+impl World {
+    fn new(nodes: &[&str], pods: &[Value]) -> Self {
+        let nodes: Vec<_> = nodes.iter().map(|name| node(name)).collect();
+        Self { controller: Controller::new(-1), fixture: caches(&nodes, pods) }
+    }
+
+    /// So many seconds after the beginning.
+    fn at(&mut self, seconds: i64) {
+        self.fixture.now = time(seconds * 1_000_000_000);
+    }
+
+    /// The cache of nodes shows these.
+    fn nodes(&mut self, nodes: &[&str]) {
+        let nodes: Vec<_> = nodes.iter().map(|name| node(name)).collect();
+        self.fixture = std::mem::take(&mut self.fixture).holding::<Node>(&nodes);
+    }
+
+    /// The cache of pods shows these.
+    fn pods(&mut self, pods: &[Value]) {
+        self.fixture = std::mem::take(&mut self.fixture).holding::<Pod>(pods);
+    }
+
+    /// A pass, in which the API server has these nodes: those that it asks for, and its plan.
+    fn pass(&self, live: &[&str]) -> (Vec<String>, Plan) {
+        self.answered(|name| {
+            if !live.contains(&name) {
+                return Answer::NotFound;
+            }
+            Answer::Found(Box::new((decode::<Node>(&node(name)).meta.clone(), Raw::default())))
+        })
+    }
+
+    fn answered(&self, answer: impl Fn(&str) -> Answer) -> (Vec<String>, Plan) {
+        let snapshot = observed(&self.controller, &self.fixture);
+        let plan = self.controller.decide(&snapshot, &Facts::default());
+        let [Step::Fetch(queries)] = plan.steps.as_slice() else { return (Vec::new(), plan) };
+        let asked = queries.iter().map(|query| query.key.to_string()).collect();
+        let answers = queries.iter().map(|query| (query.clone(), answer(&query.key.name)));
+        let facts = Facts(answers.collect());
+        (asked, self.controller.decide(&snapshot, &facts))
+    }
+
+    /// Whether a pass reads live, without an answer.
+    fn asks(&self) -> bool {
+        !self.pass(&[]).0.is_empty()
+    }
+}
+
+/// The text of a plan that deletes these orphans, those with a star after they were marked.
+fn orphans(pods: &[&str]) -> String {
+    let condition = format!(
+        concat!(
+            r#""conditions":[{{"lastTransitionTime":"{}","#,
+            r#""message":"PodGC: node no longer exists","observedGeneration":1,"#,
+            r#""reason":"DeletionByPodGC","status":"True","#,
+            r#""type":"DisruptionTarget"}}],"#
+        ),
+        time(80_000_000_000)
+    );
+    let status = r#""status":{"#;
+    let text = deletes(&format!("{} orphaned", pods.len()), pods);
+    text.replace(status, &format!("{status}{condition}"))
+}
+
+/// What happens between two passes.
+type Between = fn(&mut World);
+
+struct Row {
+    name: &'static str,
+    /// Nodes in the cache at the first pass.
+    before: &'static [&'static str],
+    /// Seconds until the second one.
+    delay: i64,
+    /// Nodes in the cache at the second one.
+    after: &'static [&'static str],
+    /// Nodes of the API server by then.
+    live: &'static [&'static str],
+    /// Name, node and phase.
+    pods: &'static [[&'static str; 3]],
+    /// How many nodes are asked for.
+    asked: usize,
+    /// What is deleted.
+    deleted: &'static [&'static str],
+}
+
+/// No nodes anywhere, after two quarantines.
+const NO_NODES: Row = Row {
+    name: "no nodes",
+    before: &[],
+    delay: 80,
+    after: &[],
+    live: &[],
+    pods: &[["a", "deleted", "Failed"], ["b", "deleted", "Succeeded"]],
+    asked: 1,
+    deleted: &["a", "b"],
+};
+
+const TWO: &[&str] = &["existing1", "existing2"];
+
+const ON_TWO: &[[&str; 3]] =
+    &[["a", "existing1", "Running"], ["b", "existing2", "Failed"], ["c", "existing2", "Succeeded"]];
+
+/// TestGCOrphaned, all cases.
+const ROWS: [Row; 11] = [
+    Row {
+        name: "nodes present in lister",
+        before: TWO,
+        after: TWO,
+        pods: ON_TWO,
+        asked: 0,
+        deleted: &[],
+        ..NO_NODES
+    },
+    Row {
+        name: "nodes present in client",
+        live: TWO,
+        pods: ON_TWO,
+        asked: 2,
+        deleted: &[],
+        ..NO_NODES
+    },
+    NO_NODES,
+    Row {
+        name: "no nodes, one running pod",
+        pods: &[
+            ["a", "deleted", "Failed"],
+            ["b", "deleted", "Succeeded"],
+            ["c", "deleted", "Running"],
+        ],
+        deleted: &["a", "b", "c*"],
+        ..NO_NODES
+    },
+    Row { name: "quarantine not finished", delay: 20, asked: 0, deleted: &[], ..NO_NODES },
+    Row {
+        name: "wrong nodes",
+        before: &["existing"],
+        after: &["existing"],
+        pods: &[["a", "deleted", "Running"]],
+        deleted: &["a*"],
+        ..NO_NODES
+    },
+    Row {
+        name: "some nodes missing",
+        before: &["existing"],
+        after: &["existing"],
+        pods: &[
+            ["a", "deleted", "Failed"],
+            ["b", "existing", "Failed"],
+            ["c", "deleted", "Succeeded"],
+            ["d", "deleted", "Running"],
+        ],
+        deleted: &["a", "c", "d*"],
+        ..NO_NODES
+    },
+    Row {
+        name: "node added to client after quarantine",
+        live: &["node"],
+        pods: &[["a", "node", "Running"]],
+        deleted: &[],
+        ..NO_NODES
+    },
+    // There the queue still holds the node; here a node that is in the cache is not asked for.
+    Row {
+        name: "node added to informer after quarantine",
+        after: &["node"],
+        pods: &[["a", "node", "Failed"]],
+        asked: 0,
+        deleted: &[],
+        ..NO_NODES
+    },
+    Row {
+        name: "node deleted from client after quarantine",
+        pods: &[["a", "node", "Failed"]],
+        deleted: &["a"],
+        ..NO_NODES
+    },
+    Row {
+        name: "node deleted from informer after quarantine",
+        before: &["node"],
+        pods: &[["a", "node", "Succeeded"]],
+        asked: 0,
+        deleted: &[],
+        ..NO_NODES
+    },
+];
+
+#[test]
+fn orphans_are_collected_as_upstream() {
+    for Row { name, before, delay, after, live, pods, asked, deleted } in ROWS {
+        let pods: Vec<_> = pods.iter().map(|[name, node, phase]| pod(name, node, phase)).collect();
+        let mut world = World::new(before, &pods);
+        let (early, plan) = world.pass(&[]);
+        assert_eq!((early.len(), plan.to_string()), (0, REST.to_owned()), "{name}: first pass");
+        world.at(delay);
+        world.nodes(after);
+        let (found, plan) = world.pass(live);
+        let expected = if deleted.is_empty() { REST.to_owned() } else { orphans(deleted) };
+        assert_eq!((found.len(), plan.to_string()), (asked, expected), "{name}");
+    }
+}
+
+/// Card, pass 3: not earlier than 40 seconds after the first pass that missed the node, and in the
+/// first pass after that.
+#[test]
+fn the_quarantine_lasts_40_seconds() {
+    let mut world = World::new(&[], &[pod("a", "gone", "Failed")]);
+    assert!(!world.asks());
+    world.fixture.now = time(39_999_999_999);
+    assert!(!world.asks());
+    world.at(40);
+    let (asked, plan) = world.pass(&[]);
+    assert_eq!((asked, names(&plan)), (vec!["gone".to_owned()], vec!["a".to_owned()]));
+    world.at(60);
+    assert!(world.asks(), "and again, as long as the pod is there");
+}
+
+/// Card, edge cases: a node that was there in between starts its quarantine anew, also if no pass
+/// has seen it; and so does one that no pod has named in between.
+#[test]
+fn the_quarantine_starts_anew() {
+    let orphan = pod("a", "node", "Failed");
+    let rows: [(&str, Between); 3] = [
+        ("seen by a pass", |world| {
+            world.nodes(&["node"]);
+            world.pass(&[]);
+            world.nodes(&[]);
+        }),
+        ("between two passes", |world| {
+            let added = Change::Added(decode::<Node>(&node("node")));
+            woken(&world.controller, &added, &world.fixture);
+        }),
+        ("named by no pod", |world| {
+            world.pods(&[]);
+            world.pass(&[]);
+            world.pods(&[pod("a", "node", "Failed")]);
+        }),
+    ];
+    for (name, between) in rows {
+        let mut world = World::new(&[], std::slice::from_ref(&orphan));
+        world.pass(&[]);
+        world.at(20);
+        between(&mut world);
+        world.at(30);
+        world.pass(&[]);
+        world.at(69);
+        assert!(!world.asks(), "{name}");
+        world.at(70);
+        assert!(world.asks(), "{name}");
+    }
+}
+
+/// The news of another node, or of a change of it, ends no quarantine.
+#[test]
+fn the_quarantine_goes_on() {
+    let mut world = World::new(&[], &[pod("a", "gone", "Failed")]);
+    world.pass(&[]);
+    let (other, gone) = (decode::<Node>(&node("other")), decode::<Node>(&node("gone")));
+    for change in [
+        Change::Added(other),
+        Change::Updated { old: gone.clone(), new: gone.clone() },
+        Change::Deleted(gone),
+    ] {
+        woken(&world.controller, &change, &world.fixture);
+    }
+    world.at(40);
+    assert!(world.asks());
+}
+
+/// A clock that goes back makes the quarantine no longer than it is.
+#[test]
+fn the_clock_may_go_back() {
+    let mut world = World::new(&[], &[pod("a", "gone", "Failed")]);
+    world.at(5000);
+    world.pass(&[]);
+    world.at(0);
+    world.pass(&[]);
+    world.at(40);
+    assert!(world.asks());
+}
+
+/// gcOrphaned: what cannot be read is no deletion; the others go on, and the next pass tries again.
+#[test]
+fn a_node_that_cannot_be_read_keeps_its_pods() {
+    let pods = [pod("a", "gone", "Failed"), pod("b", "unclear", "Failed")];
+    let mut world = World::new(&[], &pods);
+    world.pass(&[]);
+    world.at(80);
+    let answer = |name: &str| match name {
+        "unclear" => Answer::Failed("timed out".to_owned()),
+        _ => Answer::NotFound,
+    };
+    let (asked, plan) = world.answered(answer);
+    assert_eq!(asked, ["gone", "unclear"]);
+    let error = "error: cannot read node unclear: timed out\n";
+    assert_eq!(plan.to_string(), orphans(&["a"]) + error);
+    world.pods(&pods[1..]);
+    world.at(100);
+    let (asked, plan) = world.answered(answer);
+    assert_eq!((asked, plan.to_string()), (vec!["unclear".to_owned()], REST.to_owned() + error));
+}
+
+/// An empty cache of nodes, or one that is behind, deletes nothing: the API server has the nodes.
+/// Limits: so many are read in a pass, the longest missing first.
+#[test]
+fn an_empty_cache_deletes_nothing() {
+    let name = |n: usize| format!("node-{n:03}");
+    let on = |n: usize| pod(&format!("pod-{n:03}"), &name(n), "Running");
+    let pods: Vec<_> = (0..600).map(on).collect();
+    let mut world = World::new(&[], &pods[300..]);
+    world.pass(&[]);
+    world.at(20);
+    world.pods(&pods);
+    world.pass(&[]);
+    world.at(80);
+    let names: Vec<_> = (0..600).map(name).collect();
+    let live: Vec<_> = names.iter().map(String::as_str).collect();
+    let (asked, plan) = world.pass(&live);
+    assert_eq!(plan.to_string(), REST);
+    assert_eq!(asked, [&names[300..], &names[..200]].concat());
+}
+
+/// TestGCInspectingPatchedPodBeforeDeletion; TestPodGcOrphanedPodsWithFinalizer (integration), all
+/// cases: the mark of an orphan. Its other conditions are not in the patch, which leaves them.
+#[test]
+fn an_orphan_is_marked_as_upstream() {
+    let finalizer = json!({"metadata": {"finalizers": ["test.k8s.io/finalizer"]}});
+    let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    for (name, pod, expected) in [
+        (
+            "orphaned pod should have DisruptionTarget condition added before deletion",
+            with(pod("a", "gone", "Running"), ready),
+            orphans(&["a*"]),
+        ),
+        ("pending pod", with(pod("a", "gone", "Pending"), finalizer.clone()), orphans(&["a*"])),
+        ("succeeded pod", with(pod("a", "gone", "Succeeded"), finalizer.clone()), orphans(&["a"])),
+        ("failed pod", with(pod("a", "gone", "Failed"), finalizer), orphans(&["a"])),
+        ("terminating pod", leaving(pod("a", "gone", "Running")), orphans(&["a*"])),
+    ] {
+        let mut world = World::new(&[], &[pod]);
+        world.pass(&[]);
+        world.at(80);
+        assert_eq!(world.pass(&[]).1.to_string(), expected, "{name}");
+    }
+}
+
+/// UpdatePodCondition: of a condition that holds already the time stays. Without a generation, as
+/// pods of old API servers are, none was observed.
+#[test]
+fn the_mark_says_what_is_new() {
+    let target = |status: &str| {
+        let condition = json!({"type": "DisruptionTarget", "status": status,
+            "reason": "DeletionByTaintManager", "lastTransitionTime": ago(60)});
+        with(pod("a", "gone", "Running"), json!({"status": {"conditions": [condition]}}))
+    };
+    let ageless = with(pod("a", "gone", "Running"), json!({"metadata": {"generation": null}}));
+    let time = format!(r#""lastTransitionTime":"{}","#, time(80_000_000_000));
+    let all = orphans(&["a*"]);
+    for (pod, expected) in [
+        (target("True"), all.replace(&time, "")),
+        (target("False"), all.clone()),
+        (ageless, all.replace(r#""observedGeneration":1,"#, "")),
+    ] {
+        let mut world = World::new(&[], &[pod]);
+        world.pass(&[]);
+        world.at(80);
+        assert_eq!(world.pass(&[]).1.to_string(), expected);
+    }
+}
+
+/// TestPodGcForPodsWithDuplicatedFieldKeys (integration): upstream's patch is computed from two
+/// statuses since one from two pods could not be told apart by keys that are there twice. Ours is
+/// written down, and holds nothing but the uid and the status.
+#[test]
+fn doubled_keys_of_a_pod_do_not_matter() {
+    let env = json!([{"name": "XYZ", "value": "1"}, {"name": "XYZ", "value": "2"}]);
+    let ports = json!([{"containerPort": 93, "hostPort": 9376}, {"containerPort": 93,
+        "hostPort": 9377}]);
+    for container in [json!({"name": "foo", "env": env}), json!({"name": "foo", "ports": ports})] {
+        let orphan = pod("a", "non-existing-node", "Pending");
+        let mut world = World::new(
+            &[],
+            &[with(
+                orphan,
+                json!({"spec": {"containers":
+            [container]}}),
+            )],
+        );
+        world.pass(&[]);
+        world.at(80);
+        assert_eq!(world.pass(&[]).1.to_string(), orphans(&["a*"]));
+    }
+}
+
+/// Pull 141190: an orphan that nothing but its finalizers keeps is not deleted again, and its node
+/// is not asked for again.
+#[test]
+fn a_held_orphan_asks_for_nothing() {
+    let mut world = World::new(&[], &[held(pod("a", "gone", "Failed"))]);
+    world.pass(&[]);
+    world.at(80);
+    let (asked, plan) = world.pass(&[]);
+    assert_eq!((asked.len(), plan.to_string()), (0, REST.to_owned()));
+    world.pods(&[held(pod("a", "gone", "Running"))]);
+    world.pass(&[]);
+    world.at(160);
+    assert_eq!(world.pass(&[]).1.steps.len(), 1, "it is marked, once");
+}
