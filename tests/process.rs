@@ -103,9 +103,9 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let output = run(&[
         "--leader-elect=false",
         "--secure-port=0",
-        "--root-ca-file=x",
+        "--node-cidr-mask-size=24",
         "--node-sync-period=1s",
-        "--controllers=replicaset,ttl,service,podgroup-protection-controller",
+        "--controllers=replicaset,job,service,podgroup-protection-controller",
         "-v=1",
         "--master=ftp://example.com",
     ])?;
@@ -113,13 +113,13 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let once = [
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
-        "FLAG: --controllers=\"[replicaset,ttl,service,podgroup-protection-controller]\"",
-        "accepted, without effect yet: --root-ca-file\n",
+        "FLAG: --controllers=\"[replicaset,job,service,podgroup-protection-controller]\"",
+        "accepted, without effect yet: --node-cidr-mask-size\n",
         "skipping: a feature gate is off controller=\"podgroup-protection-controller\"",
         "skipping a cloud provider controller controller=\"service-lb-controller\"",
         "controller is disabled controller=\"deployment-controller\"",
-        "skipping controllers that are not written yet: serviceaccount-token-controller, \
-         ttl-controller\n",
+        "skipping controllers that are not written yet: job-controller, \
+         serviceaccount-token-controller\n",
     ];
     for line in once {
         assert_eq!(text.matches(line).count(), 1, "{line}: {text}");

@@ -37,7 +37,7 @@ pub async fn wait_until<T>(
 }
 
 #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

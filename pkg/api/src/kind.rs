@@ -16,6 +16,9 @@ pub enum Codec {
 pub trait Kind: Sized + Send + Sync + 'static {
     /// Its place in the API.
     const RESOURCE: Resource;
+    /// A field selector that all objects of the view match; empty: there is none, and all objects
+    /// of the resource are read.
+    const FIELD_SELECTOR: &'static str = "";
     /// What we ask the API server for. The answer's content type decides, not this.
     const CODEC: Codec;
     /// The indexes that its cache keeps.

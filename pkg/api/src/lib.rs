@@ -5,6 +5,7 @@
 //! keep their [`Raw`] JSON. This crate is pure: no clock, no I/O, no randomness.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod clusterrole;
 mod condition;
 mod daemonset;
 mod deployment;
@@ -12,6 +13,7 @@ mod intern;
 mod kind;
 mod meta;
 mod names;
+mod namespace;
 mod node;
 mod pod;
 mod raw;
@@ -19,14 +21,17 @@ mod replicaset;
 mod resource;
 mod revision;
 mod rollout;
+mod root_ca;
 mod scheduling;
 mod selector;
+mod serviceaccount;
 mod time;
 pub mod wire;
 
 #[cfg(test)]
 mod tests;
 
+pub use clusterrole::{ClusterRole, PolicyRule};
 pub use condition::{Condition, Status};
 pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
 pub use deployment::{Deployment, DeploymentCondition, DeploymentStatus, DeploymentStrategy};
@@ -34,6 +39,7 @@ pub use intern::{Text, intern};
 pub use kind::{Codec, DecodeError, Index, Kind};
 pub use meta::{Key, Labels, Meta, OwnerRef};
 pub use names::{is_label_key, is_label_value, is_subdomain};
+pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
 pub use pod::{Phase, Pod};
 pub use raw::{Edit, Raw};
@@ -41,6 +47,8 @@ pub use replicaset::{ReplicaSet, ReplicaSetStatus};
 pub use resource::Resource;
 pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};
+pub use root_ca::RootCa;
 pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError};
+pub use serviceaccount::ServiceAccount;
 pub use time::Time;

@@ -4,7 +4,7 @@ use prost::Message;
 use serde::Deserialize;
 
 use crate::wire::{self, null_is_empty};
-use crate::{Codec, DecodeError, Effect, Index, Kind, Meta, Resource, Status, Taint};
+use crate::{Codec, DecodeError, Effect, Index, Kind, Meta, Resource, Status, Taint, Text, intern};
 
 /// What controllers read of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,14 @@ pub struct Node {
     pub taints: Box<[Taint]>,
     /// The `Ready` condition; none if there is none.
     pub ready: Option<Status>,
+    /// The annotation [`Node::TTL`]; none if there is none.
+    pub ttl: Option<Text>,
+}
+
+impl Node {
+    /// How many seconds a kubelet may keep a Secret or ConfigMap before it asks for it again.
+    /// Upstream's `v1.ObjectTTLAnnotationKey`.
+    pub const TTL: &'static str = "node.alpha.kubernetes.io/ttl";
 }
 
 impl Kind for Node {
@@ -95,6 +103,7 @@ impl WireNode {
                 .map(|taint| Taint::new(&taint.key, &taint.value, Effect::parse(&taint.effect)))
                 .collect(),
             ready: ready.map(|ready| Status::parse(&ready.status)),
+            ttl: self.metadata.annotations.get(Node::TTL).map(|ttl| intern(ttl)),
         }
     }
 }

@@ -44,6 +44,12 @@ impl Raw {
         Ok(Self { fields, metadata })
     }
 
+    /// This object without a top-level field, for one that is held otherwise or never kept.
+    pub fn without(mut self, name: &str) -> Self {
+        self.fields.remove(name);
+        self
+    }
+
     /// A top-level field as JSON.
     pub fn field(&self, name: &str) -> Option<&RawValue> {
         self.fields.get(name).map(|value| &**value)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use prost::Message;
 use serde::Deserialize;
 
 use crate::wire::null_is_empty;
@@ -55,21 +56,26 @@ pub enum SelectorError {
 }
 
 /// `metav1.LabelSelector` as it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireSelector {
+    #[prost(btree_map = "string, string", tag = "1")]
     #[serde(deserialize_with = "null_is_empty")]
     match_labels: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "2")]
     #[serde(deserialize_with = "null_is_empty")]
     match_expressions: Vec<WireRequirement>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
 struct WireRequirement {
+    #[prost(string, tag = "1")]
     key: String,
+    #[prost(string, tag = "2")]
     operator: String,
+    #[prost(string, repeated, tag = "3")]
     #[serde(default, deserialize_with = "null_is_empty")]
-    values: BTreeSet<String>,
+    values: Vec<String>,
 }
 
 impl Selector {
@@ -124,8 +130,8 @@ impl WireRequirement {
             "In" | "NotIn" | "Exists" | "DoesNotExist" if wants_values == values.is_empty() => {
                 return Err(SelectorError::Values { key, operator });
             }
-            "In" => Requirement::In(values),
-            "NotIn" => Requirement::NotIn(values),
+            "In" => Requirement::In(values.into_iter().collect()),
+            "NotIn" => Requirement::NotIn(values.into_iter().collect()),
             "Exists" => Requirement::Exists,
             "DoesNotExist" => Requirement::DoesNotExist,
             _ => return Err(SelectorError::Operator(operator)),

@@ -6,11 +6,12 @@ use http::request::Parts;
 use serde::{Deserialize, Serialize};
 
 use crate::lookup::Lookup;
-use crate::review::Reviewer;
+use crate::review::{Kind, Reviewer};
 use crate::{Error, User, percent};
 
 /// Where SubjectAccessReviews are made.
 pub(crate) const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+const KIND: Kind = ("SubjectAccessReview", "authorization.k8s.io/v1");
 /// How long the API server may take, all tries together: more than they take one by one.
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 /// Answers that are remembered, as plugin/pkg/authorizer/webhook.
@@ -63,14 +64,6 @@ pub(crate) struct Reviews {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Review<'a> {
-    kind: &'static str,
-    api_version: &'static str,
-    spec: Spec<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Spec<'a> {
     non_resource_attributes: Attributes<'a>,
     user: &'a str,
@@ -83,12 +76,6 @@ struct Spec<'a> {
 struct Attributes<'a> {
     path: &'a str,
     verb: &'a str,
-}
-
-#[derive(Deserialize)]
-struct Reviewed {
-    #[serde(default)]
-    status: Status,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -198,11 +185,8 @@ impl Reviews {
     async fn review(&self, spec: Spec<'_>) -> (Result<Status, String>, Duration) {
         let Attributes { path, verb } = spec.non_resource_attributes;
         let small = path.len() + verb.len() < QUESTION_BYTES_MAX;
-        let (kind, api_version) = ("SubjectAccessReview", "authorization.k8s.io/v1");
-        let review = Review { kind, api_version, spec };
-        let body = serde_json::to_vec(&review).expect("a review is JSON");
-        match self.reviewer.ask::<Reviewed>(body.into()).await {
-            Ok(Reviewed { status }) => {
+        match self.reviewer.ask::<Status>(KIND, spec).await {
+            Ok(status) => {
                 let ttl = if status.allowed { self.allowed_ttl } else { self.refused_ttl };
                 (Ok(status), if small { ttl } else { Duration::ZERO })
             }

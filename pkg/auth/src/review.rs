@@ -6,6 +6,7 @@ use bytes::Bytes;
 use client::{ApiError, Client};
 use runtime::Runtime;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::metrics::Delegated;
@@ -22,6 +23,9 @@ const TRY_LIMIT: Duration = Duration::from_secs(10);
 /// more than this, strangers could take the turns of minutes in advance.
 const AT_ONCE_MAX: usize = 100;
 
+/// The kind and the version of a review.
+pub(crate) type Kind = (&'static str, &'static str);
+
 /// Asks the API server to review something.
 pub(crate) struct Reviewer {
     client: Client,
@@ -32,6 +36,24 @@ pub(crate) struct Reviewer {
     pub(crate) runtime: Runtime,
     turns: Semaphore,
 }
+
+// === Wire ===
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<S> {
+    kind: &'static str,
+    api_version: &'static str,
+    spec: S,
+}
+
+#[derive(Deserialize)]
+struct Reviewed<S> {
+    #[serde(default)]
+    status: S,
+}
+
+// === impl Reviewer ===
 
 impl Reviewer {
     pub(crate) fn new(
@@ -45,8 +67,16 @@ impl Reviewer {
         Self { client, path, limit, metrics, runtime: runtime.clone(), turns }
     }
 
-    /// POSTs `body` and decodes the answer; tries again where the failure may pass.
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, body: Bytes) -> Result<T, ApiError> {
+    /// POSTs a review of `spec` and returns the status that comes back; tries again where the
+    /// failure may pass.
+    pub(crate) async fn ask<T: DeserializeOwned + Default>(
+        &self,
+        (kind, api_version): Kind,
+        spec: impl Serialize,
+    ) -> Result<T, ApiError> {
+        let review = Review { kind, api_version, spec };
+        let body = Bytes::from(serde_json::to_vec(&review).expect("a review is JSON"));
+        drop(review);
         let clock = &self.runtime.clock;
         let deadline = clock.instant() + self.limit;
         let late = |_| ApiError::Timeout(format!("{}: too many wait for answers", self.path));
@@ -85,9 +115,9 @@ impl Reviewer {
     }
 }
 
-fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+fn decode<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, ApiError> {
     let wrong = |error| ApiError::Decode(format!("the review that came back: {error}"));
-    serde_json::from_slice(body).map_err(wrong)
+    serde_json::from_slice(body).map(|Reviewed { status }| status).map_err(wrong)
 }
 
 /// Whether asking again may help, as `DefaultShouldRetry` of pkg/util/webhook; but every broken

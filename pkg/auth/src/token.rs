@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::User;
 use crate::lookup::Lookup;
 use crate::metrics::{Counted, Metrics};
-use crate::review::Reviewer;
+use crate::review::{Kind, Reviewer};
 
 /// Where TokenReviews are made.
 pub(crate) const PATH: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+const KIND: Kind = ("TokenReview", "authentication.k8s.io/v1");
 /// How long it may take until a token is known, `TokenRequestTimeout` of
 /// pkg/server/options/authentication.go.
 pub(crate) const LIMIT: Duration = Duration::from_secs(10);
@@ -38,22 +39,8 @@ type Verdict = Result<Option<User>, String>;
 // === Wire ===
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Review<'a> {
-    kind: &'static str,
-    api_version: &'static str,
-    spec: Spec<'a>,
-}
-
-#[derive(Serialize)]
 struct Spec<'a> {
     token: &'a str,
-}
-
-#[derive(Deserialize)]
-struct Reviewed {
-    #[serde(default)]
-    status: Status,
 }
 
 #[derive(Default, Deserialize)]
@@ -101,11 +88,8 @@ impl Tokens {
     }
 
     async fn ask(&self, token: &str) -> Verdict {
-        let (kind, api_version) = ("TokenReview", "authentication.k8s.io/v1");
-        let review = Review { kind, api_version, spec: Spec { token } };
-        let body = serde_json::to_vec(&review).expect("a review is JSON");
-        let status = match self.reviewer.ask::<Reviewed>(body.into()).await {
-            Ok(reviewed) => reviewed.status,
+        let status = match self.reviewer.ask::<Status>(KIND, Spec { token }).await {
+            Ok(status) => status,
             Err(error) => {
                 let error = redacted(&error.to_string(), token);
                 tracing::warn!(%error, path = PATH, "cannot ask the API server whose a token is");

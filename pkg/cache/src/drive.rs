@@ -141,7 +141,8 @@ impl<T: Kind> Drive<T> {
             Request::Watch { .. } => watch_silence,
             Request::Stream { .. } | Request::List { .. } => LIST_SILENCE_MAX,
         };
-        let path = self.informer.resource().collection_path("") + &query(request, seconds);
+        let query = selecting(query(request, seconds), T::FIELD_SELECTOR);
+        let path = self.informer.resource().collection_path("") + &query;
         let accept = match T::CODEC {
             Codec::Protobuf => "application/vnd.kubernetes.protobuf, application/json",
             Codec::Json => "application/json",
@@ -365,6 +366,14 @@ fn query(request: &Request, watch_seconds: u32) -> String {
         }
         Request::List { at, limit: None, page: None } => version("?", *at),
     }
+}
+
+fn selecting(query: String, fields: &str) -> String {
+    if fields.is_empty() {
+        return query;
+    }
+    let before = if query.is_empty() { '?' } else { '&' };
+    format!("{query}{before}fieldSelector={}", percent_encoded(fields))
 }
 
 fn version(before: &str, at: At) -> String {

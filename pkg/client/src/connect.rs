@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use k8s_openapi::ByteString;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -20,10 +21,12 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_LIMIT: Duration = Duration::from_secs(15);
 
 /// Where the API server is and who we are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// `--kubeconfig`; none: the service account that the pod was given.
+    /// The kubeconfig; none: the service account that the pod was given.
     pub kubeconfig: Option<PathBuf>,
+    /// The flag that names it, for errors.
+    pub kubeconfig_flag: &'static str,
     /// `--master`, which replaces the kubeconfig's server.
     pub master: Option<String>,
 }
@@ -51,9 +54,11 @@ pub(crate) struct Source {
 /// Why there is no client. Names the flag or the file at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file of `--kubeconfig` cannot be used.
-    #[error("--kubeconfig {path}: {text}", path = path.display())]
+    /// A kubeconfig cannot be used.
+    #[error("{flag} {path}: {text}", path = path.display())]
     Kubeconfig {
+        /// The flag that names it.
+        flag: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
@@ -87,10 +92,36 @@ pub enum ConfigError {
 pub async fn connect(options: &ConnectOptions) -> Result<Connection, ConfigError> {
     let config = config(options).await?;
     let flag = match &options.kubeconfig {
-        Some(path) => format!("--kubeconfig {}", path.display()),
+        Some(path) => format!("{} {}", options.kubeconfig_flag, path.display()),
         None => "in-cluster configuration".to_owned(),
     };
     Connection::new(Source { config, flag }, None)
+}
+
+/// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` chooses:
+/// PEM, or nothing. As upstream, a file that `certificate-authority` names is not read for it.
+pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
+    let failed = |text: String| {
+        let (flag, path) = ("--kubeconfig", kubeconfig.to_owned());
+        ConfigError::Kubeconfig { flag, path, text }
+    };
+    let file = Kubeconfig::read_from(kubeconfig).map_err(|error| failed(chain(&error)))?;
+    let context = file.contexts.iter().find(|it| Some(&it.name) == file.current_context.as_ref());
+    let name = context.and_then(|it| it.context.as_ref()).map(|context| &context.cluster);
+    let cluster = file.clusters.iter().find(|it| Some(&it.name) == name);
+    let data = cluster.and_then(|it| it.cluster.as_ref()?.certificate_authority_data.clone());
+    let Some(data) = data else { return Ok(Vec::new()) };
+    let bytes: Result<ByteString, _> = serde_json::from_value(data.into());
+    let bytes = bytes.map_err(|error| failed(format!("certificate-authority-data: {error}")))?;
+    Ok(bytes.0)
+}
+
+// === impl ConnectOptions ===
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self { kubeconfig: None, kubeconfig_flag: "--kubeconfig", master: None }
+    }
 }
 
 // === impl Connection ===
@@ -155,7 +186,7 @@ fn build(
 async fn config(options: &ConnectOptions) -> Result<Config, ConfigError> {
     let master = options.master.as_deref().map(parse_master).transpose()?;
     let mut config = match (&options.kubeconfig, &master) {
-        (Some(path), _) => from_kubeconfig(path).await?,
+        (Some(path), _) => from_kubeconfig(options.kubeconfig_flag, path).await?,
         (None, Some(url)) => Config::new(url.clone()),
         (None, None) => Config::incluster().map_err(|e| ConfigError::InCluster(chain(&e)))?,
     };
@@ -165,8 +196,9 @@ async fn config(options: &ConnectOptions) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-async fn from_kubeconfig(path: &Path) -> Result<Config, ConfigError> {
+async fn from_kubeconfig(flag: &'static str, path: &Path) -> Result<Config, ConfigError> {
     let failed = |error: kube::config::KubeconfigError| ConfigError::Kubeconfig {
+        flag,
         path: path.to_owned(),
         text: chain(&error),
     };

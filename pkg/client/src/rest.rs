@@ -151,6 +151,18 @@ impl Client {
         self.whole(Method::PATCH, path, Some((kind, body))).await
     }
 
+    /// PATCH by server-side apply of a JSON body, as this field manager, which takes the fields of
+    /// others.
+    pub async fn apply(
+        &self,
+        path: &str,
+        field_manager: &str,
+        body: Bytes,
+    ) -> Result<Bytes, ApiError> {
+        let path = format!("{path}?fieldManager={field_manager}&force=true");
+        self.whole(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await
+    }
+
     /// DELETE with `DeleteOptions` as JSON.
     pub async fn delete(&self, path: &str, options: Bytes) -> Result<Bytes, ApiError> {
         self.whole(Method::DELETE, path, Some(("application/json", options))).await

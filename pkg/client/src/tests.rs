@@ -85,7 +85,8 @@ fn transports_are_counted() {
     run(async {
         let server = server(0.0, 0, |_| (200, "{}"));
         let master = Some("http://h:1".to_owned());
-        let connection = connect(&ConnectOptions { kubeconfig: None, master }).await.unwrap();
+        let connection =
+            connect(&ConnectOptions { master, ..ConnectOptions::default() }).await.unwrap();
         let metrics = &server.metrics;
         metrics.count_transports(&connection);
         let page = server.registry.page("").body;
@@ -215,6 +216,33 @@ fn requests_carry_the_user_agent() {
     });
 }
 
+/// k8s.io/apimachinery pkg/types/patch.go and client-go's `Apply`: what a patch is stands in its
+/// content type; who applies, and that it is forced, in the query.
+#[test]
+fn patches_say_what_they_are() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&seen);
+        let service = service_fn(move |request: Request<Body>| {
+            let kind = request.headers()["content-type"].to_str().unwrap().to_owned();
+            log.lock().unwrap().push(format!("{} {} {kind}", request.method(), request.uri()));
+            let response = Response::new(Full::new(Bytes::from_static(b"{}")));
+            async move { Ok::<_, std::convert::Infallible>(response) }
+        });
+        let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
+        let metrics = Metrics::new(&Registry::default()).unwrap();
+        let client = Client::new(kube::Client::new(service, "d"), settings, &metrics, &runtime);
+        client.patch("/x", Bytes::new()).await.unwrap();
+        client.apply("/x/status", "some-controller", Bytes::new()).await.unwrap();
+        let expected = [
+            "PATCH /x application/strategic-merge-patch+json",
+            "PATCH /x/status?fieldManager=some-controller&force=true application/apply-patch+yaml",
+        ];
+        assert_eq!(*seen.lock().unwrap(), expected);
+    });
+}
+
 /// A server that accepts a request and never answers is left after the limit.
 #[test]
 fn silence_ends_with_a_timeout() {
@@ -233,17 +261,55 @@ fn silence_ends_with_a_timeout() {
 #[test]
 fn a_kubeconfig_that_cannot_be_read_is_named() {
     let kubeconfig = Some("/nonexistent/kubeconfig".into());
-    let options = ConnectOptions { kubeconfig, master: None };
-    let Err(error) = run(connect(&options)) else { panic!("it connected") };
-    let text = error.to_string();
-    assert!(text.starts_with("--kubeconfig /nonexistent/kubeconfig: "), "{text}");
-    assert!(text.contains("No such file"), "{text}");
+    let usual = ConnectOptions { kubeconfig, ..ConnectOptions::default() };
+    let other = ConnectOptions { kubeconfig_flag: "--authentication-kubeconfig", ..usual.clone() };
+    for (options, flag) in [(usual, "--kubeconfig"), (other, "--authentication-kubeconfig")] {
+        let Err(error) = run(connect(&options)) else { panic!("it connected") };
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("{flag} /nonexistent/kubeconfig: ")), "{text}");
+        assert!(text.contains("No such file"), "{text}");
+    }
+}
+
+/// client-go's rest.Config: `CAData` is what the kubeconfig itself holds, of the cluster that its
+/// current context names, byte by byte.
+#[test]
+fn the_authority_of_a_kubeconfig_is_that_of_its_cluster() {
+    let path = std::env::temp_dir().join(format!("authority-kubeconfig-{}", std::process::id()));
+    let authority = |cluster: &str, current: &str| {
+        let text = format!(
+            "clusters:\n\
+             - {{name: a, cluster: {{server: x, certificate-authority-data: b3RoZXI=}}}}\n\
+             - {{name: b, cluster: {{server: y{cluster}}}}}\n\
+             contexts:\n- {{name: one, context: {{cluster: a}}}}\n\
+             - {{name: two, context: {{cluster: b}}}}\n\
+             current-context: {current}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let data = crate::authority_data(&path);
+        std::fs::remove_file(&path).unwrap();
+        let data = data.map(|data| String::from_utf8(data).unwrap());
+        data.map_err(|error| error.to_string().replace(&path.display().to_string(), "F"))
+    };
+    let data = ", certificate-authority-data: UEVNCg==";
+    for (cluster, current, expected) in [
+        (data, "two", "PEM\n"),
+        (data, "one", "other"),
+        ("", "two", ""),
+        (", certificate-authority: /no/such/file", "two", ""),
+        (data, "three", ""),
+        (data, "''", ""),
+    ] {
+        assert_eq!(authority(cluster, current), Ok(expected.to_owned()), "{cluster} {current}");
+    }
+    let error = authority(", certificate-authority-data: '*'", "two").unwrap_err();
+    assert!(error.starts_with("--kubeconfig F: certificate-authority-data: "), "{error}");
 }
 
 /// Issue: bad input gets a message that names the flag.
 #[test]
 fn a_master_that_is_no_url_is_named() {
-    let options = ConnectOptions { kubeconfig: None, master: Some("ftp://x".into()) };
+    let options = ConnectOptions { master: Some("ftp://x".into()), ..ConnectOptions::default() };
     let Err(error) = run(connect(&options)) else { panic!("it connected") };
     assert_eq!(error.to_string(), "--master \"ftp://x\": the scheme must be http or https");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::{Kind, Meta, Resource};
 use serde::Serialize;
 
-use crate::{Action, Answer, Facts, ObjectRef, Patch, Plan, Query, Step};
+use crate::{Action, Answer, Facts, ObjectRef, Patch, PatchKind, Plan, Query, Step};
 
 #[cfg(test)]
 mod tests;
@@ -172,6 +172,7 @@ fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
     Action::Patch(Patch {
         object: ObjectRef::new(&T::RESOURCE, object.meta()),
         subresource: None,
+        kind: PatchKind::Strategic,
         body: owners_patch(&object.meta().uid, controller_ref(resource, owner)),
         tally: None,
         ignore_not_found: true,
@@ -184,6 +185,7 @@ fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     Action::Patch(Patch {
         object: ObjectRef::new(&T::RESOURCE, object.meta()),
         subresource: None,
+        kind: PatchKind::Strategic,
         body: owners_patch(&object.meta().uid, Removal { patch: "delete", uid: &owner.uid }),
         tally: None,
         ignore_not_found: true,

@@ -18,8 +18,8 @@ mod watch;
 pub use claim::{Claim, claim};
 pub use plan::{
     Action, Announce, Answer, Counter, Create, Delete, Event, EventType, Facts, Histogram,
-    ObjectRef, Outcome, Patch, Plan, Query, Sample, StatusRetry, Step, Tally, Update, UpdateStatus,
-    Why,
+    ObjectRef, Outcome, Patch, PatchKind, Plan, Query, Sample, StatusRetry, Step, Tally, Update,
+    UpdateStatus, Why,
 };
 pub use rank::victims;
 pub use view::{Caches, Lister, View};

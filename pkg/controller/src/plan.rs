@@ -99,7 +99,7 @@ pub enum Action {
     Create(Create),
     /// DELETE of exactly this object, by uid.
     Delete(Delete),
-    /// Strategic merge PATCH of exactly this object.
+    /// PATCH of exactly this object.
     Patch(Patch),
     /// PUT of exactly this version of the object.
     Update(Update),
@@ -140,7 +140,9 @@ pub struct Patch {
     pub object: ObjectRef,
     /// Such as `status`; none: the object itself.
     pub subresource: Option<&'static str>,
-    /// A strategic merge patch; it carries `metadata.uid` as its precondition.
+    /// What `body` is.
+    pub kind: PatchKind,
+    /// The patch as JSON; it carries `metadata.uid` as its precondition.
     pub body: String,
     /// Where it is counted if it fails.
     pub tally: Option<Tally>,
@@ -148,6 +150,19 @@ pub struct Patch {
     pub ignore_not_found: bool,
     /// Whether it does not matter that the API server finds the result invalid (422).
     pub ignore_invalid: bool,
+}
+
+/// How an object and a patch become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    /// Strategic merge.
+    Strategic,
+    /// Server-side apply, forced: fields that others own are taken from them, and fields that the
+    /// manager owned and the body lacks are removed.
+    Apply {
+        /// Who owns the fields from then on.
+        field_manager: &'static str,
+    },
 }
 
 /// Writes an object with PUT.
@@ -356,8 +371,8 @@ impl fmt::Display for Action {
                 grace.map_or(Ok(()), |seconds| write!(f, " within {seconds}s"))
             }
             Self::Patch(patch) => {
-                let part = Part(patch.subresource);
-                write!(f, "patch {}{part} {}", patch.object, patch.body)
+                let Patch { object, subresource, kind, body, .. } = patch;
+                write!(f, "{kind} {object}{} {body}", Part(*subresource))
             }
             Self::Update(update) => {
                 write!(f, "update {}{}", update.object, Part(update.subresource))?;
@@ -368,6 +383,15 @@ impl fmt::Display for Action {
                 write!(f, "event {:?} {}: {}", event.r#type, event.reason, event.message)
             }
         }
+    }
+}
+
+impl fmt::Display for PatchKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Strategic => "patch",
+            Self::Apply { .. } => "apply",
+        })
     }
 }
 

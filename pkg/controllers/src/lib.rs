@@ -6,7 +6,11 @@
 //! status it writes) and `tests.rs`.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod clusterroleaggregation;
 pub mod daemonset;
 pub mod deployment;
 pub mod podgc;
 pub mod replicaset;
+pub mod rootcacertpublisher;
+pub mod serviceaccount;
+pub mod ttl;

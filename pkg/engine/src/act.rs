@@ -8,7 +8,7 @@ use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
     Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
-    Plan, Query, StatusRetry, Step, Update, UpdateStatus,
+    PatchKind, Plan, Query, StatusRetry, Step, Update, UpdateStatus,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -257,7 +257,11 @@ impl Act {
         let object = &patch.object;
         let path = path(object, patch.subresource);
         let body = Bytes::copy_from_slice(patch.body.as_bytes());
-        let answer = self.client(key).patch(&path, body).await;
+        let client = self.client(key);
+        let answer = match patch.kind {
+            PatchKind::Strategic => client.patch(&path, body).await,
+            PatchKind::Apply { field_manager } => client.apply(&path, field_manager, body).await,
+        };
         self.count("patch", &object.resource, answer.as_ref().err());
         match answer {
             Ok(body) => self.remember_version(key, &object.resource, version(&body)?),

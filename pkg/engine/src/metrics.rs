@@ -1,6 +1,5 @@
 //! What the engine counts beside upstream's metrics (those names start with `kcm_`, which upstream
-//! does not use), and the counters and
-//! histograms that controllers fill.
+//! does not use), and the counters and histograms that controllers fill.
 
 use std::collections::BTreeMap;
 

@@ -26,6 +26,11 @@ use crate::{Expectations, Metrics, Record, Settled};
 const FETCH_ROUNDS_MAX: usize = 4;
 /// How long a cache may take to be complete before the log says so.
 const SYNC_NOTICE: Duration = Duration::from_secs(30);
+/// How often in a row a key may fail since its object has changed meanwhile, until that is worth a
+/// warning. Once is usual: somebody else wrote between our look and our write.
+const CONFLICTS_USUAL: u32 = 5;
+/// The API server's word for that.
+const CONFLICT: &str = "Conflict";
 /// The error of a sync whose plans never have enough.
 pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after four rounds";
 
@@ -93,7 +98,14 @@ enum Synced {
     /// The caches are behind; they wake the key.
     Unsettled,
     /// Try again with back-off.
-    Failed(String),
+    Failed(Failed),
+}
+
+/// Why a sync failed.
+struct Failed {
+    error: String,
+    /// The object has changed since it was looked at.
+    is_conflict: bool,
 }
 
 impl<C: Controller> Engine<C> {
@@ -159,7 +171,7 @@ impl<C: Controller> Engine<C> {
             // Or they would write more once their request is answered, when others may lead.
             aborts.iter().for_each(AbortHandle::abort);
         }
-        self.act.recorder.stopped().await;
+        self.act.recorder.finish().await;
     }
 
     /// Waits for the caches, and says every now and then which of them it still waits for.
@@ -191,7 +203,7 @@ impl<C: Controller> Engine<C> {
         let synced = fenced_async(self.sync(key)).await.unwrap_or_else(|panic| {
             self.act.record.panicked();
             self.act.metrics.panics.with_label_values(&[self.act.controller]).inc();
-            Synced::Failed(format!("panic: {}", panic.0))
+            Synced::failed(format!("panic: {}", panic.0))
         });
         match synced {
             Synced::Gone => {
@@ -209,14 +221,18 @@ impl<C: Controller> Engine<C> {
                 self.forget(key);
                 self.queue.wake_after(key.clone(), LIMIT + Duration::from_secs(1));
             }
-            Synced::Failed(error) if self.is_given_up(key) => {
+            Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
                 tracing::warn!(error, "sync failed too often, dropped until something changes");
                 self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);
                 self.forget(key);
             }
-            Synced::Failed(error) => {
+            Synced::Failed(Failed { error, is_conflict }) => {
                 let retries = self.queue.num_requeues(key);
-                tracing::warn!(error, retries, "sync failed, will be retried");
+                if is_conflict && retries < CONFLICTS_USUAL {
+                    tracing::debug!(error, retries, "the object has changed, will be retried");
+                } else {
+                    tracing::warn!(error, retries, "sync failed, will be retried");
+                }
                 self.act.record.failed(key, retries + 1, &error);
                 self.queue.add_rate_limited(key.clone());
             }
@@ -236,7 +252,7 @@ impl<C: Controller> Engine<C> {
 
     async fn sync(&self, key: &Key) -> Synced {
         if let Err(error) = self.act.clear_doubts(key).await {
-            return Synced::Failed(format!("cannot tell whether the last write was done: {error}"));
+            return Synced::failed(format!("cannot tell whether the last write was done: {error}"));
         }
         // Before the caches are read: what settles in between is at worst looked at once more.
         let settled = self.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
@@ -253,7 +269,7 @@ impl<C: Controller> Engine<C> {
             let client = self.act.client(key);
             let mut facts = Facts::default();
             let Some(plan) = self.decide(&client, &snapshot, &mut facts).await else {
-                return Synced::Failed(TOO_MANY_FETCHES.to_owned());
+                return Synced::failed(TOO_MANY_FETCHES.to_owned());
             };
             tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
             self.histograms.add(&plan.samples);
@@ -270,10 +286,15 @@ impl<C: Controller> Engine<C> {
         if let Some(status) = self.controller.report(&snapshot, &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
         {
-            return Synced::Failed(format!("cannot write the status: {error}"));
+            let is_conflict = error.status().is_some_and(|status| status.reason == CONFLICT);
+            let error = format!("cannot write the status: {error}");
+            return Synced::Failed(Failed { error, is_conflict });
         }
         match outcome.error {
-            Some(error) => Synced::Failed(error),
+            Some(error) => {
+                let is_conflict = outcome.reason == CONFLICT;
+                Synced::Failed(Failed { error, is_conflict })
+            }
             None if outcome.unsettled => Synced::Unsettled,
             // The plan counts from the snapshot.
             None => Synced::Done(
@@ -337,6 +358,14 @@ impl<C: Controller> Engine<C> {
 
     pub(crate) fn expectations(&self) -> MutexGuard<'_, Expectations> {
         self.act.expectations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Synced ===
+
+impl Synced {
+    fn failed(error: String) -> Self {
+        Self::Failed(Failed { error, is_conflict: false })
     }
 }
 

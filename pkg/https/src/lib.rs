@@ -32,6 +32,7 @@ use rustls::pki_types::CertificateDer;
 
 pub use error::{Error, PairError};
 pub use port::Port;
+pub use tls::{check_curves, is_cipher_suite, is_version};
 
 /// What to listen on and how, as the flags say it.
 #[derive(Clone, Debug)]

@@ -64,6 +64,9 @@ const SUITES_NOT_HERE: [&str; 16] = [
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
+/// Go's names of versions. The first two are not spoken here.
+const VERSIONS: [&str; 4] = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
+
 /// Go's numbers of curves, and ours where we have them: P-521 and the three hybrids of ML-KEM are
 /// not here.
 const CURVES: [(i32, Option<&dyn SupportedKxGroup>); 7] = [
@@ -105,6 +108,34 @@ pub(crate) fn config(
     let protocols: &[&[u8]] = if settings.http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
+}
+
+/// Whether upstream knows a cipher suite of this name, served here or not.
+pub fn is_cipher_suite(name: &str) -> bool {
+    SUITES.iter().any(|(suite, _)| *suite == name) || SUITES_NOT_HERE.contains(&name)
+}
+
+/// Whether `--tls-min-version` takes this name.
+pub fn is_version(name: &str) -> bool {
+    VERSIONS.contains(&name)
+}
+
+/// What upstream says of numbers that are no curves, or are there twice
+/// (`TLSCurvePreferences` of component-base cli/flag).
+pub fn check_curves(numbers: &[i32]) -> Result<(), String> {
+    for (index, number) in numbers.iter().enumerate() {
+        if u16::try_from(*number).map_or(0, u32::from) == 0 {
+            return Err(format!("curve preference {number} is out of range (must be 1-65535)"));
+        }
+        if numbers[..index].contains(number) {
+            return Err(format!("duplicate curve preference {number}"));
+        }
+        if !CURVES.iter().any(|(curve, _)| curve == number) {
+            let why = "is not supported by the current Go version";
+            return Err(format!("curve preference {number} {why}"));
+        }
+    }
+    Ok(())
 }
 
 fn versions(min: &str) -> Result<Vec<&'static SupportedProtocolVersion>, Error> {
@@ -151,21 +182,12 @@ fn choose_curves(provider: &mut CryptoProvider, numbers: &[i32]) -> Result<(), E
     if numbers.is_empty() {
         return Ok(());
     }
+    check_curves(numbers).map_err(Error::Curve)?;
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
-    for (index, number) in numbers.iter().enumerate() {
-        if u16::try_from(*number).map_or(0, u32::from) == 0 {
-            let text = format!("curve preference {number} is out of range (must be 1-65535)");
-            return Err(Error::Curve(text));
-        }
-        if numbers[..index].contains(number) {
-            return Err(Error::Curve(format!("duplicate curve preference {number}")));
-        }
-        match CURVES.iter().find(|(curve, _)| curve == number) {
-            Some((_, Some(group))) => kept.push(group.name()),
-            Some((_, None)) => left_out.push(number.to_string()),
-            None => {
-                return Err(Error::Curve(format!("curve preference {number} is not supported")));
-            }
+    for (number, group) in CURVES.iter().filter(|(curve, _)| numbers.contains(curve)) {
+        match group {
+            Some(group) => kept.push(group.name()),
+            None => left_out.push(number.to_string()),
         }
     }
     let left_out = left_out.join(",");

@@ -7,7 +7,7 @@ use api::{Key, Time};
 use client::Client;
 use engine::events::Recorder;
 use leader::{Ended, Fence, Leadership, Timing};
-use runtime::{Cancel, Clock, Runtime};
+use runtime::{Clock, Runtime};
 
 use crate::debug::{self, Role};
 use crate::options;
@@ -37,10 +37,8 @@ pub(crate) struct Election {
     began: Time,
     /// When it was elected.
     elected: OnceLock<Time>,
-    /// Records the election's Events. It outlives the shutdown of the rest.
+    /// Records the election's Events.
     recorder: Recorder,
-    /// Ends the recorder.
-    end: Cancel,
 }
 
 impl Turn {
@@ -64,9 +62,7 @@ impl Turn {
                 retry_period: flags.retry_period,
             },
         };
-        let end = Cancel::new();
-        let outliving = Runtime { cancel: end.clone(), ..runtime.clone() };
-        let recorder = Recorder::start(clients(COMPONENT), COMPONENT, &outliving);
+        let recorder = Recorder::start(clients(COMPONENT), COMPONENT, runtime);
         let events = recorder.clone();
         let identity = settings.identity.clone();
         let leadership = Leadership::contend(
@@ -84,7 +80,6 @@ impl Turn {
             began: runtime.clock.now(),
             elected: OnceLock::new(),
             recorder,
-            end,
         })))
     }
 
@@ -118,8 +113,7 @@ impl Turn {
     pub(crate) async fn give_up(&self) {
         if let Self::Elected(election) = self {
             election.leadership.release().await;
-            election.end.cancel();
-            election.recorder.stopped().await;
+            election.recorder.finish().await;
         }
     }
 

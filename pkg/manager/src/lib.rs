@@ -1,5 +1,6 @@
 //! The manager: flags, the table of controllers, start-up and shutdown.
 
+mod authority;
 pub mod config;
 pub mod debug;
 mod election;
@@ -21,6 +22,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use flags::Failure;
+use logging::Format;
 use options::{KUBERNETES_VERSION, Options};
 use runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -34,31 +36,28 @@ pub fn main() -> ExitCode {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let options = match Options::parse(words) {
         Ok(options) => options,
-        Err(Failure::Help(text)) => {
-            // A closed pipe while printing it is no failure.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            return ExitCode::SUCCESS;
-        }
+        Err(Failure::Help(text)) => return tell(&text),
         Err(Failure::Bad(text)) => {
-            eprintln!("Usage:\n  kube-controller-manager [flags]\n\nAll flags: --help\n");
+            complain("Usage:\n  kube-controller-manager [flags]\n\nAll flags: --help\n");
             return failed(&text);
         }
         Err(Failure::Refused(text)) => return failed(&text),
     };
     for line in options.flags.deprecations() {
-        eprintln!("{line}");
+        complain(&line);
     }
     if let Some(how) = &options.version {
         return print_version(how);
     }
-    logging::start(options.verbosity);
+    let log_format = options.log_format;
+    logging::start(options.verbosity, log_format);
     options.gates.log();
     if options.verbosity >= 1 {
         options.flags.dump().for_each(|line| tracing::info!("{line}"));
     }
     let errors = options.validate();
     if !errors.is_empty() {
-        return failed(&validation::aggregate(&errors));
+        return command_failed(&validation::aggregate(&errors), log_format);
     }
     let idle = options.flags.without_effect();
     if !idle.is_empty() {
@@ -68,12 +67,21 @@ pub fn main() -> ExitCode {
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     match tokio {
-        Ok(tokio) => tokio.block_on(until_signal(options)),
-        Err(error) => failed(&format!("cannot start threads: {error}")),
+        Ok(tokio) => to_the_end(tokio, until_signal(options)),
+        Err(error) => command_failed(&format!("cannot start threads: {error}"), log_format),
     }
 }
 
+/// What still runs at the end dies with the process: whoever has lost the lease must not wait for a
+/// file system that hangs, or for a profile.
+fn to_the_end(tokio: tokio::runtime::Runtime, run: impl Future<Output = ExitCode>) -> ExitCode {
+    let code = tokio.block_on(run);
+    tokio.shutdown_background();
+    code
+}
+
 async fn until_signal(options: Options) -> ExitCode {
+    let log_format = options.log_format;
     let runtime = Runtime::system();
     let cancel = runtime.cancel.clone();
     runtime::spawn("signals", async move {
@@ -86,9 +94,9 @@ async fn until_signal(options: Options) -> ExitCode {
     });
     let version = options.gates.versions.git_version();
     tracing::info!(version, "kube-controller-manager starts");
-    match start::run(options, runtime).await {
+    match Box::pin(start::run(options, runtime)).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&format!("{error:#}")),
+        Err(error) => command_failed(&format!("{error:#}"), log_format),
     }
 }
 
@@ -117,17 +125,38 @@ impl Signals {
     }
 }
 
+/// Once the log has begun, whoever reads its lines as JSON must be able to read the last one too.
+fn command_failed(text: &str, log_format: Format) -> ExitCode {
+    match log_format {
+        Format::Text => failed(text),
+        Format::Json => {
+            tracing::error!(error = text, "command failed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn failed(text: &str) -> ExitCode {
-    eprintln!("Error: {text}");
+    complain(&format!("Error: {text}"));
     ExitCode::FAILURE
 }
 
 fn print_version(how: &str) -> ExitCode {
     if how == "raw" {
         let ours = env!("CARGO_PKG_VERSION");
-        println!("Kubernetes {KUBERNETES_VERSION}, kube-controller-manager in Rust {ours}");
+        tell(&format!("Kubernetes {KUBERNETES_VERSION}, kube-controller-manager in Rust {ours}\n"))
     } else {
-        println!("Kubernetes {KUBERNETES_VERSION}");
+        tell(&format!("Kubernetes {KUBERNETES_VERSION}\n"))
     }
+}
+
+/// What was asked for. A closed pipe while printing it is no failure.
+fn tell(text: &str) -> ExitCode {
+    let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
+}
+
+/// A line for whoever started us. If there is nobody, the exit code must still be the right one.
+fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

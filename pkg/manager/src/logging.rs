@@ -1,7 +1,13 @@
 //! Log lines on standard error.
 
+mod json;
+
+#[cfg(test)]
+mod tests;
+
 use std::sync::OnceLock;
 
+use runtime::Clock;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -27,12 +33,26 @@ const OURS: [&str; 11] = [
 /// What lets lines through; set once logging has started.
 static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
+/// How lines look, as `--logging-format` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
 /// Starts logging at the level of `-v`. Libraries only speak up when something is wrong, and from
 /// level 6 on.
-pub fn start(verbosity: u8) {
+pub fn start(verbosity: u8, format: Format) {
     let (filter, handle) = Reload::new(targets(verbosity));
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(ansi);
+    let lines = match format {
+        Format::Text => {
+            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).boxed()
+        }
+        Format::Json => json::JsonLines::new(std::io::stderr, Clock::system()).boxed(),
+    };
     // A second start in the same process (tests) keeps the first one's settings.
     if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
         let _ = FILTER.set(handle);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::flags::{self, Failure, Flags};
 use crate::gates::Gates;
+use crate::logging::Format;
 use crate::serving::{self, Authentication, Authorization, Serving};
 use crate::validation;
 
@@ -49,6 +50,8 @@ pub struct Options {
     pub gates: Gates,
     /// How much to log, as `-v` says.
     pub verbosity: u8,
+    /// How it looks.
+    pub log_format: Format,
     /// The version was asked for: `true`, or `raw` for all that is known of it.
     pub version: Option<String>,
     /// All flags, these and the others.
@@ -106,6 +109,11 @@ impl Options {
             controller_shutdown_timeout: flags.positive("controller-shutdown-timeout"),
             resync_period_min: flags.positive("min-resync-period"),
             gates,
+            // What is neither is refused by the validation.
+            log_format: match flags.text("logging-format") {
+                "json" => Format::Json,
+                _ => Format::Text,
+            },
             verbosity: u8::try_from(flags.int("v")).unwrap_or(u8::MAX),
             version: given("version")
                 .filter(|how| ["true", "raw"].contains(how))

@@ -5,7 +5,7 @@
 //! table has all that upstream knows, so that a command line that is good there is good here;
 //! `NOT_YET` marks the rows that nobody wrote yet.
 
-use api::{DaemonSet, Deployment, Kind, Pod, ReplicaSet};
+use api::{ClusterRole, DaemonSet, Deployment, Kind, Namespace, Node, Pod, ReplicaSet};
 use controllers::podgc;
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -27,8 +27,10 @@ pub struct Entry {
     pub gates: &'static [&'static str],
     /// Whether it needs a built-in cloud provider. There are none left, so it never runs.
     pub cloud: bool,
-    /// Its service account in `kube-system`, the end of its user agent, the source of its Events.
+    /// Its service account in `kube-system`, the end of its user agent.
     pub account: &'static str,
+    /// What its Events name as their source; none: the same.
+    pub event_source: Option<&'static str>,
     /// Builds it and subscribes it to the informers; none if it is not written yet.
     pub start: Option<Start>,
 }
@@ -46,6 +48,7 @@ const NOT_YET: Entry = Entry {
     gates: &[],
     cloud: false,
     account: "",
+    event_source: None,
     start: None,
 };
 
@@ -86,6 +89,12 @@ pub static REGISTRY: &[Entry] = &[
         name: "clusterrole-aggregation-controller",
         aliases: &["clusterrole-aggregation"],
         account: "clusterrole-aggregation-controller",
+        folder: Some("clusterroleaggregation"),
+        start: Some(|entry, context| {
+            let queue = context.queue("ClusterRoleAggregator");
+            let controller = controllers::clusterroleaggregation::Controller;
+            context.start(entry, ClusterRole::RESOURCE, (queue, 5), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -98,6 +107,7 @@ pub static REGISTRY: &[Entry] = &[
         name: "daemonset-controller",
         aliases: &["daemonset"],
         account: "daemon-set-controller",
+        event_source: Some("daemonset-controller"),
         folder: Some("daemonset"),
         start: Some(|entry, context| {
             let workers = context.workers("concurrent-daemonset-syncs");
@@ -299,6 +309,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "root-ca-certificate-publisher-controller",
         aliases: &["root-ca-cert-publisher"],
         account: "root-ca-cert-publisher",
+        folder: Some("rootcacertpublisher"),
+        start: Some(|entry, context| {
+            let queue = context.queue("root_ca_cert_publisher");
+            let root_ca = context.root_ca.clone();
+            let controller = controllers::rootcacertpublisher::Controller { root_ca };
+            context.start(entry, Namespace::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -319,6 +336,12 @@ pub static REGISTRY: &[Entry] = &[
         name: "serviceaccount-controller",
         aliases: &["serviceaccount"],
         account: "service-account-controller",
+        folder: Some("serviceaccount"),
+        start: Some(|entry, context| {
+            let queue = context.queue("serviceaccount");
+            let controller = controllers::serviceaccount::Controller;
+            context.start(entry, Namespace::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -366,7 +389,18 @@ pub static REGISTRY: &[Entry] = &[
         account: "ttl-after-finished-controller",
         ..NOT_YET
     },
-    Entry { name: "ttl-controller", aliases: &["ttl"], account: "ttl-controller", ..NOT_YET },
+    Entry {
+        name: "ttl-controller",
+        aliases: &["ttl"],
+        account: "ttl-controller",
+        folder: Some("ttl"),
+        start: Some(|entry, context| {
+            let queue = context.queue("ttlcontroller");
+            let controller = controllers::ttl::Controller::default();
+            context.start(entry, Node::RESOURCE, (queue, 5), controller)
+        }),
+        ..NOT_YET
+    },
     Entry {
         name: "validatingadmissionpolicy-status-controller",
         account: "validatingadmissionpolicy-status-controller",

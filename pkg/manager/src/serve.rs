@@ -98,7 +98,7 @@ pub(crate) async fn open(options: &Options, runtime: &Runtime) -> anyhow::Result
         sni: sni.collect(),
         min_version: serving.tls_version_min.clone(),
         cipher_suites: serving.cipher_suites.clone(),
-        curves: serving.curves.iter().map(|curve| i32::from(*curve)).collect(),
+        curves: serving.curves.clone(),
         http2: serving.http2,
         http2_max_streams: serving.http2_streams_max.unwrap_or(0),
         limits: Limits::USUAL,
@@ -133,11 +133,13 @@ pub(crate) async fn guard(
         authorized_ttl: authorization.allow_cache_ttl,
         unauthorized_ttl: authorization.deny_cache_ttl,
     };
-    let client = |kubeconfig: &Option<PathBuf>| delegated(kubeconfig.clone(), metrics, runtime);
-    let asks_who =
-        client(&authentication.kubeconfig).await.context("--authentication-kubeconfig")?;
-    let asks_whether =
-        client(&authorization.kubeconfig).await.context("--authorization-kubeconfig")?;
+    let client = |kubeconfig: &Option<PathBuf>, kubeconfig_flag| {
+        let kubeconfig = kubeconfig.clone();
+        let server = ConnectOptions { kubeconfig, kubeconfig_flag, master: None };
+        delegated(server, metrics, runtime)
+    };
+    let asks_who = client(&authentication.kubeconfig, "--authentication-kubeconfig").await?;
+    let asks_whether = client(&authorization.kubeconfig, "--authorization-kubeconfig").await?;
     let counted = auth::Metrics::new(&shown.registry).context("authentication metrics")?;
     Ok(Guard::start(&settings, asks_who.as_ref(), asks_whether.as_ref(), &counted, runtime).await?)
 }
@@ -145,12 +147,11 @@ pub(crate) async fn guard(
 /// A client that asks the API server about others. Without a kubeconfig it is the pod's own, if
 /// this is a pod.
 async fn delegated(
-    kubeconfig: Option<PathBuf>,
+    server: ConnectOptions,
     metrics: &client::Metrics,
     runtime: &Runtime,
 ) -> Result<Option<Client>, ConfigError> {
-    let connected = client::connect(&ConnectOptions { kubeconfig, master: None }).await;
-    let connection = match connected {
+    let connection = match client::connect(&server).await {
         Ok(connection) => connection,
         Err(ConfigError::InCluster(_)) => return Ok(None),
         Err(error) => return Err(error),

@@ -30,13 +30,11 @@ pub struct Serving {
     /// By their IANA names; empty: the library's choice.
     pub cipher_suites: Vec<String>,
     /// By their IANA numbers; empty: the library's choice.
-    pub curves: Vec<u16>,
+    pub curves: Vec<i32>,
     /// Requests at a time per connection; none: the library's default.
     pub http2_streams_max: Option<u32>,
     /// Whether to offer HTTP/2.
     pub http2: bool,
-    /// Whether to listen with `SO_REUSEADDR`.
-    pub share_address: bool,
     /// Whether to listen with `SO_REUSEPORT`.
     pub share_port: bool,
 }
@@ -125,7 +123,6 @@ impl Serving {
                 .ok()
                 .filter(|max| *max != 0),
             http2: !flags.switch("disable-http2-serving"),
-            share_address: flags.switch("permit-address-sharing"),
             share_port: flags.switch("permit-port-sharing"),
         }
     }

@@ -1,5 +1,8 @@
 //! From options to running controllers.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ use metrics::Registry;
 use runtime::{Clock, Runtime};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
+use crate::authority;
 use crate::debug::{Absence, Leadership, Row, Source};
 use crate::election::Turn;
 use crate::options::{KUBERNETES_VERSION, Options};
@@ -36,6 +40,8 @@ const START_RETRY_DELAY_MAX: Duration = Duration::from_mins(1);
 pub struct Context {
     /// The flags.
     pub options: Options,
+    /// What pods trust the API server by, as PEM; may be empty.
+    pub root_ca: String,
     connection: Connection,
     /// The one that controllers write on, which nothing leaves while it is not our turn.
     gated: Connection,
@@ -78,23 +84,32 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let shown = Shown::new(&options)?;
     let choice = choose(&options.controllers, REGISTRY, &options.gates);
     choice.log();
-    let connection =
-        ConnectOptions { kubeconfig: options.kubeconfig.clone(), master: options.master.clone() };
-    let connection = client::connect(&connection).await?;
+    let (kubeconfig, master) = (options.kubeconfig.clone(), options.master.clone());
+    let server = ConnectOptions { kubeconfig, master, ..ConnectOptions::default() };
+    let connection = client::connect(&server).await?;
     let port = serve::open(&options, &runtime).await?;
-    let mut context = Context::new(options, connection, runtime.clone(), &shown.registry)?;
+    let client_metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
+    // Before we contend: who waits here for the API server must not hold the lease meanwhile.
     let guard = match &port {
         Some(_) => {
-            let metrics = &context.client_metrics;
-            Some(serve::guard(&context.options, &shown, metrics, &runtime).await?)
+            let guard = Box::pin(serve::guard(&options, &shown, &client_metrics, &runtime));
+            let Some(guard) = runtime.cancel.run_until_cancelled(guard).await else {
+                return Ok(());
+            };
+            Some(guard?)
         }
         None => None,
     };
+    let mut context = Context::new(options, connection, client_metrics, &runtime, &shown.registry)?;
 
     let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
     let running: Vec<_> = choice.run.iter().filter_map(build).collect();
     let Context { options, connection, turn, informers, client_metrics, .. } = context;
     let informers = Arc::new(informers);
+    if turn.is_late().is_some() {
+        let turn = Arc::clone(&turn);
+        shown.health.add("leaderElection", move || turn.is_late().unwrap_or(Ok(())));
+    }
     if let (Some(port), Some(guard)) = (port, guard) {
         let manager = Manager {
             rows: rows(&choice, &running),
@@ -104,10 +119,6 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
         };
         let site = Site { shown: shown.clone(), started, source: Arc::new(manager) };
         serve::start(port, guard, site, &options, &runtime)?;
-    }
-    if turn.is_late().is_some() {
-        let turn = Arc::clone(&turn);
-        shown.health.add("leaderElection", move || turn.is_late().unwrap_or(Ok(())));
     }
     // A standby keeps its caches warm: to take over is to start the workers.
     informers.start();
@@ -138,7 +149,12 @@ impl Lead<'_> {
             Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
         }
         let tasks = async {
-            wait_for_api_server(&discovery, runtime).await?;
+            let healthy = wait_for_api_server(&discovery, &runtime.clock);
+            // Who is asked to stop meanwhile starts nothing, and still gives the lease back.
+            let Some(healthy) = runtime.cancel.run_until_cancelled(healthy).await else {
+                return Ok(());
+            };
+            healthy?;
             for Running { name, inspect, .. } in &running {
                 let (inspect, clock) = (Arc::clone(inspect), runtime.clock.clone());
                 shown
@@ -199,22 +215,17 @@ async fn ensure(account: &Account, inspect: &dyn Inspect, runtime: &Runtime) {
 }
 
 /// Waits until `/healthz` says ok.
-async fn wait_for_api_server(client: &Client, runtime: &Runtime) -> anyhow::Result<()> {
-    let started = runtime.clock.instant();
+async fn wait_for_api_server(client: &Client, clock: &Clock) -> anyhow::Result<()> {
+    let started = clock.instant();
     let mut last = None;
     loop {
-        let left = API_SERVER_LIMIT.saturating_sub(runtime.clock.instant() - started);
-        let asked = runtime.clock.timeout(left, client.get("/healthz"));
-        let error = tokio::select! {
-            biased;
-            () = runtime.cancel.cancelled() => bail!("stopped while waiting for the API server"),
-            asked = asked => match asked {
-                Ok(Ok(_)) => return Ok(()),
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => last.clone().unwrap_or_else(|| "no answer".to_owned()),
-            },
+        let left = API_SERVER_LIMIT.saturating_sub(clock.instant() - started);
+        let error = match clock.timeout(left, client.get("/healthz")).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => last.clone().unwrap_or_else(|| "no answer".to_owned()),
         };
-        if runtime.clock.instant() - started >= API_SERVER_LIMIT {
+        if clock.instant() - started >= API_SERVER_LIMIT {
             bail!(
                 "failed to wait for apiserver being healthy: /healthz of {}: {error}",
                 client.host()
@@ -224,7 +235,7 @@ async fn wait_for_api_server(client: &Client, runtime: &Runtime) -> anyhow::Resu
             tracing::warn!(%error, server = client.host(), "the API server is not ready, waiting");
         }
         last = Some(error);
-        runtime.clock.sleep(API_SERVER_INTERVAL).await;
+        clock.sleep(API_SERVER_INTERVAL).await;
     }
 }
 
@@ -232,10 +243,11 @@ impl Context {
     fn new(
         options: Options,
         connection: Connection,
-        runtime: Runtime,
+        client_metrics: client::Metrics,
+        runtime: &Runtime,
         registry: &Registry,
     ) -> anyhow::Result<Self> {
-        let client_metrics = client::Metrics::new(registry).context("rest_client metrics")?;
+        let root_ca = authority::root_ca(&options)?;
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
@@ -244,22 +256,23 @@ impl Context {
         let Connection { root, host, .. } = &connection;
         let unlimited = |name: &str| {
             let settings = Settings { qps: 0.0, ..settings(&options, host, name) };
-            Client::new(root.clone(), settings, &client_metrics, &runtime)
+            Client::new(root.clone(), settings, &client_metrics, runtime)
         };
-        let turn = Turn::contend(&options.election, unlimited, &leader_metrics, &runtime)?;
+        let turn = Turn::contend(&options.election, unlimited, &leader_metrics, runtime)?;
         let gated = connection.gated(&turn.fence().guard())?;
         client_metrics.count_transports(&gated);
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
-            Client::new(root.clone(), informer_settings, &client_metrics, &runtime);
+            Client::new(root.clone(), informer_settings, &client_metrics, runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone())
             .with_metrics(informer_metrics)
             .with_resync(options.resync_period_min);
         Ok(Self {
             options,
+            root_ca,
             connection,
             gated,
-            runtime,
+            runtime: runtime.clone(),
             turn: Arc::new(turn),
             informers,
             client_metrics,
@@ -320,13 +333,14 @@ impl Context {
         controller: C,
     ) -> Running {
         let (client, account) = self.controller_client(entry.account);
+        let event_source = entry.event_source.unwrap_or(entry.account);
         let parts = Parts {
             name: entry.name,
             own,
             workers,
             queue,
             drain_limit: self.options.controller_shutdown_timeout,
-            recorder: Recorder::start(client.clone(), entry.account, &self.runtime),
+            recorder: Recorder::start(client.clone(), event_source, &self.runtime),
             client,
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),
@@ -344,15 +358,10 @@ fn settings(options: &Options, host: &str, name: &str) -> Settings {
 
 /// As client-go's `DefaultKubernetesUserAgent`, with the client's name after it.
 pub(crate) fn user_agent(name: &str) -> String {
-    let os = std::env::consts::OS;
-    let arch = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
+    let platform = metrics::identity::platform();
     let commit =
         option_env!("GIT_COMMIT").map_or("unknown", |commit| commit.get(..7).unwrap_or(commit));
-    format!("kube-controller-manager/{KUBERNETES_VERSION} ({os}/{arch}) kubernetes/{commit}/{name}")
+    format!("kube-controller-manager/{KUBERNETES_VERSION} ({platform}) kubernetes/{commit}/{name}")
 }
 
 // === Debug pages ===

@@ -1,5 +1,6 @@
 //! Options, their validation, and the choice of controllers.
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::flags::Failure;
@@ -21,6 +22,7 @@ fn table() -> Vec<Entry> {
         gates: &[],
         cloud: false,
         account: "",
+        event_source: None,
         start,
     };
     vec![
@@ -497,7 +499,7 @@ fn what_the_server_needs_is_read() {
     assert_eq!(serving.sni[0].domains, ["*.a.b", "c"]);
     assert!(serving.sni[1].domains.is_empty());
     assert_eq!((&serving.curves[..], serving.http2_streams_max), (&[29, 23][..], Some(7)));
-    assert!(!serving.http2 && serving.share_port && !serving.share_address);
+    assert!(!serving.http2 && serving.share_port);
     assert_eq!(options.authentication.client_ca_file.as_deref(), Some("ca".as_ref()));
     assert_eq!(options.authorization.deny_cache_ttl, Duration::from_secs(3));
     assert_eq!(options.authorization.allow_cache_ttl, Duration::from_secs(10));
@@ -519,4 +521,22 @@ fn leader_election_is_checked_when_asked_for() {
 fn errors_come_together() {
     assert_eq!(aggregate(&["a".to_owned()]), "a");
     assert_eq!(aggregate(&["a".to_owned(), "b".to_owned(), "a".to_owned()]), "[a, b]");
+}
+
+/// Who has lost the lease ends at once, whatever else goes on in the process.
+#[test]
+fn the_end_waits_for_nothing_that_hangs() {
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let code = crate::to_the_end(tokio, async {
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            begin.send(()).ok();
+            released.recv_timeout(Duration::from_secs(20)).ok();
+        });
+        begun.await.unwrap();
+        ExitCode::FAILURE
+    });
+    assert!(release.send(()).is_ok(), "it waited until the other side was gone");
+    assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::FAILURE));
 }

@@ -1,15 +1,4 @@
-//! Which format and which escaping of names the reader of a page asks for.
-
-use crate::page::Format;
-use crate::settings::OpenMetrics;
-
-/// What a page is written in. Names that had to be escaped do not exist here, so the scheme is
-/// only repeated.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Choice<'a> {
-    pub(crate) format: Format,
-    pub(crate) escaping: &'a str,
-}
+//! Which escaping of names the reader of a page asks for.
 
 /// One of the types that a header Accept lists.
 struct Clause<'a> {
@@ -18,28 +7,23 @@ struct Clause<'a> {
     quality: f32,
 }
 
-/// As `Negotiate` and `NegotiateIncludingOpenMetrics` of common/expfmt, without protobuf: who
-/// wants that gets the next best that it accepts.
-pub(crate) fn choose(accept: &str, open_metrics: OpenMetrics) -> Choice<'_> {
+/// The escaping, to be repeated: names that had to be escaped do not exist here.
+///
+/// As `Negotiate` of common/expfmt for the one format that there is. Who wants another gets this
+/// one, also who wants OpenMetrics: upstream does not offer it, and a Prometheus that gets it
+/// stores `le="1.0"` where there was `le="1"`.
+pub(crate) fn escaping(accept: &str) -> &str {
     let mut escaping = "underscores";
     for clause in clauses(accept) {
         let asked = clause.param("escaping");
         if ["allow-utf-8", "underscores", "dots", "values"].contains(&asked) {
             escaping = asked;
         }
-        let format = match (clause.media_type, clause.param("version"), open_metrics) {
-            ("text/plain", "" | "0.0.4", _) => Format::Text,
-            ("application/openmetrics-text", "1.0.0", OpenMetrics::Offered) => {
-                Format::OpenMetrics { version: "1.0.0" }
-            }
-            ("application/openmetrics-text", "" | "0.0.1", OpenMetrics::Offered) => {
-                Format::OpenMetrics { version: "0.0.1" }
-            }
-            _ => continue,
-        };
-        return Choice { format, escaping };
+        if clause.media_type == "text/plain" && ["", "0.0.4"].contains(&clause.param("version")) {
+            break;
+        }
     }
-    Choice { format: Format::Text, escaping }
+    escaping
 }
 
 /// The best first.

@@ -51,7 +51,7 @@ pub fn register(registry: &Registry) -> Result<(), Error> {
     let (major, minor) = (VERSION.major.to_string(), VERSION.minor.to_string());
     let (version, tag) = (VERSION.to_string(), format!("v{VERSION}"));
     let commit = option_env!("GIT_COMMIT").unwrap_or("unknown");
-    let platform = format!("{}/{}", std::env::consts::OS, arch());
+    let platform = platform();
     let labels =
         [&major, &minor, &tag, commit, "", BUILD_DATE, GO_VERSION, "rustc", platform.as_str()];
     build.with_label_values(&labels).set(1);
@@ -73,11 +73,12 @@ pub fn register_features<'a>(
     Ok(())
 }
 
-/// As Go names it.
-fn arch() -> &'static str {
-    match std::env::consts::ARCH {
+/// Operating system and processor, as Go names them: `linux/amd64`.
+pub fn platform() -> String {
+    let arch = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    }
+    };
+    format!("{}/{arch}", std::env::consts::OS)
 }

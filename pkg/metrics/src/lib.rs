@@ -30,6 +30,6 @@ pub use prometheus::{
     IntGauge, IntGaugeVec,
 };
 pub use registry::{Error, Registry};
-pub use settings::{Flags, OpenMetrics, Settings};
+pub use settings::{Flags, Settings};
 pub use slis::Slis;
 pub use version::{VERSION, Version};

@@ -1,11 +1,8 @@
-//! The page that Prometheus scrapes, as `MetricFamilyToText` and `MetricFamilyToOpenMetrics` of
-//! common/expfmt write it.
+//! The page that Prometheus scrapes, as `MetricFamilyToText` of common/expfmt writes it.
 
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
-use crate::accept::{self, Choice};
-use crate::number;
-use crate::settings::OpenMetrics;
+use crate::{accept, number};
 
 /// What to answer to a scrape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,42 +13,19 @@ pub struct Page {
     pub body: String,
 }
 
-/// How families are written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Format {
-    /// Prometheus' own, version 0.0.4.
-    Text,
-    /// The same with stricter rules.
-    OpenMetrics { version: &'static str },
-}
-
+#[derive(Default)]
 struct Writer {
     out: String,
-    format: Format,
 }
 
-/// A sample's value. OpenMetrics writes `2` for a count and `2.0` for a number.
-#[derive(Clone, Copy)]
-enum Value {
-    Number(f64),
-    Count(u64),
-}
-
-/// Writes `families` in the format that `accept` prefers.
-pub(crate) fn render(families: &[MetricFamily], accept: &str, open_metrics: OpenMetrics) -> Page {
-    let Choice { format, escaping } = accept::choose(accept, open_metrics);
-    let mut writer = Writer { out: String::new(), format };
+/// Writes `families`, with what `accept` asks for in the content type.
+pub(crate) fn render(families: &[MetricFamily], accept: &str) -> Page {
+    let mut writer = Writer::default();
     for family in families {
         writer.family(family);
     }
-    let kind = match format {
-        Format::Text => "text/plain; version=0.0.4".to_owned(),
-        Format::OpenMetrics { version } => {
-            writer.out.push_str("# EOF\n");
-            format!("application/openmetrics-text; version={version}")
-        }
-    };
-    let content_type = format!("{kind}; charset=utf-8; escaping={escaping}");
+    let escaping = accept::escaping(accept);
+    let content_type = format!("text/plain; version=0.0.4; charset=utf-8; escaping={escaping}");
     Page { content_type, body: writer.out }
 }
 
@@ -60,18 +34,10 @@ pub(crate) fn render(families: &[MetricFamily], accept: &str, open_metrics: Open
 impl Writer {
     fn family(&mut self, family: &MetricFamily) {
         let kind = family.get_field_type();
-        let (name, word) = (family.name(), word(kind));
-        // A counter's name ends with `_total` in OpenMetrics, and that is no part of it.
-        let (title, word) = match (self.format, kind, name.strip_suffix("_total")) {
-            (Format::OpenMetrics { .. }, MetricType::COUNTER, Some(stem)) => (stem, word),
-            (Format::OpenMetrics { .. }, MetricType::COUNTER, None)
-            | (Format::OpenMetrics { .. }, MetricType::UNTYPED, _) => (name, "unknown"),
-            _ => (name, word),
-        };
-        self.push(&["# HELP ", title, " "]);
-        let is_quoted = |c| c == '"' && self.format != Format::Text;
-        escape(&mut self.out, family.help(), is_quoted);
-        self.push(&["\n# TYPE ", title, " ", word, "\n"]);
+        let name = family.name();
+        self.push(&["# HELP ", name, " "]);
+        escape(&mut self.out, family.help(), |_| false);
+        self.push(&["\n# TYPE ", name, " ", word(kind), "\n"]);
         for metric in family.get_metric() {
             self.metric(name, kind, metric);
         }
@@ -86,23 +52,22 @@ impl Writer {
             // Nobody can register these.
             MetricType::SUMMARY | MetricType::UNTYPED => return,
         };
-        self.sample([name, ""], labels, None, Value::Number(value));
+        self.sample([name, ""], labels, None, value);
     }
 
     fn histogram(&mut self, name: &str, metric: &Metric) {
         let (labels, histogram) = (metric.get_label(), metric.get_histogram());
-        let count = Value::Count(histogram.get_sample_count());
+        let count = float(histogram.get_sample_count());
         for bucket in histogram.get_bucket() {
-            let below = Value::Count(bucket.cumulative_count());
+            let below = float(bucket.cumulative_count());
             self.sample([name, "_bucket"], labels, Some(bucket.upper_bound()), below);
         }
         self.sample([name, "_bucket"], labels, Some(f64::INFINITY), count);
-        let sum = Value::Number(histogram.get_sample_sum());
-        self.sample([name, "_sum"], labels, None, sum);
+        self.sample([name, "_sum"], labels, None, histogram.get_sample_sum());
         self.sample([name, "_count"], labels, None, count);
     }
 
-    fn sample(&mut self, name: [&str; 2], labels: &[LabelPair], bound: Option<f64>, value: Value) {
+    fn sample(&mut self, name: [&str; 2], labels: &[LabelPair], bound: Option<f64>, value: f64) {
         self.push(&name);
         let mut separator = "{";
         for label in labels {
@@ -113,32 +78,23 @@ impl Writer {
         }
         if let Some(bound) = bound {
             self.push(&[separator, "le=\""]);
-            self.number(bound);
+            number::push(&mut self.out, bound);
             self.out.push('"');
             separator = ",";
         }
         self.out.push_str(if separator == "," { "} " } else { " " });
-        match value {
-            Value::Number(value) => self.number(value),
-            #[expect(clippy::cast_precision_loss, reason = "upstream prints counts as floats")]
-            Value::Count(count) if self.format == Format::Text => self.number(count as f64),
-            Value::Count(count) => self.out.push_str(&count.to_string()),
-        }
-        self.out.push('\n');
-    }
-
-    fn number(&mut self, value: f64) {
-        let start = self.out.len();
         number::push(&mut self.out, value);
-        let is_whole = value.is_finite() && !self.out[start..].contains(['e', '.']);
-        if is_whole && self.format != Format::Text {
-            self.out.push_str(".0");
-        }
+        self.out.push('\n');
     }
 
     fn push(&mut self, texts: &[&str]) {
         self.out.extend(texts.iter().copied());
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "upstream prints counts as floats")]
+fn float(count: u64) -> f64 {
+    count as f64
 }
 
 fn word(kind: MetricType) -> &'static str {

@@ -116,7 +116,7 @@ impl Registry {
 
     /// What to answer a GET whose header Accept is `accept`.
     pub fn page(&self, accept: &str) -> Page {
-        page::render(&self.gather(), accept, self.0.settings.open_metrics)
+        page::render(&self.gather(), accept)
     }
 
     /// What DELETE does where it is served, which upstream's manager does for /metrics/slis alone:

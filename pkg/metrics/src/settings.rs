@@ -30,25 +30,12 @@ pub struct Flags {
     pub allow_list_mapping_manifest: String,
 }
 
-/// What a registry shows, and how. The default shows all but what is outdated.
+/// What a registry shows. The default shows all but what is outdated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     disabled: BTreeSet<String>,
     outdated_are_shown: bool,
     pub(crate) allowed: AllowLists,
-    pub(crate) open_metrics: OpenMetrics,
-}
-
-/// Whether a reader may have its page as OpenMetrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OpenMetrics {
-    /// It gets Prometheus' text, as from upstream. Every Prometheus asks for OpenMetrics first, so
-    /// to offer it changes what is stored: `le="1"` becomes `le="1.0"`, and counters without
-    /// `_total` lose their type.
-    #[default]
-    Refused,
-    /// It gets what it asks for.
-    Offered,
 }
 
 // === impl Flags ===
@@ -77,7 +64,6 @@ impl Flags {
             disabled: self.disabled_metrics.iter().cloned().collect(),
             outdated_are_shown: !self.show_hidden_metrics_for_version.is_empty(),
             allowed: AllowLists::new(self.allow_list_mapping.as_ref().unwrap_or(&read)),
-            open_metrics: OpenMetrics::default(),
         })
     }
 
@@ -127,11 +113,6 @@ impl Flags {
 // === impl Settings ===
 
 impl Settings {
-    /// These settings, with OpenMetrics offered or not.
-    pub fn with_open_metrics(self, open_metrics: OpenMetrics) -> Self {
-        Self { open_metrics, ..self }
-    }
-
     pub(crate) fn hides(&self, family: &Family<'_>) -> bool {
         let is_outdated = family.is_outdated() && !self.outdated_are_shown;
         is_outdated || self.disabled.contains(family.name())

@@ -33,7 +33,7 @@ fn upstreams_bytes_of_a_node_are_read_from_both_codecs() {
             Taint::new("soft", "1", Effect::PreferNoSchedule),
         ]
     );
-    assert_eq!(node.ready, Some(Status::True));
+    assert_eq!((node.ready, node.ttl.as_deref()), (Some(Status::True), Some("15")));
 }
 
 /// The node is read from the first required `matchFields` entry, not from labels or preferences.

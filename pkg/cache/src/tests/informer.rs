@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Pod};
+use api::{Key, Pod, RootCa};
 use tokio::sync::mpsc;
 
 use super::frames::{envelope, frame, pod_list, wire_pod};
@@ -146,6 +146,30 @@ fn falls_back_to_pages() {
         test.hears(&["+ default/a@5", "+ default/b@6", "+ default/c@7", "at 10"]).await;
         assert_eq!(test.error(), None);
         test.server.json(&watch_from(10)).await;
+    });
+}
+
+/// A kind that stands for some objects of a resource asks for no others, in each sort of request.
+#[test]
+fn asks_only_for_what_the_kind_selects() {
+    run(async {
+        let mut server = Server::default();
+        Arc::new(Informer::<RootCa>::new(server.client.clone(), server.runtime.clone())).start();
+        let selected = |query: &str| {
+            let fields = "fieldSelector=metadata.name%3Dkube-root-ca.crt";
+            format!("/api/v1/configmaps?{query}{fields}")
+        };
+        let list = |version: &str, more: &str| {
+            format!(r#"{{"metadata":{{"resourceVersion":"{version}"{more}}},"items":[]}}"#)
+        };
+        let stream = STREAM.trim_start_matches("/api/v1/pods?").to_owned() + "&";
+        server.error(&selected(&stream), 400, "Invalid", FORBIDDEN).await;
+        let first = selected("limit=500&resourceVersion=0&");
+        server.json(&first).await.send(list("10", r#","continue":"a""#)).await;
+        server.json(&selected("continue=a&limit=500&")).await.send(list("10", "")).await;
+        let watch = watch_from(10);
+        let watch = watch.trim_start_matches("/api/v1/pods?").to_owned() + "&";
+        server.json(&selected(&watch)).await;
     });
 }
 

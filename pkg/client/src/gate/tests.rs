@@ -46,7 +46,8 @@ async fn nothing_leaves_while_the_guard_refuses() {
     let guard: Guard = Arc::new(move || {
         if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
     });
-    let connection = connect(&ConnectOptions { kubeconfig: None, master }).await.unwrap();
+    let connection =
+        connect(&ConnectOptions { master, ..ConnectOptions::default() }).await.unwrap();
     let gated = connection.gated(&guard).unwrap();
     runtime::spawn("server", serve(listener, Arc::clone(&requests)));
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());

@@ -75,7 +75,7 @@ fn one(action: &Action, times: usize) -> Option<Value> {
             "event": delete.announce.as_ref().and_then(event_after),
         }),
         Action::Patch(patch) => json!({
-            "verb": "patch",
+            "verb": patch.kind.to_string(),
             "object": object(&patch.object),
             "subresource": patch.subresource,
             "body": parsed(&patch.body),

@@ -34,6 +34,7 @@ fn everything() -> Plan {
     let patch = Patch {
         object: web(),
         subresource: None,
+        kind: PatchKind::Strategic,
         body: "{".into(),
         tally: None,
         ignore_not_found: true,
@@ -98,6 +99,7 @@ fn chains() -> Plan {
     let mark = Patch {
         object: web(),
         subresource: Some("status"),
+        kind: PatchKind::Strategic,
         body: r#"{"status":{"phase":"Failed"}}"#.into(),
         tally: None,
         ignore_not_found: false,
@@ -181,6 +183,22 @@ fn chains_and_updates_as_json_say_all_that_they_hold() {
         "samples": [],
     });
     assert_eq!(chains().to_json(), expected);
+}
+
+#[test]
+fn an_apply_is_told_from_a_patch() {
+    let apply = Patch {
+        object: web(),
+        subresource: None,
+        kind: PatchKind::Apply { field_manager: "m" },
+        body: r#"{"a":1}"#.into(),
+        tally: None,
+        ignore_not_found: false,
+        ignore_invalid: false,
+    };
+    let plan = Plan::one("differs", Step::InOrder(vec![Action::Patch(apply)]));
+    assert_eq!(plan.to_string(), "why: differs\nin order: apply pods shop/web {\"a\":1}\n");
+    assert_eq!(plan.to_json()["steps"][0]["actions"][0]["verb"], "apply");
 }
 
 #[test]

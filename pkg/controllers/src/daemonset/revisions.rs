@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use api::{ControllerRevision, DaemonSet, DaemonSetStatus, Edit, Kind, Meta, Pod, Raw};
 use controller::history::{self, NewRevision, Taken};
-use controller::{Action, Answer, Facts, ObjectRef, Patch, Plan, Query, Step, Update};
+use controller::{Action, Answer, Facts, ObjectRef, Patch, PatchKind, Plan, Query, Step, Update};
 use serde_json::{Value, json};
 
 use super::HASH_LABEL;
@@ -136,6 +136,7 @@ fn move_to(pod: &Pod, hash: &str) -> Action {
     Action::Patch(Patch {
         object: ObjectRef::new(&Pod::RESOURCE, &pod.meta),
         subresource: None,
+        kind: PatchKind::Strategic,
         body: json!({ "metadata": { "uid": &*pod.meta.uid, "labels": labels } }).to_string(),
         tally: None,
         ignore_not_found: true,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
 use controller::{
-    Action, Answer, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally,
+    Action, Answer, Counter, Delete, Facts, ObjectRef, Patch, PatchKind, Plan, Query, Step, Tally,
 };
 use serde_json::{Value, json};
 
@@ -172,6 +172,7 @@ fn chain(pod: &Pod, reason: Reason, now: Time) -> Vec<Action> {
         Action::Patch(Patch {
             object: object.clone(),
             subresource: Some("status"),
+            kind: PatchKind::Strategic,
             body: failed(pod, reason, now).to_string(),
             tally: Some(tally.clone()),
             ignore_not_found: true,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use client::{ApiError, Client};
 use controller::Event;
-use runtime::{Clock, Instant, Runtime};
+use runtime::{Cancel, Clock, Instant, Runtime};
 use tokio::sync::mpsc;
 
 use super::correlator::{Correlator, EventObject, Recorded};
@@ -16,7 +16,7 @@ pub(super) const QUEUED_MAX: usize = 1000;
 pub(super) const TRIES_MAX: u32 = 12;
 /// The wait between two tries.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
-/// How long events are still sent once the process shuts down.
+/// How long events are still sent once nothing is recorded any more.
 pub(super) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// The shortest time between two log lines about dropped events.
 pub(super) const DROP_LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -32,6 +32,8 @@ struct Shared {
     queue: mpsc::Sender<Recorded>,
     clock: Clock,
     dropped: Mutex<Dropped>,
+    /// Nothing is recorded any more.
+    end: Cancel,
 }
 
 /// Events that were dropped since the last log line about them.
@@ -45,6 +47,7 @@ pub(super) struct Dropped {
 struct Sink {
     client: Client,
     correlator: Correlator,
+    /// Its cancel is the recorder's end.
     runtime: Runtime,
 }
 
@@ -52,21 +55,24 @@ struct Sink {
 
 impl Recorder {
     /// Starts the task that sends the events of `component` as `client`. It ends when all clones
-    /// are gone, or after `runtime.cancel`: then what is queued is still tried once each, for at
-    /// most a second.
+    /// are gone, or with [`Recorder::finish`]. `runtime.cancel` does not end it: syncs that are
+    /// under way then still have something to tell.
     pub fn start(client: Client, component: &'static str, runtime: &Runtime) -> Self {
         let (sender, queue) = mpsc::channel(QUEUED_MAX);
         let correlator = Correlator::new(component, runtime.random.clone());
-        let sink = Sink { client, correlator, runtime: runtime.clone() };
-        runtime::spawn("events", sink.run(queue));
+        let end = Cancel::new();
+        let runtime = Runtime { cancel: end.clone(), ..runtime.clone() };
         let clock = runtime.clock.clone();
-        Self(Arc::new(Shared { component, queue: sender, clock, dropped: Mutex::default() }))
+        let sink = Sink { client, correlator, runtime };
+        runtime::spawn("events", sink.run(queue));
+        let dropped = Mutex::default();
+        Self(Arc::new(Shared { component, queue: sender, clock, dropped, end }))
     }
 
     /// Records that `event` happens now. Never waits: when 1000 events are queued it is dropped,
     /// and a log line says so, at most every 10 s.
     pub fn record(&self, event: Event) {
-        let Shared { component, queue, clock, dropped } = &*self.0;
+        let Shared { component, queue, clock, dropped, .. } = &*self.0;
         let Event { about, r#type, reason, message } = &event;
         tracing::debug!(component, %about, ?r#type, %reason, message, "Event occurred");
         let Err(error) = queue.try_send(Recorded { event, at: clock.now() }) else {
@@ -78,8 +84,9 @@ impl Recorder {
         }
     }
 
-    /// Waits until nothing is sent any more, which happens only after the cancel.
-    pub async fn stopped(&self) {
+    /// Nothing is recorded any more: tries what is queued, once each, for at most a second.
+    pub async fn finish(&self) {
+        self.0.end.cancel();
         self.0.queue.closed().await;
     }
 }

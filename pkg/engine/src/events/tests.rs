@@ -421,11 +421,10 @@ impl Fixture {
         next.expect("a request comes in time").expect("the recorder runs")
     }
 
-    /// Shuts down; the requests that were not looked at yet.
+    /// Ends the recorder; the requests that were not looked at yet.
     async fn finish(mut self) -> Vec<Seen> {
-        self.runtime.cancel.cancel();
-        let stopped = self.runtime.clock.timeout(WAIT_LIMIT, self.recorder.stopped()).await;
-        stopped.expect("the recorder stops in time");
+        let finished = self.runtime.clock.timeout(WAIT_LIMIT, self.recorder.finish()).await;
+        finished.expect("the recorder stops in time");
         let mut rest = Vec::new();
         while let Ok(seen) = self.requests.try_recv() {
             rest.push(seen);
@@ -561,7 +560,7 @@ async fn full_queue_drops() {
     assert_eq!(fixture.finish().await.len(), 0);
 }
 
-/// `TestCancelEvent`: after the cancel each event is tried once.
+/// `TestCancelEvent`: at the end each event is tried once.
 #[tokio::test(start_paused = true)]
 async fn shutdown_tries_what_is_queued_once() {
     let fixture = Fixture::new([Answer::Break, Answer::Ok]);

@@ -2,7 +2,7 @@
 
 use api::{Key, Kind, Pod};
 use cache::fixture::run;
-use controller::{Action, Delete, Event, EventType, ObjectRef, Patch, Plan, Step};
+use controller::{Action, Delete, Event, EventType, ObjectRef, Patch, PatchKind, Plan, Step};
 use serde_json::json;
 
 use super::steps::{create, delete};
@@ -23,6 +23,7 @@ fn mark(name: &str) -> Action {
     Action::Patch(Patch {
         object: object(name),
         subresource: Some("status"),
+        kind: PatchKind::Strategic,
         body: json!({"metadata": {"uid": format!("uid-{name}")}, "status": {"phase": "Failed"}})
             .to_string(),
         tally: None,

@@ -10,7 +10,7 @@ use controller::Plan;
 use tracing::subscriber::DefaultGuard;
 
 use super::steps::{create, delete, together};
-use super::world::{Cold, Log, Probe, Stage, World, accept, make, named, orphan, set};
+use super::world::{Cold, Log, Probe, Stage, World, accept, make, named, orphan, pod, refuse, set};
 
 /// The log of this thread as text.
 #[derive(Clone, Default)]
@@ -128,6 +128,38 @@ fn span_names_controller_and_key() {
     });
 }
 
+/// That somebody else wrote in between is usual, and no news for who is on call, unless it does not
+/// end. Other refusals are news at once.
+#[test]
+fn conflicts_are_quiet_until_they_are_many() {
+    for (reason, warnings) in [("Conflict", 1), ("AlreadyExists", 6), ("Invalid", 6)] {
+        run(async {
+            let (lines, _guard) = Lines::record();
+            let (mut world, _log) = World::probe(|_, _| together(&[create("a")])).await;
+            for _ in 0..6 {
+                let post = world.post().await;
+                refuse(post, 409, reason, "no").await;
+                world.settle().await;
+            }
+            assert_eq!(lines.with("sync failed, will be retried").len(), warnings, "{reason}");
+        });
+    }
+}
+
+/// The same of the status, which several controllers write.
+#[test]
+fn conflicts_of_a_status_are_quiet() {
+    run(async {
+        let (lines, _guard) = Lines::record();
+        let mut world = World::new(&[set(1, 1, 0)], &[pod("a", 1)]).await;
+        refuse(world.put().await, 409, "Conflict", "no").await;
+        accept(world.get().await, &set(15, 1, 0)).await;
+        refuse(world.put().await, 409, "Conflict", "no").await;
+        let _again = world.put().await;
+        assert_eq!(lines.with("WARN"), [""; 0]);
+    });
+}
+
 /// A panic in the middle of writes: what was written is awaited nevertheless.
 #[test]
 fn panic_after_writes_does_not_repeat_them() {
@@ -158,6 +190,20 @@ fn stops_after_the_sync_that_is_under_way() {
         assert_eq!(world.stop().await, Duration::ZERO);
         assert_eq!(log.take(), ["0 observe first", "0 decide first", "0 report done first"]);
         world.quiet().await;
+    });
+}
+
+/// manager.md, Shutdown: the broadcaster outlives the workers. What the last syncs have to tell is
+/// told.
+#[test]
+fn events_of_the_last_syncs_are_sent() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+        let post = world.post().await;
+        world.server.runtime.cancel.cancel();
+        world.settle().await;
+        make(post, "a", 11).await;
+        assert_eq!(world.event().await, "Normal SuccessfulCreate Created pod: a");
     });
 }
 

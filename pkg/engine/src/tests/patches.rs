@@ -1,9 +1,11 @@
 //! Read your writes, for patches: how a set takes an orphan and lets a pod go.
 
+use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
+use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
 use serde_json::json;
 
-use super::world::{World, accept, body, orphan, pod, refuse, set, with};
+use super::world::{PODS, World, accept, body, orphan, pod, refuse, set, with};
 
 /// A set that is about to adopt pod `a`.
 async fn adopting() -> (World, Call) {
@@ -133,4 +135,37 @@ fn released_pod_is_gone_or_another() {
             world.quiet().await;
         });
     }
+}
+
+/// A server-side apply is one as who owns the fields, and is awaited as any other patch.
+#[test]
+fn applies_as_the_field_manager_and_awaits_the_event() {
+    run(async {
+        let plan = |_: &_, _: &_| {
+            let key = Key::new("shop", "a");
+            let apply = Patch {
+                object: ObjectRef {
+                    resource: Pod::RESOURCE,
+                    key,
+                    uid: "uid-a".into(),
+                    resource_version: 1,
+                },
+                subresource: None,
+                kind: PatchKind::Apply { field_manager: "probe" },
+                body: r#"{"metadata":{"uid":"uid-a"}}"#.to_owned(),
+                tally: None,
+                ignore_not_found: false,
+                ignore_invalid: false,
+            };
+            Plan::one("differs", Step::InOrder(vec![Action::Patch(apply)]))
+        };
+        let (mut world, _log) = World::probe(plan).await;
+        let apply = world.patch("a").await;
+        assert_eq!(apply.path, format!("{PODS}/a?fieldManager=probe&force=true"));
+        accept(apply, &pod("a", 11)).await;
+        world.sets.modified(&set(12, 1, 0)).await;
+        world.quiet().await;
+        world.pods.added(&pod("a", 11)).await;
+        let _again = world.patch("a").await;
+    });
 }

@@ -63,7 +63,7 @@ fn curves_are_chosen_by_number() {
         (vec![0], "curve preference 0 is out of range (must be 1-65535)"),
         (vec![-1], "curve preference -1 is out of range (must be 1-65535)"),
         (vec![70000], "curve preference 70000 is out of range (must be 1-65535)"),
-        (vec![9999], "curve preference 9999 is not supported"),
+        (vec![9999], "curve preference 9999 is not supported by the current Go version"),
         (vec![25, 4588], "none of 25,4588 is served here: name 23, 24 or 29"),
     ];
     for (numbers, error) in rows {

@@ -492,7 +492,8 @@ pub(super) static SERVICEACCOUNT_CONTROLLER: Section = Section {
             Text,
             "",
             "Authority of the API server, put into token Secrets and each namespace",
-        ),
+        )
+        .works(),
         Flag::new(
             "service-account-private-key-file",
             Text,

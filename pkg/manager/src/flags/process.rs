@@ -263,7 +263,13 @@ pub(super) static SECURE_SERVING: Section = Section {
             "Requests at a time per HTTP/2 connection; 0: the library's default",
         )
         .works(),
-        Flag::new("permit-address-sharing", Bool, "false", "Listen with SO_REUSEADDR").works(),
+        Flag::new(
+            "permit-address-sharing",
+            Bool,
+            "false",
+            "Listen with SO_REUSEADDR, which is so anyway",
+        )
+        .works(),
         Flag::new(
             "permit-port-sharing",
             Bool,
@@ -470,7 +476,7 @@ pub(super) static LOGS: Section = Section {
             "false",
             "Text: errors to standard error, all else to standard output",
         ),
-        Flag::new("logging-format", Text, "text", "How log lines look: text or json"),
+        Flag::new("logging-format", Text, "text", "How log lines look: text or json").works(),
         Flag::new(
             "v",
             Level,

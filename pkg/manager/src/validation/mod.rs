@@ -42,7 +42,7 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
     errors.extend(cloud(flags));
     // Upstream opens the secure port only if all else is good.
     if errors.is_empty() {
-        errors.extend(serving::tls(&options.serving, flags).err());
+        errors.extend(serving::tls(&options.serving).err());
     }
     if errors.is_empty() && options.serving.port.is_some() {
         errors.extend(serving::paths(&options.authorization));

@@ -4,42 +4,9 @@ use crate::flags::Flags;
 use crate::options::Options;
 use crate::serving::{Authorization, Serving, SniPair};
 
-/// Go's numbers of the key exchanges that it knows.
-const CURVES: [i64; 7] = [23, 24, 25, 29, 4587, 4588, 4589];
-/// Go's names of TLS versions.
-const VERSIONS: [&str; 4] = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
 /// One of these must be among the suites for HTTP/2 (RFC 7540, section 9.2.2).
 const HTTP2_SUITES: [&str; 2] =
     ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
-/// The other suites that Go knows, the insecure ones included.
-const SUITES: [&str; 25] = [
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
-    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
-    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
-    "TLS_RSA_WITH_AES_128_CBC_SHA",
-    "TLS_RSA_WITH_AES_128_CBC_SHA256",
-    "TLS_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_RSA_WITH_AES_256_CBC_SHA",
-    "TLS_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_RSA_WITH_RC4_128_SHA",
-];
-
 /// The texts are upstream's, though 0 does turn HTTPS off.
 pub(super) fn port(flags: &Flags) -> Option<String> {
     let port = flags.int("secure-port");
@@ -86,7 +53,7 @@ pub(super) fn headers(options: &Options) -> Vec<String> {
 }
 
 /// What TLS cannot be set up with; nothing is checked if nothing is served.
-pub(super) fn tls(serving: &Serving, flags: &Flags) -> Result<(), String> {
+pub(super) fn tls(serving: &Serving) -> Result<(), String> {
     if serving.port.is_none() {
         return Ok(());
     }
@@ -94,13 +61,12 @@ pub(super) fn tls(serving: &Serving, flags: &Flags) -> Result<(), String> {
         return Err("missing filename for serving cert".to_owned());
     }
     let suites = &serving.cipher_suites;
-    let is_known = |suite: &str| HTTP2_SUITES.contains(&suite) || SUITES.contains(&suite);
-    if let Some(suite) = suites.iter().find(|suite| !is_known(suite)) {
+    if let Some(suite) = suites.iter().find(|suite| !https::is_cipher_suite(suite)) {
         return Err(format!("Cipher suite {suite} not supported or doesn't exist"));
     }
-    curves(flags.list("tls-curve-preferences"))?;
+    https::check_curves(&serving.curves)?;
     let version = serving.tls_version_min.as_str();
-    if !VERSIONS.contains(&version) {
+    if !https::is_version(version) {
         return Err(format!("unknown tls version {version:?}"));
     }
     let is_half = |pair: &SniPair| {
@@ -116,24 +82,6 @@ pub(super) fn tls(serving: &Serving, flags: &Flags) -> Result<(), String> {
             "error configuring http2: http2: TLSConfig.CipherSuites is missing an HTTP/2-required \
              AES_128_GCM_SHA256 cipher (need at least one of {rsa} or {ecdsa})"
         ));
-    }
-    Ok(())
-}
-
-fn curves(numbers: &[String]) -> Result<(), String> {
-    for (index, number) in numbers.iter().enumerate() {
-        let id = number.parse::<i64>().unwrap_or(0);
-        if !(1..=i64::from(u16::MAX)).contains(&id) {
-            return Err(format!("curve preference {id} is out of range (must be 1-{})", u16::MAX));
-        }
-        if numbers[..index].contains(number) {
-            return Err(format!("duplicate curve preference {id}"));
-        }
-        if !CURVES.contains(&id) {
-            return Err(format!(
-                "curve preference {id} is not supported by the current Go version"
-            ));
-        }
     }
     Ok(())
 }

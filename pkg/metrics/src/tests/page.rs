@@ -2,7 +2,7 @@
 
 use prometheus::{GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec};
 
-use crate::{Family, Gauge, OpenMetrics, Registry, Settings};
+use crate::{Family, Gauge, Registry, Settings};
 
 /// Families of all kinds, with all that has to be escaped.
 fn filled(registry: &Registry) {
@@ -63,38 +63,6 @@ job_syncs_total{action="a\"b\\c\nd",result="failure"} 1
 job_syncs_total{action="pods_created",result="success"} 1.234567e+06
 "#;
 
-const OPEN_METRICS: &str = r#"# HELP a_ttl_seconds [BETA] Lifetime.
-# TYPE a_ttl_seconds gauge
-a_ttl_seconds +Inf
-# HELP b_usage [ALPHA] Usage.
-# TYPE b_usage gauge
-b_usage{zone="a"} 0.00390625
-b_usage{zone="b"} NaN
-b_usage{zone="c"} -2.0
-# HELP c_age_seconds [ALPHA] Age.
-# TYPE c_age_seconds histogram
-c_age_seconds_bucket{le="1e-08"} 1
-c_age_seconds_bucket{le="1.0"} 3
-c_age_seconds_bucket{le="2.592e+06"} 3
-c_age_seconds_bucket{le="+Inf"} 4
-c_age_seconds_sum 1.0000001250000002e+07
-c_age_seconds_count 4
-# HELP d_latency_seconds [ALPHA] Latency.
-# TYPE d_latency_seconds histogram
-d_latency_seconds_bucket{host="h:1",verb="GET",le="0.25"} 1
-d_latency_seconds_bucket{host="h:1",verb="GET",le="+Inf"} 1
-d_latency_seconds_sum{host="h:1",verb="GET"} 0.25
-d_latency_seconds_count{host="h:1",verb="GET"} 1
-# HELP endpoint_changes [ALPHA] Changes.
-# TYPE endpoint_changes unknown
-endpoint_changes 3.0
-# HELP job_syncs [STABLE] Syncs.\nSecond \"line\" \\ and backslash.
-# TYPE job_syncs counter
-job_syncs_total{action="a\"b\\c\nd",result="failure"} 1.0
-job_syncs_total{action="pods_created",result="success"} 1.234567e+06
-# EOF
-"#;
-
 // metrics.md "Page format"; common/expfmt: MetricFamilyToText
 #[test]
 fn the_page_is_upstreams_text() {
@@ -105,19 +73,6 @@ fn the_page_is_upstreams_text() {
     assert_eq!(page.body, TEXT);
 }
 
-// common/expfmt: MetricFamilyToOpenMetrics, FinalizeOpenMetrics
-#[test]
-fn the_page_is_open_metrics_where_it_is_offered() {
-    let offered = Settings::default().with_open_metrics(OpenMetrics::Offered);
-    let registry = Registry::bare(offered);
-    filled(&registry);
-    let page = registry.page("application/openmetrics-text;version=1.0.0");
-    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8; \
-                        escaping=underscores";
-    assert_eq!(page.content_type, content_type);
-    assert_eq!(page.body, OPEN_METRICS);
-}
-
 /// What Prometheus 3 sends.
 const PROMETHEUS: &str = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
     application/openmetrics-text;version=0.0.1;q=0.5,\
@@ -125,35 +80,25 @@ const PROMETHEUS: &str = "application/openmetrics-text;version=1.0.0;escaping=al
 const PROTOBUF: &str = "application/vnd.google.protobuf;\
     proto=io.prometheus.client.MetricFamily;encoding=delimited,";
 
-// common/expfmt/encode_test.go: TestNegotiate, TestNegotiateIncludingOpenMetrics; promhttp does the
-// latter only if EnableOpenMetrics is set, which upstream does not
+// common/expfmt/encode_test.go: TestNegotiate; promhttp offers OpenMetrics only if it is told to by
+// EnableOpenMetrics, which upstream does not set
 #[test]
-fn the_format_is_the_one_that_is_asked_for() {
-    let text = "text/plain; version=0.0.4; charset=utf-8; escaping";
-    let old = "application/openmetrics-text; version=0.0.1; charset=utf-8; escaping";
-    let new = "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping";
-    let (no, yes) = (OpenMetrics::Refused, OpenMetrics::Offered);
+fn the_format_is_always_text_and_the_escaping_is_repeated() {
     let both = format!("{PROTOBUF}application/openmetrics-text;version=1.0.0");
-    for (accept, open_metrics, kind, escaping) in [
-        ("", no, text, "underscores"),
-        ("", yes, text, "underscores"),
-        ("*/*", yes, text, "underscores"),
-        ("text/plain", yes, text, "underscores"),
-        ("text/plain;version=0.0.4;escaping=dots", no, text, "dots"),
-        ("text/plain;version=0.0.4;escaping=nonsense", no, text, "underscores"),
-        (PROMETHEUS, no, text, "allow-utf-8"),
-        (PROMETHEUS, yes, new, "allow-utf-8"),
-        (&both, no, text, "underscores"),
-        (&both, yes, new, "underscores"),
-        ("application/openmetrics-text;version=0.0.1", yes, old, "underscores"),
-        ("application/openmetrics-text", yes, old, "underscores"),
-        ("application/openmetrics-text;version=7", yes, text, "underscores"),
-        ("text/plain;q=0.1, application/openmetrics-text ; version=1.0.0", yes, new, "underscores"),
-        ("text/plain, application/openmetrics-text;version=1.0.0;q=0.9", yes, text, "underscores"),
+    for (accept, escaping) in [
+        ("", "underscores"),
+        ("*/*", "underscores"),
+        ("text/plain;version=0.0.4;escaping=dots", "dots"),
+        ("text/plain;version=0.0.4;escaping=nonsense", "underscores"),
+        ("text/plain;escaping=values, text/plain;escaping=dots;q=0.5", "values"),
+        ("text/plain;escaping=values;q=0.5, text/plain;escaping=dots", "dots"),
+        ("text/plain;version=7;escaping=values, text/plain;escaping=dots;q=0.5", "dots"),
+        (PROMETHEUS, "allow-utf-8"),
+        (&both, "underscores"),
     ] {
-        let registry = Registry::bare(Settings::default().with_open_metrics(open_metrics));
-        let page = registry.page(accept);
-        assert_eq!(page.content_type, format!("{kind}={escaping}"), "{accept} {open_metrics:?}");
-        assert_eq!(page.body == "# EOF\n", kind != text, "{accept} {open_metrics:?}");
+        let page = Registry::bare(Settings::default()).page(accept);
+        let kind = "text/plain; version=0.0.4; charset=utf-8; escaping";
+        assert_eq!(page.content_type, format!("{kind}={escaping}"), "{accept}");
+        assert_eq!(page.body, "");
     }
 }

@@ -105,7 +105,7 @@ async fn each_run_of_a_check_is_observed_and_excluded_ones_do_not_run() {
     assert_eq!(*seen.lock().unwrap(), ["good Success", "bad Error", "good Success"]);
 }
 
-/// Beyond upstream, which logs at each probe.
+/// Beyond upstream, which logs at each probe. A number in it that grows is the same reason.
 #[tokio::test]
 async fn a_reason_is_logged_when_it_changes_and_shown_to_nobody() {
     let (lines, _guard) = Lines::record(Level::INFO);
@@ -122,6 +122,8 @@ async fn a_reason_is_logged_when_it_changes_and_shown_to_nobody() {
         (Err("full"), Some(format!("{fails}\"full\""))),
         (Err("full"), None),
         (Err("gone"), Some(format!("{fails}\"gone\""))),
+        (Err("gone for 9 s"), Some(format!("{fails}\"gone for 9 s\""))),
+        (Err("gone for 10 s"), None),
         (Ok(()), Some(heals.to_owned())),
         (Ok(()), None),
         (Err("full"), Some(format!("{fails}\"full\""))),

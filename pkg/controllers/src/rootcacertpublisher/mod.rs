@@ -1,0 +1,78 @@
+//! The root CA publisher: gives each namespace the authority that its pods trust the API server by.
+//!
+//! Reads: Namespace, ConfigMap (those named `kube-root-ca.crt` only). Writes: ConfigMap (create,
+//! update). No Events. Upstream: `pkg/controller/certificates/rootcacertpublisher` (v1.36).
+//!
+//! Its keys are namespaces. Each has a ConfigMap `kube-root-ca.crt` whose data is the key `ca.crt`,
+//! with the authority, and nothing else, and whose annotation says what it is for. Other text in
+//! that annotation may stay, unless the data must be written.
+//!
+//! **Invariant:** no other ConfigMap is read, held or written. Of these, the cache holds the text
+//! of the authority once, since equal texts share their memory, and the other fields, so that none
+//! is lost when it is written.
+//! **Invariant:** a ConfigMap that is right is not written.
+//!
+//! What an event costs: two look-ups, and a comparison of one text.
+//!
+//! Otherwise than upstream,
+//! - nothing is made in a namespace that is being deleted, or that the cache does not show: the API
+//!   server would refuse it. Upstream asks, and takes no for an answer;
+//! - the metrics `root_ca_cert_publisher_sync_total` and `_sync_duration_seconds` are missing:
+//!   their label is the API server's answer to the sync, which a plan does not know.
+
+mod decide;
+mod snapshot;
+
+#[cfg(test)]
+mod tests;
+
+use api::{Key, Namespace, NamespacePhase, RootCa};
+use controller::{Change, Facts, Plan, View, Wake, Watches};
+
+pub use snapshot::Snapshot;
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    /// The authority, one or more certificates in PEM. As upstream, it may be empty.
+    pub root_ca: String,
+}
+
+impl controller::Controller for Controller {
+    type Snapshot = Snapshot;
+
+    fn watches(table: &mut impl Watches<Self>) {
+        table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));
+        table.on::<RootCa>(|_, change, _, wake| match change {
+            // As upstream. One that comes is ours, or makes our own create fail, which is tried
+            // again.
+            Change::Added(_) => {}
+            Change::Updated { new: it, .. } | Change::Deleted(it) => {
+                wake.add(&Key::new("", &it.meta.key.namespace));
+            }
+        });
+    }
+
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+        snapshot::observe(key, view)
+    }
+
+    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> Plan {
+        decide::decide(snapshot, &self.root_ca)
+    }
+
+    fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+        snapshot.summary(&self.root_ca)
+    }
+}
+
+fn namespace_changed(change: &Change<Namespace>, wake: &mut Wake) {
+    match change {
+        Change::Added(namespace) => wake.add(&namespace.meta.key),
+        Change::Updated { new, .. } => match new.phase {
+            NamespacePhase::Active => wake.add(&new.meta.key),
+            NamespacePhase::Terminating | NamespacePhase::Unknown => {}
+        },
+        Change::Deleted(namespace) => wake.forget(&namespace.meta.key),
+    }
+}

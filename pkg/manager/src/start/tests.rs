@@ -1,0 +1,143 @@
+//! A stop signal before there is anything to stop.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use runtime::Runtime;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+
+use super::run;
+use crate::options::Options;
+
+/// Far more than anything here takes.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// An API server that takes requests and answers none.
+struct Mute {
+    address: SocketAddr,
+    /// The first lines of requests.
+    requests: mpsc::Receiver<String>,
+}
+
+/// A kubeconfig for it, until this is dropped.
+struct Kubeconfig(PathBuf);
+
+/// A manager that starts.
+struct Starting {
+    runtime: Runtime,
+    ended: oneshot::Receiver<anyhow::Result<()>>,
+}
+
+impl Mute {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, requests) = mpsc::channel(100);
+        runtime::spawn("mute", async move {
+            let mut open = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let (mut stream, mut line) = (BufReader::new(stream), String::new());
+                stream.read_line(&mut line).await.unwrap();
+                if sender.send(line).await.is_err() {
+                    return;
+                }
+                open.push(stream);
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// Waits for a request whose first line contains `words`. Informers ask for more meanwhile.
+    async fn is_asked(&mut self, words: &str) {
+        let asked = async {
+            while let Some(line) = self.requests.recv().await {
+                if line.contains(words) {
+                    return;
+                }
+            }
+        };
+        let clock = Runtime::system().clock;
+        clock.timeout(LIMIT, asked).await.expect("nobody asks for it");
+    }
+
+    fn kubeconfig(&self) -> Kubeconfig {
+        let Self { address, .. } = self;
+        let path = std::env::temp_dir().join(format!("mute-{address}-{}", std::process::id()));
+        let text = format!(
+            "{{apiVersion: v1, kind: Config, current-context: c,\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}],\n\
+             clusters: [{{name: c, cluster: {{server: \"http://{address}\"}}}}],\n\
+             users: [{{name: u, user: {{}}}}]}}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        Kubeconfig(path)
+    }
+}
+
+impl Starting {
+    fn new(flags: &[String]) -> Self {
+        let Ok(options) = Options::parse(flags.iter().cloned()) else { panic!("{flags:?}") };
+        let runtime = Runtime::system();
+        let (end, ended) = oneshot::channel();
+        let run = Box::pin(run(options, runtime.clone()));
+        runtime::spawn("manager", async move { drop(end.send(run.await)) });
+        Self { runtime, ended }
+    }
+
+    /// Asks it to stop, and waits until it has.
+    async fn stop(self) -> anyhow::Result<()> {
+        self.runtime.cancel.cancel();
+        self.runtime.clock.timeout(LIMIT, self.ended).await.expect("it goes on").unwrap()
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        // What is left over lies in the folder for what is left over.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+}
+
+fn flags(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// Upstream reads the cluster's authorities before it contends: who waits there holds no lease.
+#[test]
+fn a_stop_while_authorities_are_read_is_obeyed_and_nothing_was_elected() {
+    block_on(async {
+        let mut server = Mute::start().await;
+        let kubeconfig = server.kubeconfig();
+        let path = kubeconfig.0.display();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let manager = Starting::new(&flags(&format!(
+            "--kubeconfig={path} --authentication-kubeconfig={path} \
+             --authorization-kubeconfig={path} --bind-address=127.0.0.1 --secure-port={}",
+            free.port()
+        )));
+        server.is_asked("/configmaps/extension-apiserver-authentication").await;
+        manager.stop().await.unwrap();
+        assert!(server.requests.try_recv().is_err(), "nothing else was asked, least the lease");
+    });
+}
+
+/// A stop signal is no failure, whatever the manager waits for.
+#[test]
+fn a_stop_while_the_api_server_is_waited_for_is_no_error() {
+    block_on(async {
+        let mut server = Mute::start().await;
+        let manager = Starting::new(&flags(&format!(
+            "--master=http://{} --leader-elect=false --secure-port=0",
+            server.address
+        )));
+        server.is_asked("/healthz").await;
+        manager.stop().await.unwrap();
+    });
+}

@@ -1,0 +1,287 @@
+//! Managers exchanged over running workloads: whoever takes the Lease finds all as it would have
+//! made it itself, and writes nothing.
+
+use anyhow::{Context, ensure};
+use cluster_tests::{
+    Binary, Cluster, Manager, Objects, Options, Queues, User, kubectl, quiet, rolled_out, since,
+    wait_until,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_mins(1);
+/// How long nothing may happen until a manager counts as done.
+const CALM: Duration = Duration::from_secs(5);
+const NAMESPACE: &str = "swap";
+const ARGS: &[&str] = &[
+    "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
+     pod-garbage-collector-controller",
+    "--leader-elect=true",
+];
+/// Templates that the workloads are made of, see there.
+const MOST: &str = include_str!("workloads/most.yaml");
+const REST: &str = include_str!("workloads/rest.yaml");
+
+/// What exists of the workload kinds, whole, by resource and name.
+type Everything = BTreeMap<String, Value>;
+
+#[tokio::test]
+async fn ours_changes_nothing_of_upstreams() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 3, ..Options::default() }).await?;
+    let upstream = built_by(&cluster, Binary::Upstream).await?;
+    let ours = swapped(&cluster, upstream, Binary::Ours).await?;
+    let upstream = swapped(&cluster, ours, Binary::Upstream).await?;
+    let ours = swapped(&cluster, upstream, Binary::Ours).await?;
+    rollouts_go_on(&cluster, &ours).await
+}
+
+#[tokio::test]
+async fn upstreams_changes_nothing_of_ours() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 3, ..Options::default() }).await?;
+    let ours = built_by(&cluster, Binary::Ours).await?;
+    let upstream = swapped(&cluster, ours, Binary::Upstream).await?;
+    rollouts_go_on(&cluster, &upstream).await
+}
+
+/// Has this manager make all workloads, and returns it once it has nothing left to do.
+async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> {
+    cluster.create_namespace(NAMESPACE).await?;
+    let manager = Manager::start(cluster, binary, User::ControllerManager, ARGS)?;
+    let objects = Objects::of(cluster, NAMESPACE)?;
+    let most: Value = serde_yaml::from_str(MOST)?;
+    let rest: Value = serde_yaml::from_str(REST)?;
+    deployments(cluster, &objects, &most, &rest).await?;
+    daemon_sets(&objects, &most, &rest).await?;
+    for (name, template, replicas) in [("bare", &most, 2), ("bare-none", &rest, 0)] {
+        let set = workload(name, template, json!({"replicas": replicas}));
+        objects.create("replicasets", &set).await?;
+    }
+    let pod = json!({"metadata": {"name": "alone", "labels": {"app": "alone"}},
+        "spec": most["spec"].clone()});
+    objects.create("pods", &pod).await?;
+    objects
+        .wait("replicasets", "bare", "to be ready", |set| set["status"]["availableReplicas"] == 2)
+        .await?;
+    quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
+    Ok(manager)
+}
+
+async fn deployments(
+    cluster: &Cluster,
+    objects: &Objects,
+    most: &Value,
+    rest: &Value,
+) -> anyhow::Result<()> {
+    let create = async |name, template, spec| {
+        objects.create("deployments", &workload(name, template, spec)).await
+    };
+    let change = async |name: &str, outcome: &str| {
+        objects.merge("deployments", name, &outcome_of_template(outcome)).await
+    };
+    let done = async |name| objects.wait("deployments", name, "to be done", rolled_out).await;
+
+    create("history", most, json!({"replicas": 3, "revisionHistoryLimit": 3})).await?;
+    create("recreate", most, json!({"replicas": 2, "strategy": {"type": "Recreate"}})).await?;
+    create("paused", most, json!({"replicas": 2})).await?;
+    create("none", rest, json!({"replicas": 0})).await?;
+    create("undone", most, json!({"replicas": 1})).await?;
+    let strategy = json!({"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}});
+    create("midway", most, json!({"replicas": 5, "strategy": strategy})).await?;
+    create("stalled", most, json!({"replicas": 2, "progressDeadlineSeconds": 3})).await?;
+    for name in ["history", "recreate", "paused", "none", "undone", "midway", "stalled"] {
+        done(name).await?;
+    }
+    for outcome in ["running", "none", "other"] {
+        change("history", outcome).await?;
+        done("history").await?;
+    }
+    change("recreate", "running").await?;
+    done("recreate").await?;
+    change("undone", "unready").await?;
+    kubectl(cluster, &["-n", NAMESPACE, "rollout", "undo", "deployment/undone"]).await?;
+    done("undone").await?;
+    objects.merge("deployments", "paused", &json!({"spec": {"paused": true}})).await?;
+    change("paused", "running").await?;
+    objects.merge("deployments", "paused", &json!({"spec": {"replicas": 3}})).await?;
+    change("midway", "unready").await?;
+    change("stalled", "unready").await?;
+    objects
+        .wait("deployments", "stalled", "to have stalled", |deployment| {
+            deployment["status"].to_string().contains("ProgressDeadlineExceeded")
+        })
+        .await?;
+    Ok(())
+}
+
+async fn daemon_sets(objects: &Objects, most: &Value, rest: &Value) -> anyhow::Result<()> {
+    let create = async |name, template, spec| {
+        objects.create("daemonsets", &workload(name, template, spec)).await
+    };
+    let change = async |name: &str, outcome: &str| {
+        objects.merge("daemonsets", name, &outcome_of_template(outcome)).await
+    };
+    let done = async |name| objects.wait("daemonsets", name, "to be done", rolled_out).await;
+
+    let mut nowhere = rest.clone();
+    nowhere["spec"]["nodeName"] = Value::Null;
+    nowhere["spec"]["nodeSelector"] = json!({"example.com/node": "none"});
+    create("d-none", &nowhere, json!({})).await?;
+    create("d-history", most, json!({"revisionHistoryLimit": 2})).await?;
+    create("d-ondelete", most, json!({"updateStrategy": {"type": "OnDelete"}})).await?;
+    create("d-midway", most, json!({})).await?;
+    let surge = json!({"rollingUpdate": {"maxSurge": "40%", "maxUnavailable": 0}});
+    create("d-surge", most, json!({"updateStrategy": surge, "minReadySeconds": 1})).await?;
+    for name in ["d-none", "d-history", "d-ondelete", "d-midway", "d-surge"] {
+        done(name).await?;
+    }
+    for outcome in ["running", "none", "other", "running"] {
+        change("d-history", outcome).await?;
+        done("d-history").await?;
+    }
+    change("d-ondelete", "running").await?;
+    change("d-midway", "unready").await?;
+    change("d-surge", "unready").await?;
+    Ok(())
+}
+
+/// A Deployment, ReplicaSet or DaemonSet of this name and template, with `more` in its spec.
+fn workload(name: &str, template: &Value, mut more: Value) -> Value {
+    let labels = json!({"app": name});
+    more["selector"] = json!({"matchLabels": labels});
+    more["template"] = template.clone();
+    more["template"]["metadata"]["labels"] = labels;
+    json!({"metadata": {"name": name}, "spec": more})
+}
+
+fn outcome_of_template(outcome: &str) -> Value {
+    let metadata = json!({"annotations": {"cluster-tests/outcome": outcome}});
+    json!({"spec": {"template": {"metadata": metadata}}})
+}
+
+/// Ends the one manager, has the other take its place and checks that it changes nothing.
+async fn swapped(cluster: &Cluster, mut old: Manager, new: Binary) -> anyhow::Result<Manager> {
+    let all = Objects::of(cluster, "")?;
+    let objects = all.workloads().await?;
+    let events = events(&all).await?;
+    let holder = holder(cluster).await?;
+    let requests = cluster.request_counts().await?;
+    old.sigterm()?;
+    old.ended(LIMIT).await?;
+    let manager = Manager::start(cluster, new, User::ControllerManager, ARGS)?;
+    let calm = takes_over(cluster, &manager, &holder, &objects).await;
+    // First what it has done, which tells more than that it does not come to an end.
+    let told = || format!("{new:?} took over");
+    same(&objects, &all.workloads().await?).with_context(told)?;
+    same(&events, &self::events(&all).await?).with_context(told)?;
+    let made = since(&requests, &cluster.request_counts().await?);
+    let writes: Vec<_> = made
+        .iter()
+        .filter(|(request, _)| request.is_write() && !is_of_election_or_nodes(&request.resource))
+        .collect();
+    ensure!(writes.is_empty(), "{new:?} has written {writes:?}");
+    calm.with_context(|| format!("{new:?}: {}", manager.log()))?;
+    Ok(manager)
+}
+
+/// Waits until the manager leads, has looked at each workload and has nothing left to do.
+async fn takes_over(
+    cluster: &Cluster,
+    manager: &Manager,
+    old: &str,
+    objects: &Everything,
+) -> anyhow::Result<()> {
+    wait_until("a new holder of the lease", LIMIT, async || {
+        let holder = holder(cluster).await?;
+        Ok((!holder.is_empty() && holder != old).then_some(()))
+    })
+    .await?;
+    let queues = [("daemonset", "daemonsets"), ("deployment", "deployments")];
+    let queues = queues.iter().chain(&[("replicaset", "replicasets")]);
+    let count = |resource: &str| {
+        let of = |key: &&String| key.starts_with(&format!("{resource} "));
+        u64::try_from(objects.keys().filter(of).count())
+    };
+    for (queue, resource) in queues {
+        let wanted = count(resource)?;
+        wait_until(&format!("{wanted} keys in queue {queue}"), LIMIT, async || {
+            let adds = Queues::of(manager).await?.adds.get(*queue).copied().unwrap_or(0);
+            Ok((adds >= wanted).then_some(()))
+        })
+        .await?;
+    }
+    quiet(cluster, manager, CALM).await
+}
+
+/// What is written to lead, to have tokens and to renew nodes.
+fn is_of_election_or_nodes(resource: &str) -> bool {
+    let known = ["leases", "events", "nodes/status", "serviceaccounts", "serviceaccounts/token"];
+    known.contains(&resource) || resource.ends_with("reviews")
+}
+
+async fn holder(cluster: &Cluster) -> anyhow::Result<String> {
+    let args = ["-n", "kube-system", "get", "lease", "kube-controller-manager", "-o"];
+    kubectl(cluster, &[&args[..], &["jsonpath={.spec.holderIdentity}"]].concat()).await
+}
+
+/// All events but those of election, by name.
+async fn events(all: &Objects) -> anyhow::Result<Everything> {
+    let events = all.list("events").await?.into_iter();
+    let events = events.filter(|event| event["reason"] != "LeaderElection");
+    Ok(events.map(|event| (event["metadata"]["name"].to_string(), event)).collect())
+}
+
+/// An error that names what was made, deleted or changed, down to its version.
+fn same(before: &Everything, after: &Everything) -> anyhow::Result<()> {
+    let mut differences = Vec::new();
+    for (key, object) in after {
+        match before.get(key) {
+            None => differences.push(format!("made: {key}: {object}")),
+            Some(old) if old != object => {
+                differences.push(format!("changed: {key}\n  from {old}\n  to   {object}"));
+            }
+            Some(_) => {}
+        }
+    }
+    let deleted = before.keys().filter(|key| !after.contains_key(*key));
+    differences.extend(deleted.map(|key| format!("deleted: {key}")));
+    ensure!(differences.is_empty(), "{}", differences.join("\n"));
+    Ok(())
+}
+
+/// Pods that would not get ready do, one after the other: the rollouts that hung on them end, in
+/// the ReplicaSets and revisions that were there.
+async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
+    let objects = Objects::of(cluster, NAMESPACE)?;
+    let names = |all: &Everything| {
+        let is_pod = |key: &&String| key.starts_with("pods ");
+        all.keys().filter(|key| !is_pod(key)).cloned().collect::<Vec<_>>()
+    };
+    let before = names(&objects.workloads().await?);
+    let hanging = [
+        ("deployments", "midway"),
+        ("deployments", "stalled"),
+        ("daemonsets", "d-midway"),
+        ("daemonsets", "d-surge"),
+    ];
+    for (resource, name) in hanging {
+        ensure!(!rolled_out(&objects.get(resource, name).await?), "{name} hangs");
+        wait_until(&format!("{resource} {name} to go on"), LIMIT, async || {
+            for pod in objects.list("pods").await? {
+                let metadata = &pod["metadata"];
+                let unready = metadata["annotations"]["cluster-tests/outcome"] == "unready";
+                if unready && metadata["labels"]["app"] == name {
+                    let name = metadata["name"].as_str().context("a pod's name")?;
+                    let ready = json!({"annotations": {"cluster-tests/outcome": "running"}});
+                    objects.merge("pods", name, &json!({"metadata": ready})).await?;
+                }
+            }
+            Ok(rolled_out(&objects.get(resource, name).await?).then_some(()))
+        })
+        .await
+        .with_context(|| manager.log())?;
+    }
+    let after = names(&objects.workloads().await?);
+    ensure!(before == after, "{before:?}, then {after:?}");
+    Ok(())
+}
