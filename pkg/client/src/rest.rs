@@ -209,7 +209,7 @@ impl Client {
     }
 
     async fn send_once(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-        self.throttle(call).await;
+        self.throttle(call).await?;
         let Inner { kube, settings, metrics, runtime, .. } = &*self.shared;
         let started = runtime.clock.instant();
         let token = match &self.account {
@@ -283,7 +283,9 @@ impl Client {
     }
 
     /// Waits for this client's turn.
-    async fn throttle(&self, call: &Call<'_>) {
+    /// Waits for the rate limit. A guarded write does not wait beyond the stop of the process: it
+    /// is refused.
+    async fn throttle(&self, call: &Call<'_>) -> Result<(), ApiError> {
         let Inner { bucket, metrics, settings, runtime, .. } = &*self.shared;
         let now = runtime.clock.instant();
         let delay = bucket.lock().unwrap_or_else(PoisonError::into_inner).reserve(now);
@@ -294,9 +296,16 @@ impl Client {
             let (method, path) = (&call.method, call.path);
             tracing::debug!(?delay, %method, path, "waiting for the rate limit");
         }
-        if !delay.is_zero() {
-            runtime.clock.sleep(delay).await;
+        if delay.is_zero() {
+            return Ok(());
         }
+        let waited = runtime.clock.sleep(delay);
+        if self.guard.is_none() || call.method == Method::GET {
+            waited.await;
+            return Ok(());
+        }
+        let waited = runtime.cancel.run_until_cancelled(waited).await;
+        waited.ok_or_else(|| ApiError::Fenced("asked to stop".to_owned()))
     }
 
     async fn failure(&self, response: Response<Body>) -> ApiError {

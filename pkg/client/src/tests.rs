@@ -21,6 +21,7 @@ struct Server {
     seen: Arc<Mutex<Vec<(String, String, Duration)>>>,
     registry: Registry,
     metrics: Metrics,
+    runtime: Runtime,
 }
 
 fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Server {
@@ -45,7 +46,7 @@ fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Ser
     let settings = Settings { qps, burst, user_agent: "kcm/replicaset".into(), host: "h:1".into() };
     let metrics = Metrics::new(&registry).unwrap();
     let client = Client::new(kube::Client::new(service, "default"), settings, &metrics, &runtime);
-    Server { client, seen, registry, metrics }
+    Server { client, seen, registry, metrics, runtime }
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -187,6 +188,30 @@ fn a_write_that_the_guard_refuses_is_not_sent() {
         assert!(
             requests.contains(&(vec!["<fenced>".into(), "h:1".into(), "PUT".into()], "1".into()))
         );
+    });
+}
+
+/// Issue, shutdown: the next leader should not wait until our rate limit lets the last writes go.
+/// Reads and writes without a guard, such as the release of the lease, wait as ever.
+#[test]
+fn a_guarded_write_does_not_wait_beyond_the_stop() {
+    run(async {
+        let server = server(0.1, 1, |_| (200, "{}"));
+        let guarded = server.client.guarded(Arc::new(|| Ok(())));
+        guarded.create("/x", Bytes::new()).await.unwrap();
+        let Runtime { clock, cancel, .. } = &server.runtime;
+        let stopped = async {
+            clock.sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        };
+        let (refused, ()) = tokio::join!(guarded.create("/x", Bytes::new()), stopped);
+        assert_eq!(refused, Err(ApiError::Fenced("asked to stop".to_owned())));
+        assert_eq!(server.seen.lock().unwrap().len(), 1);
+        guarded.get("/x").await.unwrap();
+        server.client.create("/x", Bytes::new()).await.unwrap();
+        let seen = server.seen.lock().unwrap();
+        let at: Vec<_> = seen.iter().map(|(_, _, at)| at.as_secs()).collect();
+        assert_eq!(at, [0, 20, 30]);
     });
 }
 

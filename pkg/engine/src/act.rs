@@ -48,7 +48,8 @@ pub(crate) struct Act {
 }
 
 impl Act {
-    /// Runs the steps of a plan for `key`. The first step that fails ends it.
+    /// Runs the steps of a plan for `key`. The first step that fails ends it. So does the stop of
+    /// the process, between two writes: the next leader decides anew, and should not have to wait.
     pub(crate) async fn act(&self, key: &Key, plan: &Plan) -> Outcome {
         let mut outcome = Outcome::default();
         for step in &plan.steps {
@@ -60,7 +61,7 @@ impl Act {
                 Step::Fetch(_) => Ok(()),
             };
             if let Err(failure) = done {
-                if failure.is_namespace_terminating() {
+                if failure.is_namespace_terminating() || matches!(failure, ApiError::Fenced(_)) {
                     return Outcome { unsettled: true, ..outcome };
                 }
                 let status = failure.status();
@@ -159,6 +160,9 @@ impl Act {
     }
 
     async fn run(&self, key: &Key, action: &Action) -> Result<(), ApiError> {
+        if self.runtime.cancel.is_cancelled() {
+            return Err(ApiError::Fenced("asked to stop".to_owned()));
+        }
         match action {
             Action::Create(create) => self.create(key, create).await,
             Action::Delete(delete) => self.delete(key, delete).await,

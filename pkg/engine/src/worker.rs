@@ -274,6 +274,10 @@ impl<C: Controller> Engine<C> {
             tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
             self.histograms.add(&plan.samples);
             let outcome = self.act.act(key, &plan).await;
+            if outcome.unsettled && self.act.runtime.cancel.is_cancelled() {
+                tracing::info!(why = %plan.why, "stopped before all of it was written");
+                return Synced::Unsettled;
+            }
             if !plan.is_rest() {
                 let error = outcome.error.as_deref();
                 self.act.record.acted(key, &plan, error);

@@ -193,6 +193,28 @@ fn stops_after_the_sync_that_is_under_way() {
     });
 }
 
+/// Issue, shutdown: the next leader should not wait for a long plan: what is under way ends, what
+/// follows is not written, and nothing is reported of a plan that was cut short.
+#[test]
+fn a_long_plan_stops_between_two_writes() {
+    run(async {
+        let in_order = controller::Step::InOrder(vec![create("a"), create("b")]);
+        let slow_start = controller::Step::SlowStart(vec![create("a"), create("b")]);
+        let chains = controller::Step::Chains(vec![vec![create("a"), create("b")]]);
+        for step in [in_order, slow_start, chains] {
+            let plan = move |_: &_, _: &_| Plan::one("long", step.clone());
+            let (mut world, log) = World::probe(plan).await;
+            let post = world.post().await;
+            world.server.runtime.cancel.cancel();
+            world.settle().await;
+            make(post, "a", 11).await;
+            assert_eq!(world.stop().await, Duration::ZERO);
+            world.quiet().await;
+            assert_eq!(log.take(), ["0 observe web", "0 decide web"]);
+        }
+    });
+}
+
 /// manager.md, Shutdown: the broadcaster outlives the workers. What the last syncs have to tell is
 /// told.
 #[test]
