@@ -96,36 +96,21 @@ impl Act {
         key: &Key,
         write: &UpdateStatus,
     ) -> Result<(), ApiError> {
-        let object = &write.object;
-        let error = match self.put_status(key, object, &write.raw, write).await {
+        let UpdateStatus { object, raw, status, retry } = write;
+        let body = |raw: &Raw| raw.with_status(&object.resource, status);
+        let error = match self.put(key, object, Some("status"), body(raw)).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        match write.retry {
+        match retry {
             StatusRetry::Never => Err(error),
             StatusRetry::OnceLive => {
                 tracing::debug!(%error, "the status write failed, trying once on the live object");
                 let live = self.client(key).get(&object.resource.object_path(&object.key)).await?;
                 let (_, raw) = parse(&live)?;
-                self.put_status(key, object, &raw, write).await
+                self.put(key, object, Some("status"), body(&raw)).await
             }
         }
-    }
-
-    async fn put_status(
-        &self,
-        key: &Key,
-        object: &ObjectRef,
-        raw: &Raw,
-        write: &UpdateStatus,
-    ) -> Result<(), ApiError> {
-        let body = raw.with_status(&object.resource, &write.status);
-        let body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
-        let path = format!("{}/status", object.resource.object_path(&object.key));
-        let answer = self.client(key).update(&path, body.into()).await;
-        self.count("update", &object.resource, answer.as_ref().err());
-        self.remember_version(key, &object.resource, version(&answer?)?);
-        Ok(())
     }
 
     async fn in_order(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
@@ -285,9 +270,18 @@ impl Act {
 
     async fn update(&self, key: &Key, update: &Update) -> Result<(), ApiError> {
         let Update { object, subresource, raw, edits } = update;
-        let body = raw.edited(&object.resource, edits);
+        self.put(key, object, *subresource, raw.edited(&object.resource, edits)).await
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        object: &ObjectRef,
+        subresource: Option<&str>,
+        body: serde_json::Result<String>,
+    ) -> Result<(), ApiError> {
         let body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
-        let answer = self.client(key).update(&path(object, *subresource), body.into()).await;
+        let answer = self.client(key).update(&path(object, subresource), body.into()).await;
         self.count("update", &object.resource, answer.as_ref().err());
         self.remember_version(key, &object.resource, version(&answer?)?);
         Ok(())
@@ -297,7 +291,7 @@ impl Act {
     /// events take too ([`crate::Engine`]): what it shows later finds the expectation.
     fn remember_version(&self, key: &Key, resource: &Resource, version: u64) {
         let now = self.runtime.clock.instant();
-        let mut awaited = self.expectations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.expectations();
         if self.kinds.version_of(resource).is_some_and(|seen| seen < version) {
             awaited.expect_version(key, resource, version, now);
         }
@@ -306,10 +300,14 @@ impl Act {
     /// As [`Act::remember_version`], for an object that is gone or will be.
     fn remember_gone(&self, key: &Key, object: &ObjectRef) {
         let now = self.runtime.clock.instant();
-        let mut awaited = self.expectations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.expectations();
         if self.kinds.holds(object) {
             awaited.expect_gone(key, &object.resource, &object.uid, now);
         }
+    }
+
+    pub(crate) fn expectations(&self) -> MutexGuard<'_, Expectations> {
+        self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn doubts(&self) -> MutexGuard<'_, BTreeSet<(Key, Resource, Text)>> {
@@ -365,7 +363,10 @@ async fn all<F: Future<Output = Result<(), ApiError>>>(
 
 fn path(object: &ObjectRef, subresource: Option<&str>) -> String {
     let path = object.resource.object_path(&object.key);
-    subresource.map_or_else(|| path.clone(), |part| format!("{path}/{part}"))
+    match subresource {
+        Some(part) => format!("{path}/{part}"),
+        None => path,
+    }
 }
 
 /// Live reads.

@@ -26,7 +26,7 @@ struct Wall {
 impl<C: Controller> Inspect for Engine<C> {
     fn status(&self) -> Status {
         let backlog = self.queue.backlog();
-        let unsettled = self.expectations().len();
+        let unsettled = self.act.expectations().len();
         let waiting = self.incomplete();
         let state = self.act.record.state();
         Status {
@@ -141,7 +141,7 @@ impl<C: Controller> Engine<C> {
     }
 
     fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {
-        let Awaits { versions, gone, since } = self.expectations().awaits(key)?;
+        let Awaits { versions, gone, since } = self.act.expectations().awaits(key)?;
         let own = versions.iter().any(|(resource, _)| *resource == self.own);
         let versions = versions.iter().map(|(resource, version)| match *version {
             u64::MAX => format!(

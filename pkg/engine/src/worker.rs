@@ -1,7 +1,7 @@
 //! The workers: from a key in the queue to its plan, its writes and its next turn.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::{Key, Kind, Resource};
@@ -20,7 +20,7 @@ use crate::events::Recorder;
 use crate::expectations::LIMIT;
 use crate::metrics::Histograms;
 use crate::record::Alive;
-use crate::{Expectations, Metrics, Record, Settled};
+use crate::{Metrics, Record, Settled};
 
 /// How often a plan may ask for live reads before its key is tried again later.
 const FETCH_ROUNDS_MAX: usize = 4;
@@ -207,7 +207,7 @@ impl<C: Controller> Engine<C> {
         });
         match synced {
             Synced::Gone => {
-                self.expectations().forget(key);
+                self.act.expectations().forget(key);
                 self.forget(key);
             }
             Synced::Done(again) => {
@@ -255,7 +255,8 @@ impl<C: Controller> Engine<C> {
             return Synced::failed(format!("cannot tell whether the last write was done: {error}"));
         }
         // Before the caches are read: what settles in between is at worst looked at once more.
-        let settled = self.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
+        let settled =
+            self.act.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
         if settled == Settled::NotSelf {
             return Synced::Unsettled;
         }
@@ -332,7 +333,7 @@ impl<C: Controller> Engine<C> {
         let seen = change.seen();
         self.reached(&T::RESOURCE, seen.version);
         if let Some(uid) = seen.gone {
-            let settled = self.expectations().gone(&T::RESOURCE, &uid);
+            let settled = self.act.expectations().gone(&T::RESOURCE, &uid);
             for key in settled {
                 self.queue.add(key);
             }
@@ -346,7 +347,7 @@ impl<C: Controller> Engine<C> {
                 Call::Now(key) => self.queue.add(key),
                 Call::After(key, delay) => self.queue.add_after(key, delay),
                 Call::Forget(key) => {
-                    self.expectations().forget(&key);
+                    self.act.expectations().forget(&key);
                     self.queue.add(key);
                 }
             }
@@ -354,14 +355,10 @@ impl<C: Controller> Engine<C> {
     }
 
     pub(crate) fn reached(&self, resource: &Resource, version: u64) {
-        let settled = self.expectations().reached(resource, version);
+        let settled = self.act.expectations().reached(resource, version);
         for key in settled {
             self.queue.add(key);
         }
-    }
-
-    pub(crate) fn expectations(&self) -> MutexGuard<'_, Expectations> {
-        self.act.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,7 +11,7 @@ pub mod options;
 pub mod registry;
 pub mod selection;
 mod serve;
-pub mod serving;
+mod serving;
 pub mod start;
 mod validation;
 

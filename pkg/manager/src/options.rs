@@ -6,8 +6,7 @@ use std::time::Duration;
 use crate::flags::{self, Failure, Flags};
 use crate::gates::Gates;
 use crate::logging::Format;
-use crate::serving::{self, Authentication, Authorization, Serving};
-use crate::validation;
+use crate::{serving, validation};
 
 /// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -30,12 +29,14 @@ pub struct Options {
     pub use_service_account_credentials: bool,
     /// How leadership is taken.
     pub election: Election,
-    /// Where and with what to serve.
-    pub serving: Serving,
-    /// Who asks.
-    pub authentication: Authentication,
-    /// Who may.
-    pub authorization: Authorization,
+    /// Where and with what to serve; none: serve nothing.
+    pub serving: Option<https::Settings>,
+    /// Who may see what is served.
+    pub guard: auth::Settings,
+    /// For TokenReviews and the lookup of authorities; none: in-cluster, or not at all.
+    pub authentication_kubeconfig: Option<PathBuf>,
+    /// For SubjectAccessReviews; none: in-cluster, or not at all.
+    pub authorization_kubeconfig: Option<PathBuf>,
     /// Which metrics to show.
     pub metrics: metrics::Flags,
     /// Whether to serve profiles.
@@ -85,7 +86,7 @@ impl Options {
         let gates = Gates::from_flags(&flags).map_err(Failure::Refused)?;
         let given = |name| Some(flags.text(name)).filter(|text| !text.is_empty());
         Ok(Self {
-            kubeconfig: given("kubeconfig").map(PathBuf::from),
+            kubeconfig: serving::path(&flags, "kubeconfig"),
             master: given("master").map(str::to_owned),
             controllers: flags.list("controllers").to_vec(),
             kube_api_qps: flags.float32("kube-api-qps").into(),
@@ -100,9 +101,10 @@ impl Options {
                 resource_name: flags.text("leader-elect-resource-name").to_owned(),
                 resource_namespace: flags.text("leader-elect-resource-namespace").to_owned(),
             },
-            serving: Serving::from_flags(&flags),
-            authentication: Authentication::from_flags(&flags),
-            authorization: Authorization::from_flags(&flags),
+            serving: serving::port(&flags),
+            guard: serving::guard(&flags),
+            authentication_kubeconfig: serving::path(&flags, "authentication-kubeconfig"),
+            authorization_kubeconfig: serving::path(&flags, "authorization-kubeconfig"),
             metrics: serving::metrics(&flags),
             profiling: flags.switch("profiling"),
             controller_start_interval: flags.positive("controller-start-interval"),

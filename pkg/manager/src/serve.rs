@@ -11,7 +11,7 @@ use bytes::Bytes;
 use client::{Client, ConfigError, ConnectOptions, Settings};
 use http::Response;
 use http::request::Parts;
-use https::{CertificateSource, Limits, PeerCertificates, Port, SniSource};
+use https::{PeerCertificates, Port};
 use metrics::{Registry, Slis};
 use runtime::Runtime;
 use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
@@ -74,37 +74,8 @@ impl Shown {
 /// Opens the port, so that it is known to be free before anything else begins. None if the flags
 /// turn it off.
 pub(crate) async fn open(options: &Options, runtime: &Runtime) -> anyhow::Result<Option<Port>> {
-    let serving = &options.serving;
-    let Some(port) = serving.port else { return Ok(None) };
-    let certificate = match (&serving.cert_file, &serving.key_file, &serving.cert_dir) {
-        (Some(cert), Some(key), _) => {
-            CertificateSource::Files { cert: cert.clone(), key: key.clone() }
-        }
-        (_, _, Some(dir)) => {
-            CertificateSource::Directory { dir: dir.clone(), pair_name: COMPONENT.to_owned() }
-        }
-        (_, _, None) => CertificateSource::SelfSigned,
-    };
-    let sni = serving.sni.iter().map(|pair| SniSource {
-        cert: pair.cert_file.clone(),
-        key: pair.key_file.clone(),
-        names: pair.domains.clone(),
-    });
-    let settings = https::Settings {
-        bind: serving.bind_address,
-        port,
-        share_port: serving.share_port,
-        certificate,
-        sni: sni.collect(),
-        min_version: serving.tls_version_min.clone(),
-        cipher_suites: serving.cipher_suites.clone(),
-        curves: serving.curves.clone(),
-        http2: serving.http2,
-        http2_max_streams: serving.http2_streams_max.unwrap_or(0),
-        limits: Limits::USUAL,
-    };
-    let port = Port::open(settings, runtime.clone()).await?;
-    Ok(Some(port))
+    let Some(settings) = &options.serving else { return Ok(None) };
+    Ok(Some(Port::open(settings.clone(), runtime.clone()).await?))
 }
 
 /// Who may see what. An error if what is needed to tell cannot be read.
@@ -114,34 +85,18 @@ pub(crate) async fn guard(
     metrics: &client::Metrics,
     runtime: &Runtime,
 ) -> anyhow::Result<Guard> {
-    let Options { authentication, authorization, .. } = options;
-    let header = &authentication.request_header;
-    let settings = auth::Settings {
-        client_ca_file: authentication.client_ca_file.clone(),
-        request_header: auth::ProxySettings {
-            client_ca_file: header.client_ca_file.clone(),
-            allowed_names: header.allowed_names.clone(),
-            username_headers: header.username_headers.clone(),
-            uid_headers: header.uid_headers.clone(),
-            group_headers: header.group_headers.clone(),
-            extra_headers_prefix: header.extra_headers_prefixes.clone(),
-        },
-        skip_lookup: authentication.skip_lookup,
-        tolerate_lookup_failure: authentication.tolerate_lookup_failure,
-        token_ttl: authentication.token_cache_ttl,
-        always_allow_paths: authorization.always_allow_paths.clone(),
-        authorized_ttl: authorization.allow_cache_ttl,
-        unauthorized_ttl: authorization.deny_cache_ttl,
-    };
     let client = |kubeconfig: &Option<PathBuf>, kubeconfig_flag| {
         let kubeconfig = kubeconfig.clone();
         let server = ConnectOptions { kubeconfig, kubeconfig_flag, master: None };
         delegated(server, metrics, runtime)
     };
-    let asks_who = client(&authentication.kubeconfig, "--authentication-kubeconfig").await?;
-    let asks_whether = client(&authorization.kubeconfig, "--authorization-kubeconfig").await?;
+    let asks_who =
+        client(&options.authentication_kubeconfig, "--authentication-kubeconfig").await?;
+    let asks_whether =
+        client(&options.authorization_kubeconfig, "--authorization-kubeconfig").await?;
     let counted = auth::Metrics::new(&shown.registry).context("authentication metrics")?;
-    Ok(Guard::start(&settings, asks_who.as_ref(), asks_whether.as_ref(), &counted, runtime).await?)
+    let (who, whether) = (asks_who.as_ref(), asks_whether.as_ref());
+    Ok(Guard::start(&options.guard, who, whether, &counted, runtime).await?)
 }
 
 /// A client that asks the API server about others. Without a kubeconfig it is the pod's own, if

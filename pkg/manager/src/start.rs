@@ -104,7 +104,8 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
 
     let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
     let running: Vec<_> = choice.run.iter().filter_map(build).collect();
-    let Context { options, connection, turn, informers, client_metrics, .. } = context;
+    let discovery = context.client("controller-discovery");
+    let Context { options, turn, informers, .. } = context;
     let informers = Arc::new(informers);
     if turn.is_late().is_some() {
         let turn = Arc::clone(&turn);
@@ -122,8 +123,6 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     }
     // A standby keeps its caches warm: to take over is to start the workers.
     informers.start();
-    let settings = settings(&options, &connection.host, "controller-discovery");
-    let discovery = Client::new(connection.root, settings, &client_metrics, &runtime);
     let lead = Lead { turn: &turn, discovery, shown: &shown, runtime: &runtime };
     lead.run(running, options.controller_start_interval).await?;
     turn.give_up().await;

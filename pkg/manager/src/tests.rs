@@ -467,21 +467,22 @@ fn serving_flags_are_checked() {
 #[test]
 fn what_the_server_needs_is_read() {
     let options = parse(&[]);
-    assert_eq!(options.serving.bind_address.to_string(), "0.0.0.0");
-    assert_eq!(options.serving.port, Some(10257));
-    assert_eq!(options.serving.tls_version_min, "VersionTLS12");
-    assert!(options.serving.http2 && options.serving.http2_streams_max.is_none());
-    let allowed = ["/healthz", "/readyz", "/livez"];
-    assert_eq!(options.authorization.always_allow_paths, allowed);
-    assert_eq!(options.authentication.token_cache_ttl, Duration::from_secs(10));
-    assert_eq!(options.authentication.request_header.username_headers, ["x-remote-user"]);
+    let serving = options.serving.unwrap();
+    assert_eq!(serving.bind.to_string(), "0.0.0.0");
+    assert_eq!(serving.port, 10257);
+    assert_eq!(serving.min_version, "VersionTLS12");
+    assert!(serving.http2 && serving.http2_max_streams == 0);
+    assert_eq!(serving.certificate, https::CertificateSource::SelfSigned);
+    assert_eq!(options.guard.always_allow_paths, ["/healthz", "/readyz", "/livez"]);
+    assert_eq!(options.guard.token_ttl, Duration::from_secs(10));
+    assert_eq!(options.guard.request_header.username_headers, ["x-remote-user"]);
     assert!(options.profiling);
     assert_eq!(options.controller_shutdown_timeout, Duration::from_secs(10));
     assert_eq!(options.resync_period_min, Duration::from_hours(12));
     assert_eq!(options.metrics.settings(), Ok(metrics::Settings::default()));
+    assert!(parse(&["--secure-port=0"]).serving.is_none());
     let options = parse(&[
         "--bind-address=",
-        "--secure-port=0",
         "--tls-sni-cert-key=a.crt, a.key: *.a.b,c",
         "--tls-sni-cert-key=d,e",
         "--tls-curve-preferences=29,23",
@@ -493,16 +494,16 @@ fn what_the_server_needs_is_read() {
         "--allow-metric-labels=m,l=a,b",
         "--show-hidden-metrics-for-version=1.35",
     ]);
-    let serving = &options.serving;
-    assert!(serving.bind_address.is_unspecified() && serving.port.is_none());
-    assert_eq!(serving.sni[0].key_file, std::path::Path::new("a.key"));
-    assert_eq!(serving.sni[0].domains, ["*.a.b", "c"]);
-    assert!(serving.sni[1].domains.is_empty());
-    assert_eq!((&serving.curves[..], serving.http2_streams_max), (&[29, 23][..], Some(7)));
+    let serving = options.serving.unwrap();
+    assert!(serving.bind.is_unspecified());
+    assert_eq!(serving.sni[0].key, std::path::Path::new("a.key"));
+    assert_eq!(serving.sni[0].names, ["*.a.b", "c"]);
+    assert!(serving.sni[1].names.is_empty());
+    assert_eq!((&serving.curves[..], serving.http2_max_streams), (&[29, 23][..], 7));
     assert!(!serving.http2 && serving.share_port);
-    assert_eq!(options.authentication.client_ca_file.as_deref(), Some("ca".as_ref()));
-    assert_eq!(options.authorization.deny_cache_ttl, Duration::from_secs(3));
-    assert_eq!(options.authorization.allow_cache_ttl, Duration::from_secs(10));
+    assert_eq!(options.guard.client_ca_file.as_deref(), Some("ca".as_ref()));
+    assert_eq!(options.guard.unauthorized_ttl, Duration::from_secs(3));
+    assert_eq!(options.guard.authorized_ttl, Duration::from_secs(10));
     assert_eq!(options.metrics.allow_list_mapping.as_ref().unwrap()["m,l"], "a,b");
     assert_eq!(options.metrics.show_hidden_metrics_for_version, "1.35");
 }

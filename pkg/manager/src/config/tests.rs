@@ -159,7 +159,7 @@ fn the_other_examples_are_good() {
     assert_eq!(options.validate(), Vec::<String>::new());
     assert_eq!(options.controllers, ["*", "bootstrapsigner", "tokencleaner"]);
     let file = "/etc/kubernetes/controller-manager.conf";
-    assert_eq!(options.authorization.kubeconfig.as_deref(), Some(file.as_ref()));
+    assert_eq!(options.authorization_kubeconfig.as_deref(), Some(file.as_ref()));
 }
 
 /// A field is as good as its flag; a flag that is given counts more.

@@ -41,11 +41,9 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
     errors.extend(options.metrics.settings().err().unwrap_or_default());
     errors.extend(cloud(flags));
     // Upstream opens the secure port only if all else is good.
-    if errors.is_empty() {
-        errors.extend(serving::tls(&options.serving).err());
-    }
-    if errors.is_empty() && options.serving.port.is_some() {
-        errors.extend(serving::paths(&options.authorization));
+    if let (true, Some(served)) = (errors.is_empty(), &options.serving) {
+        let tls = serving::tls(served, flags).err();
+        errors.extend(tls.or_else(|| serving::paths(&options.guard)));
     }
     errors
 }

@@ -2,7 +2,7 @@
 
 use crate::flags::Flags;
 use crate::options::Options;
-use crate::serving::{Authorization, Serving, SniPair};
+use crate::serving::path;
 
 /// One of these must be among the suites for HTTP/2 (RFC 7540, section 9.2.2).
 const HTTP2_SUITES: [&str; 2] =
@@ -20,7 +20,7 @@ pub(super) fn port(flags: &Flags) -> Option<String> {
 
 /// The names that proxies use.
 pub(super) fn headers(options: &Options) -> Vec<String> {
-    let headers = &options.authentication.request_header;
+    let headers = &options.guard.request_header;
     let blank = |flag: &str, names: &[String]| {
         let is_blank = names.iter().any(|name| name.trim().is_empty());
         is_blank.then(|| format!("empty value in {flag:?}"))
@@ -28,7 +28,7 @@ pub(super) fn headers(options: &Options) -> Vec<String> {
     let first = [
         blank("requestheader-username-headers", &headers.username_headers),
         blank("requestheader-group-headers", &headers.group_headers),
-        blank("requestheader-extra-headers-prefix", &headers.extra_headers_prefixes),
+        blank("requestheader-extra-headers-prefix", &headers.extra_headers_prefix),
         blank("requestheader-allowed-names", &headers.allowed_names),
     ];
     let mut errors: Vec<_> = first.into_iter().flatten().collect();
@@ -52,12 +52,10 @@ pub(super) fn headers(options: &Options) -> Vec<String> {
     errors
 }
 
-/// What TLS cannot be set up with; nothing is checked if nothing is served.
-pub(super) fn tls(serving: &Serving) -> Result<(), String> {
-    if serving.port.is_none() {
-        return Ok(());
-    }
-    if serving.cert_file.is_some() != serving.key_file.is_some() {
+/// What TLS cannot be set up with.
+pub(super) fn tls(serving: &https::Settings, flags: &Flags) -> Result<(), String> {
+    let is_named = |flag| path(flags, flag).is_some();
+    if is_named("tls-cert-file") != is_named("tls-private-key-file") {
         return Err("missing filename for serving cert".to_owned());
     }
     let suites = &serving.cipher_suites;
@@ -65,12 +63,12 @@ pub(super) fn tls(serving: &Serving) -> Result<(), String> {
         return Err(format!("Cipher suite {suite} not supported or doesn't exist"));
     }
     https::check_curves(&serving.curves)?;
-    let version = serving.tls_version_min.as_str();
+    let version = serving.min_version.as_str();
     if !https::is_version(version) {
         return Err(format!("unknown tls version {version:?}"));
     }
-    let is_half = |pair: &SniPair| {
-        pair.cert_file.as_os_str().is_empty() || pair.key_file.as_os_str().is_empty()
+    let is_half = |pair: &https::SniSource| {
+        pair.cert.as_os_str().is_empty() || pair.key.as_os_str().is_empty()
     };
     if serving.sni.iter().any(is_half) {
         return Err("failed to load SNI cert and key: missing filename for serving cert".to_owned());
@@ -87,8 +85,8 @@ pub(super) fn tls(serving: &Serving) -> Result<(), String> {
 }
 
 /// A path may end with `*`, and have it nowhere else.
-pub(super) fn paths(authorization: &Authorization) -> Option<String> {
-    let mut paths = authorization.always_allow_paths.iter();
+pub(super) fn paths(guard: &auth::Settings) -> Option<String> {
+    let mut paths = guard.always_allow_paths.iter();
     let is_bad = |path: &&String| path.strip_suffix('*').unwrap_or(path).contains('*');
     paths.find(is_bad).map(|path| format!("only trailing * allowed in {path:?}"))
 }
