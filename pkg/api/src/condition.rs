@@ -25,6 +25,9 @@ pub struct Condition {
     pub r#type: String,
     /// Whether it holds.
     pub status: Status,
+    /// When it was last said; conditions of Deployments alone have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_update_time: Option<Time>,
     /// Since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,

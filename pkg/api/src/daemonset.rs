@@ -1,9 +1,8 @@
 //! DaemonSet: a view beside the whole object.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
+use crate::rollout::{WireRolling, WireStrategy};
 use crate::scheduling::WirePlacement;
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
@@ -90,20 +89,15 @@ impl DaemonSet {
 impl Kind for DaemonSet {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet");
     const CODEC: Codec = Codec::Json;
-    const INDEXES: &'static [Index<Self>] =
-        &[Index { name: Self::BY_NAMESPACE, value: |set| Some(set.meta.key.namespace.clone()) }];
+    const INDEXES: &'static [Index<Self>] = &[Index::by_namespace(Self::BY_NAMESPACE)];
 
     fn meta(&self) -> &Meta {
         &self.meta
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match codec {
-            Codec::Json => wire::decode_json::<WireSet>(bytes)?.view(Raw::parse(bytes)?),
-            Codec::Protobuf => {
-                Err(DecodeError("a DaemonSet must be JSON, to be kept whole".into()))
-            }
-        }
+        let (wire, raw) = wire::decode_whole::<Self, WireSet>(codec, bytes)?;
+        wire.view(raw)
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
@@ -147,33 +141,12 @@ struct WireSpec {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireStrategy {
-    r#type: String,
-    rolling_update: Option<WireRolling>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireRolling {
-    max_unavailable: Option<Amount>,
-    max_surge: Option<Amount>,
-}
-
-#[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireTemplate {
     #[serde(deserialize_with = "null_is_empty")]
-    metadata: WireTemplateMeta,
+    metadata: wire::TemplateMeta,
     #[serde(deserialize_with = "null_is_empty")]
     spec: WirePlacement,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireTemplateMeta {
-    #[serde(deserialize_with = "null_is_empty")]
-    labels: BTreeMap<String, String>,
 }
 
 impl WireSet {
@@ -183,9 +156,9 @@ impl WireSet {
             meta: self.metadata.meta()?,
             selector: self.spec.selector.parse(),
             min_ready_seconds: self.spec.min_ready_seconds,
-            strategy: self.spec.update_strategy.view(),
+            strategy: self.spec.update_strategy.into(),
             revision_history_limit: self.spec.revision_history_limit.unwrap_or(10),
-            template_labels: Labels::new(&self.spec.template.metadata.labels),
+            template_labels: self.spec.template.metadata.labels(),
             placement: self.spec.template.spec.view(),
             template_generation: generation.and_then(|text| text.parse().ok()),
             status: self.status,
@@ -195,13 +168,13 @@ impl WireSet {
     }
 }
 
-impl WireStrategy {
-    fn view(self) -> DaemonSetStrategy {
-        let WireRolling { max_unavailable, max_surge } = self.rolling_update.unwrap_or_default();
-        match self.r#type.as_str() {
-            "OnDelete" => DaemonSetStrategy::OnDelete,
-            "RollingUpdate" => DaemonSetStrategy::RollingUpdate { max_unavailable, max_surge },
-            _ => DaemonSetStrategy::Other(self.r#type),
+impl From<WireStrategy> for DaemonSetStrategy {
+    fn from(wire: WireStrategy) -> Self {
+        let WireRolling { max_unavailable, max_surge } = wire.rolling_update.unwrap_or_default();
+        match wire.r#type.as_str() {
+            "OnDelete" => Self::OnDelete,
+            "RollingUpdate" => Self::RollingUpdate { max_unavailable, max_surge },
+            _ => Self::Other(wire.r#type),
         }
     }
 }

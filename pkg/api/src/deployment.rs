@@ -1,12 +1,13 @@
 //! Deployment: a view beside the whole object.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::rollout::{WireRolling, WireStrategy};
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
 use crate::{
-    Amount, Codec, DecodeError, Index, Kind, Labels, Meta, Raw, Resource, Selector, SelectorError,
-    Status, Time,
+    Amount, Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Raw, Resource, Selector,
+    SelectorError,
 };
 
 /// What controllers read of a Deployment, and the whole of it.
@@ -74,31 +75,9 @@ pub struct DeploymentStatus {
     pub terminating_replicas: Option<i32>,
     /// The conditions.
     #[serde(deserialize_with = "null_is_empty")]
-    pub conditions: Vec<DeploymentCondition>,
+    pub conditions: Vec<Condition>,
     /// How often the name of a ReplicaSet was taken by another template.
     pub collision_count: Option<i32>,
-}
-
-/// An entry of `status.conditions` of a Deployment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DeploymentCondition {
-    /// What is said of the Deployment.
-    pub r#type: String,
-    /// Whether it holds.
-    pub status: Status,
-    /// When it was last said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_update_time: Option<Time>,
-    /// Since when.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_transition_time: Option<Time>,
-    /// One word for programs.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// A sentence for people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
 }
 
 impl Deployment {
@@ -109,20 +88,15 @@ impl Deployment {
 impl Kind for Deployment {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "deployments", "Deployment");
     const CODEC: Codec = Codec::Json;
-    const INDEXES: &'static [Index<Self>] =
-        &[Index { name: Self::BY_NAMESPACE, value: |it| Some(it.meta.key.namespace.clone()) }];
+    const INDEXES: &'static [Index<Self>] = &[Index::by_namespace(Self::BY_NAMESPACE)];
 
     fn meta(&self) -> &Meta {
         &self.meta
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match codec {
-            Codec::Json => wire::decode_json::<Wire>(bytes)?.view(Raw::parse(bytes)?),
-            Codec::Protobuf => {
-                Err(DecodeError("a Deployment must be JSON, to be kept whole".into()))
-            }
-        }
+        let (wire, raw) = wire::decode_whole::<Self, Wire>(codec, bytes)?;
+        wire.view(raw)
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
@@ -171,20 +145,6 @@ struct WireSpec {
     template: wire::TemplateLabels,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireStrategy {
-    r#type: String,
-    rolling_update: Option<WireRolling>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireRolling {
-    max_unavailable: Option<Amount>,
-    max_surge: Option<Amount>,
-}
-
 impl Wire {
     fn view(self, raw: Raw) -> Result<Deployment, DecodeError> {
         Ok(Deployment {
@@ -192,7 +152,7 @@ impl Wire {
             replicas: self.spec.replicas.unwrap_or(1),
             selector: self.spec.selector.parse(),
             min_ready_seconds: self.spec.min_ready_seconds,
-            strategy: self.spec.strategy.view(),
+            strategy: self.spec.strategy.into(),
             revision_history_limit: self.spec.revision_history_limit,
             progress_deadline_seconds: self.spec.progress_deadline_seconds,
             paused: self.spec.paused,
@@ -204,13 +164,13 @@ impl Wire {
     }
 }
 
-impl WireStrategy {
-    fn view(self) -> DeploymentStrategy {
-        let WireRolling { max_unavailable, max_surge } = self.rolling_update.unwrap_or_default();
-        match self.r#type.as_str() {
-            "Recreate" => DeploymentStrategy::Recreate,
-            "RollingUpdate" => DeploymentStrategy::RollingUpdate { max_unavailable, max_surge },
-            _ => DeploymentStrategy::Other(self.r#type),
+impl From<WireStrategy> for DeploymentStrategy {
+    fn from(wire: WireStrategy) -> Self {
+        let WireRolling { max_unavailable, max_surge } = wire.rolling_update.unwrap_or_default();
+        match wire.r#type.as_str() {
+            "Recreate" => Self::Recreate,
+            "RollingUpdate" => Self::RollingUpdate { max_unavailable, max_surge },
+            _ => Self::Other(wire.r#type),
         }
     }
 }

@@ -47,3 +47,26 @@ pub struct Index<T> {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct DecodeError(pub String);
+
+// === impl Index ===
+
+impl<T: Kind> Index<T> {
+    /// By the uid of the controller that manages them.
+    pub(crate) const fn by_controller(name: &'static str) -> Self {
+        Self { name, value: |it| it.meta().controller().map(|owner| owner.uid.clone()) }
+    }
+
+    /// All of them, by namespace.
+    pub(crate) const fn by_namespace(name: &'static str) -> Self {
+        Self { name, value: |it| Some(it.meta().key.namespace.clone()) }
+    }
+
+    /// Those that nobody manages, by namespace.
+    pub(crate) const fn orphans_by_namespace(name: &'static str) -> Self {
+        let value: fn(&T) -> Option<Text> = |it| {
+            let meta = it.meta();
+            meta.controller().is_none().then(|| meta.key.namespace.clone())
+        };
+        Self { name, value }
+    }
+}

@@ -93,15 +93,9 @@ impl Kind for Pod {
     const RESOURCE: Resource = Resource::namespaced("", "v1", "pods", "Pod");
     const CODEC: Codec = Codec::Protobuf;
     const INDEXES: &'static [Index<Self>] = &[
-        Index {
-            name: Self::BY_CONTROLLER,
-            value: |pod| pod.meta.controller().map(|owner| owner.uid.clone()),
-        },
-        Index {
-            name: Self::ORPHANS_BY_NAMESPACE,
-            value: |pod| pod.meta.controller().is_none().then(|| pod.meta.key.namespace.clone()),
-        },
-        Index { name: Self::BY_NAMESPACE, value: |pod| Some(pod.meta.key.namespace.clone()) },
+        Index::by_controller(Self::BY_CONTROLLER),
+        Index::orphans_by_namespace(Self::ORPHANS_BY_NAMESPACE),
+        Index::by_namespace(Self::BY_NAMESPACE),
         Index { name: Self::BY_NODE, value: |pod| pod.node_name.clone() },
     ];
 

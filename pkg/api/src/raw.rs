@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
-use crate::{DecodeError, Resource, wire};
+use crate::{Condition, DecodeError, Resource, wire};
 
 /// The JSON of an object without `metadata.managedFields` (the API server keeps those when they
 /// are left out of an update). Fields that our types do not know stay as they came, byte by byte.
@@ -67,15 +67,24 @@ impl Raw {
         annotations.unwrap_or_default()
     }
 
-    /// The object as a JSON body for an update, with the given fields of `status` replaced and the
-    /// others kept; a `null` removes a field.
-    pub fn with_status(
-        &self,
-        resource: &Resource,
-        status: &serde_json::Map<String, Value>,
-    ) -> Result<String, serde_json::Error> {
-        let edit = |(name, value): (&String, &Value)| Edit::new(["status", name], value.clone());
-        self.edited(resource, &status.iter().map(edit).collect::<Vec<_>>())
+    /// What makes `conditions` of the conditions `known` from here; none if they are the same.
+    /// Those that stay are as they came, with the fields that we do not know.
+    pub fn conditions(&self, known: &[Condition], conditions: &[Condition]) -> Option<Edit> {
+        if conditions == known {
+            return None;
+        }
+        let status = self.field("status").map(|status| serde_json::from_str(status.get()));
+        let status: Value = status.and_then(Result::ok).unwrap_or_default();
+        let json = |condition: &Condition| {
+            let at = known.iter().position(|known| known == condition);
+            let as_it_came = at.and_then(|at| status.get("conditions")?.get(at)).cloned();
+            as_it_came.unwrap_or_else(|| json!(condition))
+        };
+        let value = match conditions {
+            [] => Value::Null,
+            conditions => conditions.iter().map(json).collect(),
+        };
+        Some(Edit::new(["status", "conditions"], value))
     }
 
     /// The object as a JSON body for an update, with some fields changed.

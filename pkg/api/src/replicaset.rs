@@ -64,18 +64,9 @@ impl Kind for ReplicaSet {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[
-        Index {
-            name: Self::BY_CONTROLLER,
-            value: |set| set.meta.controller().map(|owner| owner.uid.clone()),
-        },
-        Index { name: Self::BY_NAMESPACE, value: |set| Some(set.meta.key.namespace.clone()) },
-        Index {
-            name: Self::ORPHANS_BY_NAMESPACE,
-            value: |set| {
-                let is_orphan = set.meta.controller().is_none();
-                is_orphan.then(|| set.meta.key.namespace.clone())
-            },
-        },
+        Index::by_controller(Self::BY_CONTROLLER),
+        Index::by_namespace(Self::BY_NAMESPACE),
+        Index::orphans_by_namespace(Self::ORPHANS_BY_NAMESPACE),
     ];
 
     fn meta(&self) -> &Meta {
@@ -83,15 +74,8 @@ impl Kind for ReplicaSet {
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match codec {
-            Codec::Json => {
-                let wire: WireSet = wire::decode_json(bytes)?;
-                wire.view(Raw::parse(bytes)?)
-            }
-            Codec::Protobuf => {
-                Err(DecodeError("a ReplicaSet must be JSON, to be kept whole".into()))
-            }
-        }
+        let (wire, raw) = wire::decode_whole::<Self, WireSet>(codec, bytes)?;
+        wire.view(raw)
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {

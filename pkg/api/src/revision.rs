@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::wire;
-use crate::{Codec, DecodeError, Index, Kind, Meta, Raw, Resource, Text};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Raw, Resource};
 
 /// A template that a DaemonSet or StatefulSet has or had.
 #[derive(Clone, Debug)]
@@ -36,11 +36,8 @@ impl Kind for ControllerRevision {
         Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[
-        Index { name: Self::BY_CONTROLLER, value: controller_uid },
-        Index {
-            name: Self::ORPHANS_BY_NAMESPACE,
-            value: |it| it.meta.controller().is_none().then(|| it.meta.key.namespace.clone()),
-        },
+        Index::by_controller(Self::BY_CONTROLLER),
+        Index::orphans_by_namespace(Self::ORPHANS_BY_NAMESPACE),
     ];
 
     fn meta(&self) -> &Meta {
@@ -48,25 +45,13 @@ impl Kind for ControllerRevision {
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match codec {
-            Codec::Json => {
-                let wire: Wire = wire::decode_json(bytes)?;
-                let (meta, raw) = (wire.metadata.meta()?, Raw::parse(bytes)?);
-                Ok(Self { meta, revision: wire.revision, raw, unreadable: None })
-            }
-            Codec::Protobuf => {
-                Err(DecodeError("a ControllerRevision must be JSON, to be kept whole".into()))
-            }
-        }
+        let (wire, raw) = wire::decode_whole::<Self, Wire>(codec, bytes)?;
+        Ok(Self { meta: wire.metadata.meta()?, revision: wire.revision, raw, unreadable: None })
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
         Self { meta, revision: 0, raw: Raw::default(), unreadable: Some(error.clone()) }
     }
-}
-
-fn controller_uid(revision: &ControllerRevision) -> Option<Text> {
-    revision.meta.controller().map(|owner| owner.uid.clone())
 }
 
 // === Wire ===

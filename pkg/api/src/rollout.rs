@@ -21,6 +21,21 @@ pub enum Rounding {
     Up,
 }
 
+/// The wire shape of a strategy; its kind knows which types there are.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireStrategy {
+    pub(crate) r#type: String,
+    pub(crate) rolling_update: Option<WireRolling>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireRolling {
+    pub(crate) max_unavailable: Option<Amount>,
+    pub(crate) max_surge: Option<Amount>,
+}
+
 impl Amount {
     /// The number of pods of `total`. As `GetScaledValueFromIntOrPercent`; an error if the text is
     /// no percentage.

@@ -41,23 +41,16 @@ impl Kind for RootCa {
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match codec {
-            Codec::Json => {
-                let wire: Wire = wire::decode_json(bytes)?;
-                let description = wire.metadata.annotations.get(Self::DESCRIPTION);
-                let data = wire.data.iter().map(|(key, value)| (intern(key), intern(value)));
-                Ok(Self {
-                    meta: wire.metadata.meta()?,
-                    data: data.collect(),
-                    described: description.is_some_and(|text| !text.is_empty()),
-                    raw: Raw::parse(bytes)?.without("data"),
-                    unreadable: None,
-                })
-            }
-            Codec::Protobuf => {
-                Err(DecodeError("a ConfigMap must be JSON, to be written back whole".to_owned()))
-            }
-        }
+        let (wire, raw) = wire::decode_whole::<Self, Wire>(codec, bytes)?;
+        let description = wire.metadata.annotations.get(Self::DESCRIPTION);
+        let data = wire.data.iter().map(|(key, value)| (intern(key), intern(value)));
+        Ok(Self {
+            meta: wire.metadata.meta()?,
+            data: data.collect(),
+            described: description.is_some_and(|text| !text.is_empty()),
+            raw: raw.without("data"),
+            unreadable: None,
+        })
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {

@@ -9,7 +9,7 @@ mod workloads;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::intern::{intern_pairs, texts_held};
 use crate::*;
@@ -20,8 +20,10 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
     Labels::new(pairs.iter().copied())
 }
 
-fn object(value: &Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+/// Sets these fields of the status.
+fn status(fields: &Value) -> Vec<Edit> {
+    let fields = fields.as_object().unwrap().iter();
+    fields.map(|(name, value)| Edit::new(["status", name], value.clone())).collect()
 }
 
 // === Meta ===
@@ -111,8 +113,8 @@ fn an_update_keeps_what_we_do_not_know() {
         "spec":{"replicas":3,"later":{"big":123456789012345678901234567890,"tiny":1.50e-400}},
         "status":{"replicas":1,"conditions":[],"later":98765432109876543210.0000,"gone":1},
         "future":[1,2]}"#;
-    let status = object(&json!({"replicas": 2, "readyReplicas": 1, "gone": null, "never": null}));
-    let body = Raw::parse(json).unwrap().with_status(&ReplicaSet::RESOURCE, &status).unwrap();
+    let edits = status(&json!({"replicas": 2, "readyReplicas": 1, "gone": null, "never": null}));
+    let body = Raw::parse(json).unwrap().edited(&ReplicaSet::RESOURCE, &edits).unwrap();
     let expected = concat!(
         r#"{"apiVersion":"apps/v1","future":[1,2],"kind":"ReplicaSet","#,
         r#""metadata":{"annotations":{"gr\u00fc\u00dfe":"\u2028 <&> \ud83d\ude80"},"#,
@@ -129,8 +131,7 @@ fn an_update_keeps_what_we_do_not_know() {
 fn an_update_makes_the_status_if_there_is_none() {
     for json in [r#"{"metadata":{}}"#, r#"{"metadata":{},"status":null}"#] {
         let raw = Raw::parse(json.as_bytes()).unwrap();
-        let body =
-            raw.with_status(&ReplicaSet::RESOURCE, &object(&json!({"replicas": 0}))).unwrap();
+        let body = raw.edited(&ReplicaSet::RESOURCE, &status(&json!({"replicas": 0}))).unwrap();
         let expected =
             r#"{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{},"status":{"replicas":0}}"#;
         assert_eq!(body, expected, "{json}");
@@ -201,6 +202,7 @@ fn a_replica_set_is_read_and_kept() {
         conditions: vec![Condition {
             r#type: "ReplicaFailure".to_owned(),
             status: Status::True,
+            last_update_time: None,
             last_transition_time: Some(Time::parse(NOON).unwrap()),
             reason: "FailedCreate".to_owned(),
             message: String::new(),
@@ -286,4 +288,34 @@ fn the_interner_shares_texts_and_forgets_unused_ones() {
     let before = Arc::strong_count(&intern_pairs(&again));
     let more = [kept_labels.clone(), labels(&[("kept", "labels")])];
     assert_eq!(Arc::strong_count(&intern_pairs(&again)), before + more.len());
+}
+
+// === Go's text ===
+
+/// Rows compared with Go's `strconv.Quote`.
+#[test]
+fn quotes_as_go_does() {
+    let rows: [(&[u8], &str); 9] = [
+        (b"", r#""""#),
+        ("e\u{301}".as_bytes(), "\"e\u{301}\""),
+        (b"leaderElection", r#""leaderElection""#),
+        (b"a\"b\\c", r#""a\"b\\c""#),
+        (b"\x07\x08\x0c\n\r\t\x0b\x00\x7f", r#""\a\b\f\n\r\t\v\x00\x7f""#),
+        ("\u{e9}\u{85}".as_bytes(), "\"\u{e9}\\u0085\""),
+        (b"a\xff\xc3b", r#""a\xff\xc3b""#),
+        ("it's \u{1f600}".as_bytes(), "\"it's \u{1f600}\""),
+        ("\u{200b}\u{2028}\u{e0001}".as_bytes(), r#""\u200b\u2028\U000e0001""#),
+    ];
+    for (bytes, text) in rows {
+        assert_eq!(go::quote(bytes), text);
+    }
+}
+
+/// encoding/json, `HTMLEscape`.
+#[test]
+fn json_is_safe_in_html() {
+    let plain = r#"{"a":"é"}"#;
+    assert_eq!(go::escape_html(plain.to_owned()), plain);
+    let json = "\"<b>&\u{2028}\u{2029}\"".to_owned();
+    assert_eq!(go::escape_html(json), r#""\u003cb\u003e\u0026\u2028\u2029""#);
 }

@@ -9,7 +9,7 @@ use prost::Message;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 use crate::meta::{Key, Labels, Meta, OwnerRef};
-use crate::{Codec, DecodeError, intern};
+use crate::{Codec, DecodeError, Kind, Raw, intern};
 
 /// What protobuf objects start with, before a `runtime.Unknown` message.
 pub const PROTOBUF_MAGIC: &[u8; 4] = b"k8s\0";
@@ -129,19 +129,27 @@ pub struct MetadataOnly {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct TemplateLabels {
+    #[serde(deserialize_with = "null_is_empty")]
     metadata: TemplateMeta,
 }
 
+/// The metadata of a `PodTemplateSpec`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct TemplateMeta {
+pub(crate) struct TemplateMeta {
     #[serde(deserialize_with = "null_is_empty")]
     labels: BTreeMap<String, String>,
 }
 
 impl TemplateLabels {
     pub(crate) fn labels(&self) -> Labels {
-        Labels::new(&self.metadata.labels)
+        self.metadata.labels()
+    }
+}
+
+impl TemplateMeta {
+    pub(crate) fn labels(&self) -> Labels {
+        Labels::new(&self.labels)
     }
 }
 
@@ -153,6 +161,20 @@ pub fn decode<T: Message + Default + DeserializeOwned>(
     match codec {
         Codec::Protobuf => T::decode(&*unwrap_unknown(bytes)?).map_err(error),
         Codec::Json => decode_json(bytes),
+    }
+}
+
+/// Decodes an object of kind `K` that is kept whole, which only JSON allows: the fields that are
+/// read, and all of it.
+pub(crate) fn decode_whole<K: Kind, T: DeserializeOwned>(
+    codec: Codec,
+    bytes: &[u8],
+) -> Result<(T, Raw), DecodeError> {
+    match codec {
+        Codec::Json => Ok((decode_json(bytes)?, Raw::parse(bytes)?)),
+        Codec::Protobuf => {
+            Err(DecodeError(format!("a {} must be JSON, to be kept whole", K::RESOURCE.kind)))
+        }
     }
 }
 

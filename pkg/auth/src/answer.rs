@@ -3,8 +3,7 @@
 //! Errors are a `metav1.Status` as JSON. Upstream also has YAML and protobuf for who asks for them;
 //! we answer those in JSON, and say so in the content type.
 
-use std::borrow::Cow;
-
+use api::go;
 use bytes::Bytes;
 use http::header::{
     ACCEPT, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, USER_AGENT, X_CONTENT_TYPE_OPTIONS,
@@ -54,7 +53,7 @@ pub(crate) fn unauthorized(request: &Parts) -> Response<Bytes> {
 /// 403: the user is known, and nobody allowed what was asked for.
 pub(crate) fn forbidden(request: &Parts, question: &Question<'_>, reason: &str) -> Response<Bytes> {
     let Question { user, verb, path } = question;
-    let message = format!("User {} cannot {verb} path {}", quoted(&user.name), quoted(path));
+    let message = format!("User {} cannot {verb} path {}", go::quote(&user.name), go::quote(path));
     let mut message = format!("forbidden: {}", sanitized(&message));
     if !reason.is_empty() {
         message = format!("{message}: {reason}");
@@ -72,7 +71,7 @@ pub(crate) fn internal_error(
     error: &str,
 ) -> Response<Bytes> {
     let target = request.uri.path_and_query().map_or("", |target| target.as_str());
-    let text = sanitized(&format!("Internal Server Error: {}: {error}", quoted(target)));
+    let text = sanitized(&format!("Internal Server Error: {}: {error}", go::quote(target)));
     let body = Bytes::from(format!("{text}\n"));
     let code = StatusCode::INTERNAL_SERVER_ERROR;
     let mut response = answer(code, "text/plain; charset=utf-8", body);
@@ -104,14 +103,7 @@ fn json(request: &Parts, status: &Failure<'_>) -> Response<Bytes> {
     } else {
         serde_json::to_string(status).map(|text| text + "\n")
     };
-    // As Go's encoder writes them; in JSON these stand in strings only.
-    let text = text
-        .expect("a status is JSON")
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029");
+    let text = go::escape_html(text.expect("a status is JSON"));
     let code = StatusCode::from_u16(status.code).expect("it was made of one");
     answer(code, "application/json", text.into())
 }
@@ -164,30 +156,4 @@ fn takes_objects(part: &str) -> bool {
 /// What a browser could take for markup is escaped, as pkg/endpoints/handlers/responsewriters.
 fn sanitized(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// As Go's `%q`.
-fn quoted(text: &str) -> String {
-    let body: String = text.chars().map(escaped).collect();
-    format!("\"{body}\"")
-}
-
-fn escaped(c: char) -> Cow<'static, str> {
-    let number = u32::from(c);
-    match c {
-        '"' => "\\\"".into(),
-        '\\' => "\\\\".into(),
-        '\u{7}' => "\\a".into(),
-        '\u{8}' => "\\b".into(),
-        '\u{c}' => "\\f".into(),
-        '\n' => "\\n".into(),
-        '\r' => "\\r".into(),
-        '\t' => "\\t".into(),
-        '\u{b}' => "\\v".into(),
-        '\0'..' ' | '\u{7f}' => format!("\\x{number:02x}").into(),
-        // Rust and Go agree on what can be printed, but for the apostrophe.
-        _ if c == '\'' || c.escape_debug().count() == 1 => c.to_string().into(),
-        '\0'..='\u{ffff}' => format!("\\u{number:04x}").into(),
-        _ => format!("\\U{number:08x}").into(),
-    }
 }

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Codec, Key, Kind, Meta};
+use api::{Codec, Key, Kind};
 use client::{Answer, ApiError};
 use runtime::Instant;
 
 use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, error_of};
 use crate::health::Trouble;
-use crate::informer::Informer;
+use crate::informer::{Decoded, Informer};
 use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, Why};
 
 /// A watch is asked to end after a time in [min, 2 * min), so that watches spread over the servers.
@@ -48,7 +48,8 @@ struct Open {
 
 enum Happened<T> {
     Set(Arc<T>),
-    Gone(Meta, Option<Arc<T>>),
+    /// Its last state, and whether that could be read whole.
+    Gone(Arc<T>, bool),
 }
 
 // === impl Drive ===
@@ -99,7 +100,9 @@ impl<T: Kind> Drive<T> {
             Effect::Collect => {
                 match self.event.take() {
                     Some(Happened::Set(object)) => self.collect(object),
-                    Some(Happened::Gone(meta, _)) => drop(self.collected.remove(&meta.key)),
+                    Some(Happened::Gone(object, _)) => {
+                        drop(self.collected.remove(&object.meta().key));
+                    }
                     None => {}
                 }
                 self.read().await
@@ -191,11 +194,10 @@ impl<T: Kind> Drive<T> {
                     },
                     kind @ (EventKind::Added | EventKind::Modified | EventKind::Deleted) => {
                         let Some(decoded) = informer.decode(codec, event.object) else { continue };
-                        let object = decoded.object;
-                        let meta = object.meta().clone();
-                        let version = meta.resource_version;
+                        let Decoded { object, whole } = decoded;
+                        let version = object.meta().resource_version;
                         *happened = Some(if kind == EventKind::Deleted {
-                            Happened::Gone(meta, decoded.whole.then_some(object))
+                            Happened::Gone(object, whole)
                         } else {
                             Happened::Set(object)
                         });
@@ -270,9 +272,11 @@ impl<T: Kind> Drive<T> {
     async fn apply(&mut self, event: Happened<T>) {
         match event {
             Happened::Set(object) => self.informer.update(|store| store.apply(object)).await,
-            Happened::Gone(meta, last) => {
+            Happened::Gone(object, whole) => {
+                let meta = object.meta();
                 self.informer.health().readable(&meta.key);
-                self.informer.update(|store| store.delete(&meta, last)).await;
+                let last = whole.then(|| Arc::clone(&object));
+                self.informer.update(|store| store.delete(meta, last)).await;
             }
         }
     }

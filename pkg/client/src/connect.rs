@@ -31,17 +31,24 @@ pub struct ConnectOptions {
     pub master: Option<String>,
 }
 
-/// Connections to one API server, HTTP/2 where it offers that, with pings, so that a dead one is
-/// noticed within 45 seconds. All named clients share them.
+/// A connection to one API server, HTTP/2 where it offers that, with pings, so that a dead one is
+/// noticed within 45 seconds. Many named clients share it.
 pub struct Connection {
-    /// As the user of the kubeconfig.
-    pub root: kube::Client,
-    /// As nobody, for clients that send tokens of their own ([`crate::Client::acting_as`]).
-    pub anonymous: kube::Client,
+    /// What sends over it.
+    pub kube: kube::Client,
     /// The server's `host:port`.
     pub host: String,
     /// What it was made from.
     pub(crate) source: Source,
+}
+
+/// As whom a gated connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatedUser {
+    /// As the connection that it is made from.
+    Same,
+    /// As nobody, for clients that send tokens of their own ([`crate::Client::acting_as`]).
+    Nobody,
 }
 
 /// How to reach the server, and the flag that says so.
@@ -88,7 +95,7 @@ pub enum ConfigError {
     },
 }
 
-/// Sets up the connections; nothing is sent yet.
+/// Sets up a connection as the user of the kubeconfig; nothing is sent yet.
 pub async fn connect(options: &ConnectOptions) -> Result<Connection, ConfigError> {
     let config = config(options).await?;
     let flag = match &options.kubeconfig {
@@ -127,20 +134,21 @@ impl Default for ConnectOptions {
 // === impl Connection ===
 
 impl Connection {
-    /// Connections of their own to the same server, as the same users, for what may be sent only
-    /// while `guard` agrees. It is asked before each write to the network, below TLS, so that
-    /// nothing leaves later than that which was allowed earlier; a refusal ends the connection.
-    pub fn gated(&self, guard: &Guard) -> Result<Self, ConfigError> {
-        Self::new(self.source.clone(), Some(guard))
+    /// A connection of its own to the same server, for what may be sent only while `guard` agrees.
+    /// It is asked before each write to the network, below TLS, so that nothing leaves later than
+    /// that which was allowed earlier; a refusal ends the connection.
+    pub fn gated(&self, guard: &Guard, user: GatedUser) -> Result<Self, ConfigError> {
+        let mut source = self.source.clone();
+        if user == GatedUser::Nobody {
+            source.config.auth_info = kube::config::AuthInfo::default();
+        }
+        Self::new(source, Some(guard))
     }
 
     fn new(source: Source, guard: Option<&Guard>) -> Result<Self, ConfigError> {
         let Source { config, flag } = &source;
         let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
-        let mut nobody = config.clone();
-        nobody.auth_info = kube::config::AuthInfo::default();
-        let root = build(config, flag, guard)?;
-        Ok(Self { root, anonymous: build(&nobody, flag, guard)?, host, source })
+        Ok(Self { kube: build(config, flag, guard)?, host, source })
     }
 }
 

@@ -18,7 +18,7 @@ mod tests;
 
 pub use account::Account;
 pub use answer::Answer;
-pub use connect::{ConfigError, ConnectOptions, Connection, authority_data, connect};
+pub use connect::{ConfigError, ConnectOptions, Connection, GatedUser, authority_data, connect};
 pub use error::ApiError;
 pub use metrics::Metrics;
 pub use rest::{Client, Guard, Pace, Settings};

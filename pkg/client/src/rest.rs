@@ -282,7 +282,6 @@ impl Client {
         request.body(Body::from(body)).map_err(|error| ApiError::from_transport(&error))
     }
 
-    /// Waits for this client's turn.
     /// Waits for the rate limit. A guarded write does not wait beyond the stop of the process: it
     /// is refused.
     async fn throttle(&self, call: &Call<'_>) -> Result<(), ApiError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::{Kind, Meta, Resource};
 use serde::Serialize;
 
-use crate::{Action, Answer, Facts, ObjectRef, Patch, PatchKind, Plan, Query, Step};
+use crate::{Action, Answer, Facts, Lister, ObjectRef, Patch, Plan, Query, Step};
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ pub struct Claim<T> {
 /// The owner reference of a controller, in upstream's order of fields.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ControllerRef<'a> {
+pub struct ControllerRef<'a> {
     api_version: String,
     kind: &'a str,
     name: &'a str,
@@ -59,6 +59,20 @@ enum Stand {
     Adopt,
     Release,
     Foreign,
+}
+
+/// The objects that an owner manages and, in its namespace, those that nobody manages. The kind's
+/// indexes are called `by_controller` and `orphans_by_namespace`.
+pub fn candidates<T: Kind>(
+    objects: &dyn Lister<T>,
+    by_controller: &str,
+    orphans_by_namespace: &str,
+    owner: &Meta,
+) -> Vec<Arc<T>> {
+    let mut found = objects.by(by_controller, &owner.uid);
+    found.retain(|object| object.meta().key.namespace == owner.key.namespace);
+    found.extend(objects.by(orphans_by_namespace, &owner.key.namespace));
+    found
 }
 
 /// Sorts `objects` by whether they are the owner's; keeps their order. An owner that is being
@@ -169,31 +183,19 @@ fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String>
 
 /// Takes an orphan. That it is gone does not matter; that somebody else took it first does.
 fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
-    Action::Patch(Patch {
-        object: ObjectRef::new(&T::RESOURCE, object.meta()),
-        subresource: None,
-        kind: PatchKind::Strategic,
-        body: owners_patch(&object.meta().uid, controller_ref(resource, owner)),
-        tally: None,
-        ignore_not_found: true,
-        ignore_invalid: false,
-    })
+    let body = owners_patch(&object.meta().uid, controller_ref(resource, owner));
+    Action::Patch(Patch::strategic(ObjectRef::new(&T::RESOURCE, object.meta()), body))
 }
 
 /// Lets an object go. Invalid means that it has another uid by now, or no such owner any more.
 fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
-    Action::Patch(Patch {
-        object: ObjectRef::new(&T::RESOURCE, object.meta()),
-        subresource: None,
-        kind: PatchKind::Strategic,
-        body: owners_patch(&object.meta().uid, Removal { patch: "delete", uid: &owner.uid }),
-        tally: None,
-        ignore_not_found: true,
-        ignore_invalid: true,
-    })
+    let object = ObjectRef::new(&T::RESOURCE, object.meta());
+    let body = owners_patch(&object.uid, Removal { patch: "delete", uid: &owner.uid });
+    Action::Patch(Patch { ignore_invalid: true, ..Patch::strategic(object, body) })
 }
 
-pub(crate) fn controller_ref<'a>(resource: &'a Resource, owner: &'a Meta) -> ControllerRef<'a> {
+/// The reference by which an object says that `owner`, of the kind `resource`, manages it.
+pub fn controller_ref<'a>(resource: &'a Resource, owner: &'a Meta) -> ControllerRef<'a> {
     ControllerRef {
         api_version: resource.api_version(),
         kind: &resource.kind,

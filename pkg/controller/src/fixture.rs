@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use api::{Codec, Key, Kind, Time};
-use serde_json::{Value, json};
+use api::{Codec, Edit, Key, Kind, Time};
+use serde_json::{Map, Value, json};
 
-use crate::{Caches, Call, Change, Controller, Handler, Lister, View, Wake, Watches};
+use crate::{Caches, Call, Change, Controller, Handler, Lister, UpdateStatus, View, Wake, Watches};
 
 /// The moment at which tests take place.
 pub const NOW: &str = "2024-05-01T12:00:00Z";
@@ -46,6 +46,16 @@ pub fn ago(seconds: i64) -> String {
 pub fn decode<T: Kind>(json: &Value) -> Arc<T> {
     let object = T::decode(Codec::Json, json.to_string().as_bytes());
     Arc::new(object.expect("objects of tests can be read"))
+}
+
+/// The fields of the status that a write sets; it must change nothing else.
+pub fn status(update: &UpdateStatus) -> Map<String, Value> {
+    let field = |edit: &Edit| match edit.path.as_slice() {
+        [status, name] if status == "status" => Some((name.clone(), edit.value.clone())),
+        _ => None,
+    };
+    let fields: Option<_> = update.edits.iter().map(field).collect();
+    fields.expect("a write that changes nothing but fields of the status")
 }
 
 /// Decodes objects as the informer would.

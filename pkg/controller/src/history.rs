@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::claim::{ControllerRef, controller_ref};
-use crate::{Action, Answer, Create, Delete, Lister, ObjectRef, Update};
+use crate::{
+    Action, Answer, ControllerRef, Create, Delete, Lister, ObjectRef, Update, candidates,
+    controller_ref,
+};
 
 #[cfg(test)]
 mod tests;
@@ -119,7 +121,7 @@ pub fn hash(data: &str, collision_count: Option<i32>) -> String {
     let bytes = data.bytes().chain(probe.bytes());
     let sum =
         bytes.fold(0x811c_9dc5_u32, |sum, byte| sum.wrapping_mul(0x0100_0193) ^ u32::from(byte));
-    safe(&sum.to_string())
+    safe_encode(&sum.to_string())
 }
 
 /// The name of a revision. As `ControllerRevisionName`.
@@ -129,7 +131,7 @@ pub fn name(owner: &str, hash: &str) -> String {
 }
 
 /// As `rand.SafeEncodeString`: without vowels, and so without words.
-fn safe(text: &str) -> String {
+pub fn safe_encode(text: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let letter = |byte: u8| LETTERS.get(usize::from(byte) % LETTERS.len()).copied();
     text.bytes().filter_map(letter).map(char::from).collect()
@@ -142,10 +144,8 @@ pub fn revisions_of(
     revisions: &dyn Lister<ControllerRevision>,
     owner: &Meta,
 ) -> Vec<Arc<ControllerRevision>> {
-    let mut found = revisions.by(ControllerRevision::BY_CONTROLLER, &owner.uid);
-    found.retain(|revision| revision.meta.key.namespace == owner.key.namespace);
-    found.extend(revisions.by(ControllerRevision::ORPHANS_BY_NAMESPACE, &owner.key.namespace));
-    found
+    let by_controller = ControllerRevision::BY_CONTROLLER;
+    candidates(revisions, by_controller, ControllerRevision::ORPHANS_BY_NAMESPACE, owner)
 }
 
 /// The highest number of some revisions; 0 if there are none.
@@ -223,12 +223,8 @@ fn update(revision: &ControllerRevision, edit: Edit) -> Action {
 
 /// Deletes a revision.
 pub fn delete(revision: &ControllerRevision) -> Action {
-    Action::Delete(Delete {
-        object: ObjectRef::new(&ControllerRevision::RESOURCE, &revision.meta),
-        grace_period_seconds: None,
-        tally: None,
-        announce: None,
-    })
+    let object = ObjectRef::new(&ControllerRevision::RESOURCE, &revision.meta);
+    Action::Delete(Delete::of(object))
 }
 
 // === JSON as Go writes it ===

@@ -9,13 +9,14 @@ mod claim;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod history;
+pub mod owners;
 mod plan;
 pub mod pods;
 mod rank;
 mod view;
 mod watch;
 
-pub use claim::{Claim, claim};
+pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use plan::{
     Action, Announce, Answer, Counter, Create, Delete, Event, EventType, Facts, Histogram,
     ObjectRef, Outcome, Patch, PatchKind, Plan, Query, Sample, StatusRetry, Step, Tally, Update,

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Edit, Key, Meta, Raw, Resource, Text};
-use serde_json::{Map, Value};
 
 /// Why a plan is as it is, in a few words.
 pub type Why = Cow<'static, str>;
@@ -185,8 +184,8 @@ pub struct UpdateStatus {
     pub object: ObjectRef,
     /// The object that was decided on.
     pub raw: Raw,
-    /// The fields of `status` to set; `null` removes one, others stay.
-    pub status: Map<String, Value>,
+    /// What is changed of it: fields of `status`, and of `metadata` where the kind admits that.
+    pub edits: Vec<Edit>,
     /// What happens when the write fails.
     pub retry: StatusRetry,
 }
@@ -196,7 +195,7 @@ pub struct UpdateStatus {
 pub enum StatusRetry {
     /// Nothing; the sync fails.
     Never,
-    /// The object is read live and the same status written once more. As upstream's
+    /// The object is read live and the same changes written once more. As upstream's
     /// `updateReplicaSetStatus`.
     OnceLive,
 }
@@ -290,6 +289,11 @@ impl Plan {
     /// Nothing to do.
     pub fn rest(why: impl Into<Why>) -> Self {
         Self { why: why.into(), ..Self::default() }
+    }
+
+    /// Nothing to do but to try again with back-off.
+    pub fn failed(why: impl Into<Why>, error: impl Into<String>) -> Self {
+        Self { error: Some(error.into()), ..Self::rest(why) }
     }
 
     /// Nothing but a live read of these.
@@ -401,6 +405,32 @@ struct Part(Option<&'static str>);
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |part| write!(f, " {part}"))
+    }
+}
+
+// === impl Delete ===
+
+impl Delete {
+    /// Of an object that may take its time, counted nowhere and without events.
+    pub fn of(object: ObjectRef) -> Self {
+        Self { object, grace_period_seconds: None, tally: None, announce: None }
+    }
+}
+
+// === impl Patch ===
+
+impl Patch {
+    /// A strategic merge into the object itself; that it is gone does not matter.
+    pub fn strategic(object: ObjectRef, body: String) -> Self {
+        Self {
+            object,
+            subresource: None,
+            kind: PatchKind::Strategic,
+            body,
+            tally: None,
+            ignore_not_found: true,
+            ignore_invalid: false,
+        }
     }
 }
 

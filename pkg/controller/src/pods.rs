@@ -8,8 +8,9 @@ use api::{Kind, Labels, Meta, Pod, Resource, Selector, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::claim::{ControllerRef, controller_ref};
-use crate::{Action, Announce, Create, Delete, Lister, ObjectRef};
+use crate::{
+    Action, Announce, ControllerRef, Create, Delete, Lister, ObjectRef, candidates, controller_ref,
+};
 
 #[cfg(test)]
 mod tests;
@@ -66,14 +67,12 @@ struct NewMeta<'a> {
 /// The pods that an owner manages and, in its namespace, the pods that nobody manages. As
 /// `FilterPodsByOwner`.
 pub fn pods_of(pods: &dyn Lister<Pod>, resource: &Resource, owner: &Meta) -> Vec<Arc<Pod>> {
-    let mut found = pods.by(Pod::BY_CONTROLLER, &owner.uid);
+    let mut found = candidates(pods, Pod::BY_CONTROLLER, Pod::ORPHANS_BY_NAMESPACE, owner);
     found.retain(|pod| {
-        pod.meta.key.namespace == owner.key.namespace
-            && pod.meta.controller().is_some_and(|controller| {
-                *controller.kind == *resource.kind && controller.name == owner.key.name
-            })
+        pod.meta.controller().is_none_or(|controller| {
+            *controller.kind == *resource.kind && controller.name == owner.key.name
+        })
     });
-    found.extend(pods.by(Pod::ORPHANS_BY_NAMESPACE, &owner.key.namespace));
     found
 }
 
@@ -100,9 +99,18 @@ pub fn is_available(pod: &Pod, min_ready_seconds: i32, now: Time) -> bool {
     pod.is_ready() && (min_ready_seconds == 0 || long_enough)
 }
 
+/// When to count the available pods again: once the next one has been ready for long enough. At the
+/// latest after `min_ready_seconds`, as long as not all ready pods are available.
+pub fn next_check(pods: &[Arc<Pod>], min_ready_seconds: i32, now: Time) -> Option<Duration> {
+    let longest = Duration::from_secs(u64::try_from(min_ready_seconds).ok()?);
+    let waits = |pod: &Arc<Pod>| pod.is_ready() && !is_available(pod, min_ready_seconds, now);
+    let any_waits = pods.iter().any(waits);
+    any_waits.then(|| next_available(pods, min_ready_seconds, now).unwrap_or(longest))
+}
+
 /// How long until the next of the ready pods is available; none if all are, or never will be. As
 /// `FindMinNextPodAvailabilityCheck`.
-pub fn next_available(pods: &[Arc<Pod>], min_ready_seconds: i32, now: Time) -> Option<Duration> {
+fn next_available(pods: &[Arc<Pod>], min_ready_seconds: i32, now: Time) -> Option<Duration> {
     if min_ready_seconds <= 0 {
         return None;
     }
@@ -162,12 +170,8 @@ pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Acti
         failed: ("FailedDelete", "Error deleting: ".into()),
     };
     let delete = |pod: &Arc<Pod>| {
-        Action::Delete(Delete {
-            object: ObjectRef::new(&Pod::RESOURCE, &pod.meta),
-            grace_period_seconds: None,
-            tally: None,
-            announce: Some(announce.clone()),
-        })
+        let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);
+        Action::Delete(Delete { announce: Some(announce.clone()), ..Delete::of(object) })
     };
     pods.iter().map(delete).collect()
 }

@@ -38,7 +38,7 @@ pub struct Seen {
 pub enum Change<T> {
     /// It is new to the cache.
     Added(Arc<T>),
-    /// It has another version than before.
+    /// It has another version than before; or the same one, in a resync.
     Updated {
         /// As it was.
         old: Arc<T>,
@@ -79,6 +79,16 @@ impl<T: Kind> Change<T> {
         };
         Seen { version: meta.resource_version, gone: gone.then(|| meta.uid.clone()) }
     }
+
+    /// Whether nothing changed, and it is only told of again.
+    pub fn is_resync(&self) -> bool {
+        match self {
+            Self::Updated { old, new } => {
+                old.meta().resource_version == new.meta().resource_version
+            }
+            Self::Added(_) | Self::Deleted(_) => false,
+        }
+    }
 }
 
 impl<T> Change<T> {
@@ -103,6 +113,14 @@ impl Wake {
     /// Look at the key after `delay`.
     pub fn add_after(&mut self, key: &Key, delay: Duration) {
         self.calls.push(Call::After(key.clone(), delay));
+    }
+
+    /// Look at the object that changed; if it is gone, expect nothing more of it first.
+    pub fn own(&mut self, change: &Change<impl Kind>) {
+        match change {
+            Change::Added(it) | Change::Updated { new: it, .. } => self.add(&it.meta().key),
+            Change::Deleted(it) => self.forget(&it.meta().key),
+        }
     }
 
     /// Expect nothing more of the key, then look at it.

@@ -36,7 +36,7 @@ pub(crate) struct Act {
     /// Where a create or delete got no answer and may have been done: key, kind and namespace.
     pub(crate) doubts: Mutex<BTreeSet<(Key, Resource, Text)>>,
     /// What the caches show.
-    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) kinds: Kinds,
     /// What is told about it.
     pub(crate) record: Arc<Record>,
     /// The time.
@@ -96,8 +96,8 @@ impl Act {
         key: &Key,
         write: &UpdateStatus,
     ) -> Result<(), ApiError> {
-        let UpdateStatus { object, raw, status, retry } = write;
-        let body = |raw: &Raw| raw.with_status(&object.resource, status);
+        let UpdateStatus { object, raw, edits, retry } = write;
+        let body = |raw: &Raw| raw.edited(&object.resource, edits);
         let error = match self.put(key, object, Some("status"), body(raw)).await {
             Ok(()) => return Ok(()),
             Err(error) => error,

@@ -36,7 +36,7 @@ impl<C: Controller> Inspect for Engine<C> {
                 Phase::WaitingForCaches => waiting,
                 Phase::NotStarted | Phase::Running | Phase::Stopped => Vec::new(),
             },
-            reads: self.kinds.informers.keys().map(ToString::to_string).collect(),
+            reads: self.act.kinds.informers.keys().map(ToString::to_string).collect(),
             workers: self.workers,
             workers_alive: state.alive,
             queued: backlog.depth,
@@ -118,7 +118,7 @@ impl<C: Controller> Engine<C> {
         facts: &mut Facts,
         found: &mut Explanation,
     ) -> Option<String> {
-        let snapshot = self.controller.observe(key, &View::new(now, &self.kinds.listers))?;
+        let snapshot = self.controller.observe(key, &View::new(now, &self.act.kinds.listers))?;
         found.found = true;
         let summary = self.controller.summary(&snapshot);
         found.summary = summary.into_iter().map(|(name, value)| Fact { name, value }).collect();
@@ -131,7 +131,7 @@ impl<C: Controller> Engine<C> {
 
     /// The kinds whose caches are not complete.
     fn incomplete(&self) -> Vec<WaitingFor> {
-        let informers = self.kinds.informers.values().map(|informer| informer.status());
+        let informers = self.act.kinds.informers.values().map(|informer| informer.status());
         let waiting = informers.filter(|status| !status.synced).map(|status| WaitingFor {
             resource: status.resource.to_string(),
             error: status.failing.as_ref().map(|failing| failing.error.clone()),
@@ -149,7 +149,7 @@ impl<C: Controller> Engine<C> {
                  the end of {key} itself"
             ),
             version => {
-                let at = self.kinds.version_of(resource).unwrap_or(0);
+                let at = self.act.kinds.version_of(resource).unwrap_or(0);
                 format!("{resource}: the cache must reach version {version}, it is at {at}")
             }
         });

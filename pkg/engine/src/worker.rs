@@ -42,7 +42,6 @@ pub struct Engine<C: Controller> {
     pub(crate) workers: usize,
     pub(crate) queue: Queue<Key>,
     pub(crate) act: Act,
-    pub(crate) kinds: Arc<Kinds>,
     drain_limit: Duration,
     histograms: Histograms,
 }
@@ -114,7 +113,7 @@ impl<C: Controller> Engine<C> {
     pub fn new(controller: C, parts: Parts, factory: &mut SharedInformerFactory) -> Arc<Self> {
         let mut collect = Collect { factory, kinds: Kinds::default() };
         C::watches(&mut collect);
-        let kinds = Arc::new(collect.kinds);
+        let kinds = collect.kinds;
         let Parts { name, own, workers, queue, drain_limit, client, recorder, runtime, metrics } =
             parts;
         let histograms = metrics.histograms(C::HISTOGRAMS);
@@ -124,13 +123,13 @@ impl<C: Controller> Engine<C> {
             recorder,
             expectations: Mutex::default(),
             doubts: Mutex::default(),
-            kinds: Arc::clone(&kinds),
+            kinds,
             record: Arc::new(Record::new(runtime.clock.clone())),
             counters: metrics.counters(C::COUNTERS),
             runtime,
             metrics,
         };
-        let engine = Self { controller, own, workers, queue, act, kinds, drain_limit, histograms };
+        let engine = Self { controller, own, workers, queue, act, drain_limit, histograms };
         let engine = Arc::new(engine);
         C::watches(&mut Subscribe { factory, engine: &engine });
         engine
@@ -176,7 +175,7 @@ impl<C: Controller> Engine<C> {
 
     /// Waits for the caches, and says every now and then which of them it still waits for.
     async fn synced(&self) {
-        for (resource, informer) in &self.kinds.informers {
+        for (resource, informer) in &self.act.kinds.informers {
             let mut synced = informer.watch_synced();
             let clock = &self.act.runtime.clock;
             // An error says that the informer is gone, which cannot be: we hold it.
@@ -262,7 +261,7 @@ impl<C: Controller> Engine<C> {
         }
         let started = self.act.runtime.clock.instant();
         let snapshot = {
-            let view = View::new(self.act.runtime.clock.now(), &self.kinds.listers);
+            let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
             self.controller.observe(key, &view)
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
@@ -340,7 +339,7 @@ impl<C: Controller> Engine<C> {
         }
 
         let mut wake = Wake::default();
-        let view = View::new(self.act.runtime.clock.now(), &self.kinds.listers);
+        let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
         handler(&self.controller, change, &view, &mut wake);
         for call in wake.calls {
             match call {

@@ -17,6 +17,7 @@ use runtime::Runtime;
 use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
 
 use crate::debug::{self, Source};
+use crate::gates::Versions;
 use crate::logging;
 use crate::options::Options;
 
@@ -57,7 +58,10 @@ impl Shown {
             .settings()
             .map_err(|errors| anyhow::anyhow!("{}", crate::validation::aggregate(&errors)))?;
         let registry = Registry::new(settings.clone());
-        metrics::identity::register(&registry).context("build information")?;
+        let Versions { emulation, min_compat, .. } = &options.gates.versions;
+        let (emulation, min_compat) = (emulation.to_string(), min_compat.to_string());
+        metrics::identity::register(&registry, &emulation, &min_compat)
+            .context("build information")?;
         metrics::identity::register_features(&registry, options.gates.iter())
             .context("feature gates")?;
         metrics::process::register(&registry, tokio::runtime::Handle::current())
@@ -111,10 +115,11 @@ async fn delegated(
         Err(ConfigError::InCluster(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
+    metrics.count_transport();
     let (qps, burst) = DELEGATED_LIMITS;
     let user_agent = crate::start::user_agent("delegated-auth");
     let settings = Settings { qps, burst, user_agent, host: connection.host };
-    Ok(Some(Client::new(connection.root, settings, metrics, runtime)))
+    Ok(Some(Client::new(connection.kube, settings, metrics, runtime)))
 }
 
 /// Serves until the runtime is cancelled.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use api::{Key, Resource};
 use cache::SharedInformerFactory;
-use client::{Account, Client, ConnectOptions, Connection, Settings};
+use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
 use controller::Controller;
 use engine::events::Recorder;
 use engine::{Engine, Inspect, Parts};
@@ -89,6 +89,7 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let connection = client::connect(&server).await?;
     let port = serve::open(&options, &runtime).await?;
     let client_metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
+    client_metrics.count_transport();
     // Before we contend: who waits here for the API server must not hold the lease meanwhile.
     let guard = match &port {
         Some(_) => {
@@ -251,18 +252,22 @@ impl Context {
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
         let informer_metrics = cache::Metrics::new(registry).context("informer metrics")?;
-        client_metrics.count_transports(&connection);
-        let Connection { root, host, .. } = &connection;
+        let Connection { kube, host, .. } = &connection;
         let unlimited = |name: &str| {
             let settings = Settings { qps: 0.0, ..settings(&options, host, name) };
-            Client::new(root.clone(), settings, &client_metrics, runtime)
+            Client::new(kube.clone(), settings, &client_metrics, runtime)
         };
         let turn = Turn::contend(&options.election, unlimited, &leader_metrics, runtime)?;
-        let gated = connection.gated(&turn.fence().guard())?;
-        client_metrics.count_transports(&gated);
+        let user = if options.use_service_account_credentials {
+            GatedUser::Nobody
+        } else {
+            GatedUser::Same
+        };
+        let gated = connection.gated(&turn.fence().guard(), user)?;
+        client_metrics.count_transport();
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
-            Client::new(root.clone(), informer_settings, &client_metrics, runtime);
+            Client::new(kube.clone(), informer_settings, &client_metrics, runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone())
             .with_metrics(informer_metrics)
             .with_resync(options.resync_period_min);
@@ -284,25 +289,25 @@ impl Context {
     /// `name`.
     pub fn client(&self, name: &str) -> Client {
         let settings = settings(&self.options, &self.connection.host, name);
-        let root = self.connection.root.clone();
-        Client::new(root, settings, &self.client_metrics, &self.runtime)
+        let kube = self.connection.kube.clone();
+        Client::new(kube, settings, &self.client_metrics, &self.runtime)
     }
 
     /// The client that a controller writes with: as its service account if the flags say so, and
     /// only while it is our turn.
     fn controller_client(&self, name: &str) -> (Client, Option<Arc<Account>>) {
-        let Connection { root, anonymous, host, .. } = &self.gated;
-        let over = |transport: &kube::Client, user: &str| {
+        let Connection { kube, host, .. } = &self.gated;
+        let gated = |user: &str| {
             let settings = settings(&self.options, host, user);
-            Client::new(transport.clone(), settings, &self.client_metrics, &self.runtime)
+            Client::new(kube.clone(), settings, &self.client_metrics, &self.runtime)
         };
         let account = self.options.use_service_account_credentials.then(|| {
             let account = Account::new(self.client(name), name, &self.runtime);
             Arc::new(account)
         });
         let client = match &account {
-            Some(account) => over(anonymous, &account.user_name()).acting_as(Arc::clone(account)),
-            None => over(root, name),
+            Some(account) => gated(&account.user_name()).acting_as(Arc::clone(account)),
+            None => gated(name),
         };
         (client.guarded(self.turn.fence().guard()), account)
     }

@@ -541,3 +541,13 @@ fn the_end_waits_for_nothing_that_hangs() {
     assert!(release.send(()).is_ok(), "it waited until the other side was gone");
     assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::FAILURE));
 }
+
+/// `ComponentGlobalsRegistry.AddMetrics`: the release that is behaved as, not that of the binary.
+#[tokio::test]
+async fn metrics_tell_the_emulated_version() {
+    let options = parse(&["--emulated-version=1.35"]);
+    let page = crate::serve::Shown::new(&options).unwrap().registry.page("").body;
+    let line = "version_info{binary=\"1.36.3\",component=\"kube\",emulation=\"1.35\",\
+                min_compat=\"1.34\"} 1";
+    assert!(page.lines().any(|other| other == line), "{page}");
+}

@@ -41,11 +41,12 @@ const BUILD_DATE: &str = "1970-01-01T00:00:00Z";
 /// What stands where upstream names its version of Go.
 pub const GO_VERSION: &str = "none";
 
-/// Registers `kubernetes_build_info` and `version_info`.
+/// Registers `kubernetes_build_info` and `version_info`: the latter with the release that the
+/// program behaves as and the oldest that it works with, such as `1.36` and `1.35`.
 ///
 /// `git_commit` is `GIT_COMMIT` of the build. Dashboards want the label `go_version`; there is no
 /// Go, so it says `none`.
-pub fn register(registry: &Registry) -> Result<(), Error> {
+pub fn register(registry: &Registry, emulation: &str, min_compat: &str) -> Result<(), Error> {
     let build: IntGaugeVec = registry.family(&BUILD)?;
     let compatible: IntGaugeVec = registry.family(&COMPATIBLE)?;
     let (major, minor) = (VERSION.major.to_string(), VERSION.minor.to_string());
@@ -55,8 +56,7 @@ pub fn register(registry: &Registry) -> Result<(), Error> {
     let labels =
         [&major, &minor, &tag, commit, "", BUILD_DATE, GO_VERSION, "rustc", platform.as_str()];
     build.with_label_values(&labels).set(1);
-    let emulated = format!("{major}.{minor}");
-    compatible.with_label_values(&["kube", &version, &emulated, &VERSION.previous()]).set(1);
+    compatible.with_label_values(&["kube", &version, emulation, min_compat]).set(1);
     Ok(())
 }
 

@@ -72,6 +72,8 @@ pub(crate) fn start_time_seconds() -> Option<f64> {
 struct Process {
     descs: Vec<Desc>,
     tasks: Handle,
+    /// See [`start_time_seconds`].
+    started: Option<f64>,
 }
 
 /// What is of use in `/proc/self/stat`.
@@ -92,7 +94,8 @@ impl Process {
             Desc::new((*name).to_owned(), (*help).to_owned(), Vec::new(), HashMap::new())
         };
         let descs = FAMILIES.iter().map(desc).collect::<Result<_, _>>();
-        Self { descs: descs.expect("the names above are good"), tasks }
+        let descs = descs.expect("the names above are good");
+        Self { descs, tasks, started: start_time_seconds() }
     }
 
     /// None where `/proc` does not say.
@@ -109,7 +112,7 @@ impl Process {
             stat.map(|stat| stat.virtual_bytes),
             limit(&limits, "Max address space"),
             resident_bytes(&read("/proc/self/status")),
-            start_time_seconds(),
+            self.started,
             octets(&netstat, "InOctets"),
             octets(&netstat, "OutOctets"),
             Some(number(self.tasks.metrics().num_alive_tasks())),

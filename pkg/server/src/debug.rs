@@ -9,7 +9,6 @@ use axum::routing::any;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{Method, StatusCode};
 
-use crate::quote::quoted;
 use crate::{Debugging, answer};
 
 /// How large the body of a request may be, where one is read.
@@ -81,14 +80,15 @@ async fn put_verbosity(set: &SetVerbosity, method: &Method, body: Body) -> Respo
 /// As `GlogSetter` in component-base/logs/logs.go: the number is read twice there, as unsigned and
 /// as signed.
 fn set_verbosity(set: &SetVerbosity, value: &[u8]) -> Result<String, String> {
-    let unsigned = |why| format!("strconv.ParseUint: parsing {}: {why}", quoted(value));
+    let unsigned = |why| format!("strconv.ParseUint: parsing {}: {why}", api::go::quote(value));
     let digits = std::str::from_utf8(value).ok().filter(|text| !text.is_empty());
     let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let digits = digits.ok_or_else(|| unsigned("invalid syntax"))?;
     let level: u32 = digits.parse().map_err(|_| unsigned("value out of range"))?;
     let failed = |why| format!("failed set klog.logging.verbosity {digits}: {why}");
     if i32::try_from(level).is_err() {
-        let why = format!("strconv.ParseInt: parsing {}: value out of range", quoted(value));
+        let why =
+            format!("strconv.ParseInt: parsing {}: value out of range", api::go::quote(value));
         return Err(failed(why));
     }
     set(level).map_err(failed)?;

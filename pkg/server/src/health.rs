@@ -11,7 +11,6 @@ use tracing::{info, warn};
 
 use crate::answer::{self, TEXT};
 use crate::chain::pairs;
-use crate::quote::quoted;
 
 /// Named checks, in the order in which they were added. Cheap to clone; clones share the checks.
 ///
@@ -113,7 +112,7 @@ impl Health {
             }
         }
         if !unknown.is_empty() {
-            let names: Vec<_> = unknown.iter().map(|name| quoted(name.as_bytes())).collect();
+            let names: Vec<_> = unknown.iter().map(api::go::quote).collect();
             let (warning, names) = ("some health checks cannot be excluded", names.join(","));
             report.line(format_args!("warn: {warning}: no matches for {names}"));
         }

@@ -15,7 +15,6 @@ mod chain;
 mod debug;
 mod health;
 mod negotiate;
-mod quote;
 mod zpages;
 
 #[cfg(test)]
@@ -152,7 +151,7 @@ fn health(health: Health) -> Page {
 /// As component-base/configz/configz.go.
 fn configz(configs: &BTreeMap<String, Box<RawValue>>) -> Page {
     let json = serde_json::to_string(configs).expect("names and JSON make JSON");
-    let body = Bytes::from(answer::escape_html(json));
+    let body = Bytes::from(api::go::escape_html(json));
     let headers = [(CONTENT_TYPE, "application/json"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
     any(async move || (headers, body))
 }

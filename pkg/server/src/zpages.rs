@@ -14,7 +14,7 @@ use runtime::{Random, Runtime};
 use serde::Serialize;
 
 use crate::Status;
-use crate::answer::{self, TEXT};
+use crate::answer::TEXT;
 use crate::negotiate::{Encoding, Form, GROUP, Version, negotiate};
 
 /// One of these is drawn, so that nobody parses the text.
@@ -260,11 +260,11 @@ fn encode<T: Serialize>(object: &T, encoding: Encoding) -> (&'static str, String
     match encoding {
         Encoding::Json => {
             let json = serde_json::to_string(object).expect(STRINGS) + "\n";
-            ("application/json", answer::escape_html(json))
+            ("application/json", api::go::escape_html(json))
         }
         Encoding::JsonPretty => {
             let json = serde_json::to_string_pretty(object).expect(STRINGS);
-            ("application/json", answer::escape_html(json))
+            ("application/json", api::go::escape_html(json))
         }
         Encoding::Yaml => {
             let sorted = serde_json::to_value(object).expect(STRINGS);

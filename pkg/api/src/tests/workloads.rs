@@ -82,6 +82,20 @@ fn a_deployment_is_read() {
     assert_eq!((least.replicas, least.revision_history_limit), (1, None));
 }
 
+/// Upstream reads `null` as an empty object.
+#[test]
+fn a_template_without_metadata_has_no_labels() {
+    for template in [json!({"metadata": null}), json!({"metadata": {"labels": null}}), json!({})] {
+        let object = json!({"metadata": metadata(), "spec": {"template": template}});
+        let labels = [
+            read::<DaemonSet>(&object).template_labels,
+            read::<Deployment>(&object).template_labels,
+            read::<ReplicaSet>(&object).template_labels,
+        ];
+        assert!(labels.iter().all(Labels::is_empty), "{template}: {labels:?}");
+    }
+}
+
 #[test]
 fn a_revision_keeps_its_bytes() {
     let data = r#"{"spec":{"template":{"$patch":"replace","a":"\u003c","n":1.0}}}"#;

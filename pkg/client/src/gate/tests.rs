@@ -8,7 +8,7 @@ use metrics::Registry;
 use runtime::Runtime;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{Client, ConnectOptions, Guard, Metrics, Settings, connect};
+use crate::{Client, ConnectOptions, GatedUser, Guard, Metrics, Settings, connect};
 
 /// Answers each request, all of which come in one piece, and counts them.
 async fn serve(listener: TcpListener, requests: Arc<AtomicUsize>) {
@@ -48,7 +48,7 @@ async fn nothing_leaves_while_the_guard_refuses() {
     });
     let connection =
         connect(&ConnectOptions { master, ..ConnectOptions::default() }).await.unwrap();
-    let gated = connection.gated(&guard).unwrap();
+    let gated = connection.gated(&guard, GatedUser::Same).unwrap();
     runtime::spawn("server", serve(listener, Arc::clone(&requests)));
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let client = |kube: &kube::Client| {
@@ -56,7 +56,7 @@ async fn nothing_leaves_while_the_guard_refuses() {
         let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host };
         Client::new(kube.clone(), settings, &metrics, &runtime)
     };
-    let (free, gated) = (client(&connection.root), client(&gated.root));
+    let (free, gated) = (client(&connection.kube), client(&gated.kube));
     gated.create("/x", Bytes::new()).await.unwrap();
     open.store(false, Ordering::SeqCst);
     for _ in 0..2 {

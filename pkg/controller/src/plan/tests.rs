@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Resource};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 

@@ -18,10 +18,7 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
     };
     let rules = match sum(selectors, s) {
         Ok(rules) => rules,
-        Err(error) => {
-            let plan = Plan::rest("the rules cannot be known");
-            return Plan { error: Some(error), ..plan };
-        }
+        Err(error) => return Plan::failed("the rules cannot be known", error),
     };
     if rules.iter().copied().eq(&s.role.rules) {
         return Plan::rest("the rules are right");

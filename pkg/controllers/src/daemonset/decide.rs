@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{DaemonSet, Kind, Phase, Pod, Text};
+use controller::owners::{Owner, Refusal};
 use controller::{Action, Event, EventType, Facts, ObjectRef, Plan, Step, pods};
 
 use super::fit::Fit;
 use super::revisions::{self, Present};
-use super::snapshot::{self, ByNode, Snapshot, sort_oldest_first};
+use super::snapshot::{ByNode, Snapshot, sort_oldest_first};
 use super::{HASH_LABEL, rollout, template};
 
 /// What is to be done about pods.
@@ -28,9 +29,8 @@ pub(super) struct Work {
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     let resource = &DaemonSet::RESOURCE;
-    if let Err(why) = snapshot::selector(&s.set) {
-        let steps = selecting_all(s).into_iter().map(|event| Step::InOrder(vec![event]));
-        return Plan { steps: steps.collect(), ..Plan::rest(why) };
+    if let Err(refusal) = s.set.usable_selector() {
+        return left_alone(s, refusal);
     }
     if s.set.meta.is_terminating() {
         return Plan::rest("the set is being deleted");
@@ -47,26 +47,27 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     };
     let work = match work(s, &present.hash) {
         Ok(work) => work,
-        Err(error) => {
-            return Plan { error: Some(error), ..Plan::rest("the update strategy is invalid") };
-        }
+        Err(error) => return Plan::failed("the update strategy is invalid", error),
     };
     carry_out(s, present, &work, burst)
 }
 
-/// A set that selects everything is told so, and left alone.
-fn selecting_all(s: &Snapshot) -> Option<Action> {
-    let readable = s.set.unreadable.is_none();
-    let selects_all = s.set.selector.as_ref().is_ok_and(api::Selector::is_empty);
-    (readable && selects_all).then(|| {
-        Action::Event(Event {
-            about: Arc::new(ObjectRef::new(&DaemonSet::RESOURCE, &s.set.meta)),
-            r#type: EventType::Warning,
-            reason: "SelectingAll".into(),
-            message: "This daemon set is selecting all pods. A non-empty selector is required."
-                .to_owned(),
-        })
-    })
+/// A set that selects everything is told so.
+fn left_alone(s: &Snapshot, refusal: Refusal<'_>) -> Plan {
+    let why = refusal.why("set");
+    match refusal {
+        Refusal::Unreadable(_) | Refusal::Invalid(_) => Plan::rest(why),
+        Refusal::SelectsAll => {
+            let warning = Action::Event(Event {
+                about: Arc::new(ObjectRef::new(&DaemonSet::RESOURCE, &s.set.meta)),
+                r#type: EventType::Warning,
+                reason: "SelectingAll".into(),
+                message: "This daemon set is selecting all pods. A non-empty selector is required."
+                    .to_owned(),
+            });
+            Plan::one(why, Step::InOrder(vec![warning]))
+        }
+    }
 }
 
 /// One pod on each node that should have one; once that is so, the next part of the update.
@@ -179,7 +180,8 @@ fn stranded(s: &Snapshot, nodes: &ByNode<'_>) -> Vec<Arc<Pod>> {
 fn carry_out(s: &Snapshot, present: Present, work: &Work, burst: usize) -> Plan {
     let nodes: Vec<Text> = work.create.iter().take(burst).cloned().collect();
     let doomed: Vec<Arc<Pod>> = work.delete.iter().take(burst).cloned().collect();
-    let again = [work.again, next_check(s)].into_iter().flatten().min();
+    let next_check = pods::next_check(&s.pods.mine, s.set.min_ready_seconds, s.now);
+    let again = [work.again, next_check].into_iter().flatten().min();
     let why = match (nodes.len(), doomed.len()) {
         (0, 0) => "each node has the pods that it should have".into(),
         (create, delete) => format!(
@@ -232,15 +234,6 @@ fn pod_step(creates: Vec<Action>, mut deletes: Vec<Vec<Action>>) -> Option<Step>
             Some(Step::Chains(deletes))
         }
     }
-}
-
-/// When to count again: once the next pod has been ready for long enough, at the latest after
-/// `minReadySeconds`.
-fn next_check(s: &Snapshot) -> Option<Duration> {
-    let (pods, min_ready_seconds) = (&s.pods.mine, s.set.min_ready_seconds);
-    let longest = Duration::from_secs(u64::try_from(min_ready_seconds).ok()?);
-    let any_waits = pods.iter().any(|pod| pod.is_ready() && !s.is_available(pod));
-    any_waits.then(|| pods::next_available(pods, min_ready_seconds, s.now).unwrap_or(longest))
 }
 
 // === impl Work ===

@@ -54,10 +54,10 @@ mod template;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ControllerRevision, DaemonSet, Key, Kind, Meta, Node, Phase, Pod};
+use api::{ControllerRevision, DaemonSet, Key, Node, Phase, Pod};
+use controller::owners::{owner_key, owner_of, wake_managers, wake_owner};
 use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
 use backoff::{Backoff, Place};
@@ -91,7 +91,7 @@ impl controller::Controller for Controller {
     type Snapshot = Snapshot;
 
     fn watches(table: &mut impl Watches<Self>) {
-        table.on::<DaemonSet>(|_, change, _, wake| set_changed(change, wake));
+        table.on::<DaemonSet>(|_, change, _, wake| wake.own(change));
         table
             .on::<ControllerRevision>(|_, change, view, wake| revision_changed(change, view, wake));
         table.on::<Pod>(|controller, change, view, wake| {
@@ -132,7 +132,7 @@ impl Controller {
         if !goes || pod.phase != Phase::Failed {
             return;
         }
-        if let (Some(set), Some(node)) = (owner_of(pod, view), snapshot::node_of(pod)) {
+        if let (Some(set), Some(node)) = (owner_of(&pod.meta, view), snapshot::node_of(pod)) {
             self.failed_pods.count(Place::new(&set, node), view.now);
         }
     }
@@ -140,46 +140,27 @@ impl Controller {
 
 // === Watch table ===
 
-fn set_changed(change: &Change<DaemonSet>, wake: &mut Wake) {
-    match change {
-        Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
-        Change::Deleted(set) => wake.forget(&set.meta.key),
-    }
-}
-
 /// New revisions of a set wake it through what it awaits.
 fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, wake: &mut Wake) {
     match change {
-        Change::Added(revision) if revision.meta.is_terminating() => {
-            wake_owner(&revision.meta, view, wake);
-        }
-        Change::Added(revision) if revision.meta.controller().is_none() => {
-            wake_selecting(&revision.meta, view, wake);
-        }
-        Change::Added(_) => {}
-        Change::Deleted(revision) => wake_owner(&revision.meta, view, wake),
-        Change::Updated { old, new } => {
-            wake_former_owner(&old.meta, &new.meta, view, wake);
-            wake_owner_or_selecting(&old.meta, &new.meta, view, wake);
+        Change::Added(it) if it.meta.controller().is_some() && !it.meta.is_terminating() => {}
+        Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => {
+            wake_managers::<DaemonSet>(change, view, wake);
         }
     }
 }
 
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     match change {
-        Change::Added(pod) if pod.meta.is_terminating() => wake_owner(&pod.meta, view, wake),
-        Change::Added(pod) if pod.meta.controller().is_none() => {
-            wake_selecting(&pod.meta, view, wake);
-        }
-        Change::Added(pod) | Change::Deleted(pod) => wake_owner(&pod.meta, view, wake),
+        Change::Updated { .. } if change.is_resync() => {}
         Change::Updated { new, .. } if new.meta.is_terminating() => {
-            wake_owner(&new.meta, view, wake);
+            wake_owner::<DaemonSet>(&new.meta, view, wake);
         }
         Change::Updated { old, new } => {
-            wake_former_owner(&old.meta, &new.meta, view, wake);
-            wake_owner_or_selecting(&old.meta, &new.meta, view, wake);
+            wake_managers::<DaemonSet>(change, view, wake);
             wake_when_available(old, new, view, wake);
         }
+        Change::Added(_) | Change::Deleted(_) => wake_managers::<DaemonSet>(change, view, wake),
     }
 }
 
@@ -195,7 +176,8 @@ fn node_changed(change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
         Change::Updated { .. } | Change::Deleted(_) => return,
     };
     let on_node = view.of::<Pod>().by(Pod::BY_NODE, &node.meta.key.name);
-    let owners: BTreeSet<Key> = on_node.iter().filter_map(|pod| owner_key(&pod.meta)).collect();
+    let owners = on_node.iter().filter_map(|pod| owner_key::<DaemonSet>(&pod.meta));
+    let owners: BTreeSet<Key> = owners.collect();
     for set in view.of::<DaemonSet>().all() {
         let has_pod = owners.contains(&set.meta.key);
         let concerned = match fit::fit(&set, node) {
@@ -209,59 +191,14 @@ fn node_changed(change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
     }
 }
 
-fn wake_owner(meta: &Meta, view: &View<'_>, wake: &mut Wake) {
-    if let Some(set) = owner_by_meta(meta, view) {
-        wake.add(&set.meta.key);
-    }
-}
-
-fn wake_former_owner(old: &Meta, new: &Meta, view: &View<'_>, wake: &mut Wake) {
-    if old.controller() != new.controller() {
-        wake_owner(old, view, wake);
-    }
-}
-
-fn wake_owner_or_selecting(old: &Meta, new: &Meta, view: &View<'_>, wake: &mut Wake) {
-    if new.controller().is_some() {
-        wake_owner(new, view, wake);
-    } else if old.labels != new.labels || old.controller().is_some() {
-        wake_selecting(new, view, wake);
-    }
-}
-
 /// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
 fn wake_when_available(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
-    let Some(set) = owner_of(new, view) else { return };
-    let seconds = u64::try_from(set.min_ready_seconds).unwrap_or(0);
-    if seconds > 0 && !old.is_ready() && new.is_ready() {
-        wake.add_after(&set.meta.key, Duration::from_secs(seconds.saturating_add(1)));
-    }
-}
-
-fn owner_of(pod: &Pod, view: &View<'_>) -> Option<Arc<DaemonSet>> {
-    owner_by_meta(&pod.meta, view)
-}
-
-/// The set that controls an object, by name and uid. As upstream only the kind is compared, not the
-/// group.
-fn owner_by_meta(meta: &Meta, view: &View<'_>) -> Option<Arc<DaemonSet>> {
-    let uid = &meta.controller()?.uid;
-    view.of::<DaemonSet>().get(&owner_key(meta)?).filter(|set| set.meta.uid == *uid)
-}
-
-fn owner_key(meta: &Meta) -> Option<Key> {
-    let owner = meta.controller().filter(|owner| *owner.kind == *DaemonSet::RESOURCE.kind)?;
-    Some(Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() })
-}
-
-/// Wakes the sets that may adopt an orphan. As `GetPodDaemonSets` and `GetHistoryDaemonSets`.
-fn wake_selecting(meta: &Meta, view: &View<'_>, wake: &mut Wake) {
-    if meta.labels.is_empty() {
+    if old.is_ready() || !new.is_ready() {
         return;
     }
-    for set in view.of::<DaemonSet>().by(DaemonSet::BY_NAMESPACE, &meta.key.namespace) {
-        if snapshot::selector(&set).is_ok_and(|selector| selector.matches(&meta.labels)) {
-            wake.add(&set.meta.key);
-        }
+    let Some(set) = owner_of::<DaemonSet>(&new.meta, view) else { return };
+    let seconds = u64::try_from(set.min_ready_seconds).unwrap_or(0);
+    if seconds > 0 {
+        wake.add_after(&set.meta.key, Duration::from_secs(seconds.saturating_add(1)));
     }
 }

@@ -1,9 +1,9 @@
 //! The status of a DaemonSet. As `updateDaemonSetStatus` and `storeDaemonSetStatus` in upstream's
 //! `daemon_controller.go`.
 
-use api::{DaemonSet, DaemonSetStatus, Kind};
+use api::{DaemonSet, DaemonSetStatus, Edit, Kind};
 use controller::{ObjectRef, Outcome, StatusRetry, UpdateStatus};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::fit::Fit;
 use super::revisions::{self, History};
@@ -17,11 +17,11 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     if left_alone || (claimed && !outcome.unsettled) {
         return None;
     }
-    let no_revision = matches!(revisions::history(s), History::Missing);
-    if no_revision && outcome.error.is_some() {
+    let history = revisions::history(s);
+    if matches!(history, History::Missing) && outcome.error.is_some() {
         return None;
     }
-    let mut status = calculate(s, &revisions::hash(s)?);
+    let mut status = calculate(s, &revisions::hash(s, &history)?);
     if outcome.unsettled {
         // Nothing was done for this generation yet.
         status.observed_generation = s.set.status.observed_generation;
@@ -32,7 +32,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     (same != *known || !newer).then(|| UpdateStatus {
         object: ObjectRef::new(&DaemonSet::RESOURCE, &s.set.meta),
         raw: s.set.raw.clone(),
-        status: fields(&status),
+        edits: edits(&status),
         retry: StatusRetry::OnceLive,
     })
 }
@@ -43,7 +43,8 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
     if let Err(why) = snapshot::selector(&s.set) {
         facts.push(("left alone", why.into_owned()));
     }
-    let hash = if facts.is_empty() { revisions::hash(s) } else { None };
+    let is_understood = facts.is_empty();
+    let hash = is_understood.then(|| revisions::hash(s, &revisions::history(s))).flatten();
     let now = calculate(s, hash.as_deref().unwrap_or_default());
     facts.extend([
         ("nodes", s.nodes.len().to_string()),
@@ -103,7 +104,7 @@ pub(super) fn calculate(s: &Snapshot, hash: &str) -> DaemonSetStatus {
 }
 
 /// The fields to write: all numbers, so that a write to a live object that has changed is the same.
-fn fields(status: &DaemonSetStatus) -> Map<String, Value> {
+fn edits(status: &DaemonSetStatus) -> Vec<Edit> {
     [
         ("currentNumberScheduled", json!(status.current_number_scheduled)),
         ("numberMisscheduled", json!(status.number_misscheduled)),
@@ -114,7 +115,6 @@ fn fields(status: &DaemonSetStatus) -> Map<String, Value> {
         ("numberUnavailable", json!(status.number_unavailable)),
         ("observedGeneration", json!(status.observed_generation)),
     ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into_iter()
-    .collect()
+    .map(|(name, value)| Edit::new(["status", name], value))
+    .into()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use api::{ControllerRevision, DaemonSet, DaemonSetStatus, Edit, Kind, Meta, Pod, Raw};
 use controller::history::{self, NewRevision, Taken};
-use controller::{Action, Answer, Facts, ObjectRef, Patch, PatchKind, Plan, Query, Step, Update};
+use controller::{Action, Answer, Facts, ObjectRef, Patch, Plan, Query, Step, Update};
 use serde_json::{Value, json};
 
 use super::HASH_LABEL;
@@ -76,9 +76,9 @@ pub(super) fn history(s: &Snapshot) -> History<'_> {
 }
 
 /// The label that the present revision has, or will have.
-pub(super) fn hash(s: &Snapshot) -> Option<String> {
-    match history(s) {
-        History::Settled(hash) => Some(hash.to_owned()),
+pub(super) fn hash(s: &Snapshot, history: &History<'_>) -> Option<String> {
+    match history {
+        History::Settled(hash) => Some((*hash).to_owned()),
         History::Missing => Some(new_hash(s)),
         History::Untidy(_) | History::Unreadable(_) => None,
     }
@@ -133,15 +133,8 @@ fn drop_doubles(s: &Snapshot, doubles: &[&Arc<ControllerRevision>], hash: &str) 
 
 fn move_to(pod: &Pod, hash: &str) -> Action {
     let labels = json!({ HASH_LABEL: hash });
-    Action::Patch(Patch {
-        object: ObjectRef::new(&Pod::RESOURCE, &pod.meta),
-        subresource: None,
-        kind: PatchKind::Strategic,
-        body: json!({ "metadata": { "uid": &*pod.meta.uid, "labels": labels } }).to_string(),
-        tally: None,
-        ignore_not_found: true,
-        ignore_invalid: false,
-    })
+    let body = json!({ "metadata": { "uid": &*pod.meta.uid, "labels": labels } }).to_string();
+    Action::Patch(Patch::strategic(ObjectRef::new(&Pod::RESOURCE, &pod.meta), body))
 }
 
 // === None ===
@@ -226,5 +219,5 @@ fn collision_count(raw: &Raw) -> Option<i32> {
 
 fn failed(error: impl Display) -> Plan {
     let error = format!("failed to construct revisions of DaemonSet: {error}");
-    Plan { error: Some(error), ..Plan::rest("the template has no revision yet") }
+    Plan::failed("the template has no revision yet", error)
 }

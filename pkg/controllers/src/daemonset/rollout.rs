@@ -28,12 +28,6 @@ pub(super) struct Allowed {
     pub(super) desired: usize,
 }
 
-/// One of the two amounts of the strategy.
-enum Limit {
-    Surge,
-    Unavailable,
-}
-
 /// The next part of the update; nothing if the strategy is another one. An error if the strategy
 /// cannot be read.
 pub(super) fn roll(s: &Snapshot, hash: &str) -> Result<Work, String> {
@@ -53,28 +47,34 @@ pub(super) fn roll(s: &Snapshot, hash: &str) -> Result<Work, String> {
 
 /// Whether a node may have two pods for a while. As `AllowsSurge`.
 pub(super) fn allows_surge(s: &Snapshot) -> bool {
-    amount(s, Limit::Surge, 1).is_ok_and(|surge| surge > 0)
+    let (surge, _) = amounts(s);
+    count(surge, 1).is_ok_and(|surge| surge > 0)
 }
 
 /// As `updatedDesiredNodeCounts`.
 pub(super) fn allowed(s: &Snapshot) -> Result<Allowed, String> {
     let desired = s.nodes.values().filter(|fit| **fit == Fit::Run).count();
-    let unavailable = amount(s, Limit::Unavailable, desired)
+    let (surge, unavailable) = amounts(s);
+    let unavailable = count(unavailable, desired)
         .map_err(|error| format!("invalid value for MaxUnavailable: {error}"))?;
-    let surge = amount(s, Limit::Surge, desired)
-        .map_err(|error| format!("invalid value for MaxSurge: {error}"))?;
+    let surge =
+        count(surge, desired).map_err(|error| format!("invalid value for MaxSurge: {error}"))?;
     let stuck = desired > 0 && unavailable == 0 && surge == 0;
     Ok(Allowed { surge, unavailable: if stuck { 1 } else { unavailable }, desired })
 }
 
-fn amount(s: &Snapshot, limit: Limit, total: usize) -> Result<usize, String> {
-    let amount: Option<&Amount> = match (&s.set.strategy, limit) {
-        (DaemonSetStrategy::RollingUpdate { max_surge, .. }, Limit::Surge) => max_surge.as_ref(),
-        (DaemonSetStrategy::RollingUpdate { max_unavailable, .. }, Limit::Unavailable) => {
-            max_unavailable.as_ref()
+/// `maxSurge` and `maxUnavailable`.
+fn amounts(s: &Snapshot) -> (Option<&Amount>, Option<&Amount>) {
+    match &s.set.strategy {
+        DaemonSetStrategy::RollingUpdate { max_surge, max_unavailable } => {
+            (max_surge.as_ref(), max_unavailable.as_ref())
         }
-        (DaemonSetStrategy::OnDelete | DaemonSetStrategy::Other(_), _) => None,
-    };
+        DaemonSetStrategy::OnDelete | DaemonSetStrategy::Other(_) => (None, None),
+    }
+}
+
+/// How many of `total` nodes an amount is; 0 if there is none.
+fn count(amount: Option<&Amount>, total: usize) -> Result<usize, String> {
     let Some(amount) = amount else { return Ok(0) };
     let total = i32::try_from(total).unwrap_or(i32::MAX);
     Ok(usize::try_from(amount.of(total, Rounding::Up)?).unwrap_or(0))

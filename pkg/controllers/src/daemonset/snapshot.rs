@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::{ControllerRevision, DaemonSet, Key, Kind, Node, Phase, Pod, Selector, Text, Time};
 use controller::history::{self, Numbers};
+use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
 use super::HASH_LABEL;
@@ -33,16 +34,9 @@ pub struct Snapshot {
 /// The pods of a set by the node that they are on or are for.
 pub(super) type ByNode<'a> = BTreeMap<&'a str, Vec<&'a Arc<Pod>>>;
 
-/// The selector of a set; or why the set must be left alone. An empty one would select every pod.
+/// The selector of a set; or why the set must be left alone.
 pub(super) fn selector(set: &DaemonSet) -> Result<&Selector, Why> {
-    if let Some(error) = &set.unreadable {
-        return Err(format!("the set cannot be read: {error}").into());
-    }
-    match &set.selector {
-        Err(error) => Err(format!("the selector is invalid: {error}").into()),
-        Ok(selector) if selector.is_empty() => Err("the selector is empty".into()),
-        Ok(selector) => Ok(selector),
-    }
+    set.usable_selector().map_err(|refusal| refusal.why("set"))
 }
 
 pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Option<Snapshot> {

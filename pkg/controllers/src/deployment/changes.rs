@@ -92,12 +92,8 @@ impl<'a> Changes<'a> {
     /// Deletes a set, unless it is written to as well.
     pub(super) fn delete(&mut self, set: &Set) {
         if !self.places.contains_key(&set.view.meta.uid) {
-            self.actions.push(Action::Delete(Delete {
-                object: ObjectRef::new(&ReplicaSet::RESOURCE, &set.view.meta),
-                grace_period_seconds: None,
-                tally: None,
-                announce: None,
-            }));
+            let object = ObjectRef::new(&ReplicaSet::RESOURCE, &set.view.meta);
+            self.actions.push(Action::Delete(Delete::of(object)));
         }
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use api::{Deployment, Edit, Key, Kind, Meta, Raw, ReplicaSet};
-use controller::{Action, Announce, Answer, Create, Facts, Outcome, Plan, Query, Step, Update};
+use controller::{
+    Action, Announce, Answer, Create, Facts, Outcome, Plan, Query, Step, Update, controller_ref,
+};
 use serde_json::{Map, Value, json};
 
 use super::changes;
@@ -48,8 +50,7 @@ pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> Plan {
             Plan::fetch("there is no ReplicaSet of the template; is its name free?", vec![query])
         }
         Some(Answer::Found(found)) if is_new(s, &found.0, &found.1) => {
-            let error = Some(not_visible(&name.set));
-            Plan { error, ..Plan::rest("the new ReplicaSet exists already") }
+            Plan::failed("the new ReplicaSet exists already", not_visible(&name.set))
         }
         Some(Answer::Found(_)) => collision(s, &name.set),
         // If it cannot be read, creating it will tell.
@@ -126,16 +127,13 @@ fn body(s: &Snapshot, name: &Name, replicas: i32) -> Value {
     let mut selector = spec["selector"].clone();
     let labels = with_hash(&mut template["metadata"]["labels"], &name.hash).clone();
     with_hash(&mut selector["matchLabels"], &name.hash);
-    let owner = json!({
-        "apiVersion": Deployment::RESOURCE.api_version(), "kind": Deployment::RESOURCE.kind,
-        "name": meta.key.name, "uid": meta.uid, "controller": true, "blockOwnerDeletion": true,
-    });
     json!({
         "apiVersion": ReplicaSet::RESOURCE.api_version(),
         "kind": ReplicaSet::RESOURCE.kind,
         "metadata": {
             "name": name.set, "namespace": meta.key.namespace, "labels": labels,
-            "annotations": revision::at_creation(s), "ownerReferences": [owner],
+            "annotations": revision::at_creation(s),
+            "ownerReferences": [controller_ref(&Deployment::RESOURCE, meta)],
         },
         "spec": {
             "replicas": replicas, "minReadySeconds": s.deployment.min_ready_seconds,

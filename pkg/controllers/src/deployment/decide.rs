@@ -7,7 +7,7 @@ use api::{Deployment, DeploymentStrategy, Kind};
 use controller::{Action, EventType, Facts, Plan, Step, Why};
 
 use super::changes::{self, Changes};
-use super::snapshot::{Refusal, Set, Snapshot};
+use super::snapshot::{Set, Snapshot};
 use super::{creation, limits, report, rollback, rollout, scaling};
 
 /// What one sync does, and how it is told of.
@@ -43,10 +43,11 @@ pub(super) enum Told {
 }
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
-    match s.refusal() {
-        Some(Refusal::Broken(why)) => return Plan::rest(why),
-        Some(Refusal::SelectsAll) => return selects_all(s),
-        None => {}
+    if let Some(why) = s.broken() {
+        return Plan::rest(why);
+    }
+    if s.selects_all() {
+        return selects_all(s);
     }
     if let Some(plan) = s.claim.plan(&Deployment::RESOURCE, &s.deployment.meta, facts) {
         return plan;
@@ -54,7 +55,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     let Course { why, work, told } = course(s);
     match work {
         Work::Creation(replicas) => creation::plan(s, facts, replicas),
-        Work::Failure(error) => Plan { error: Some(error), ..Plan::rest(why) },
+        Work::Failure(error) => Plan::failed(why, error),
         Work::Writes(actions) => {
             let plan = match actions.as_slice() {
                 [] => Plan::rest(why),

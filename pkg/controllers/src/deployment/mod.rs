@@ -59,9 +59,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use api::{Deployment, DeploymentStrategy, Key, Kind, Meta, Pod, ReplicaSet};
+use api::{Deployment, DeploymentStrategy, Key, Pod, ReplicaSet};
+use controller::owners::{Owner, owner_of, wake_managers};
 use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
 pub use snapshot::{Set, Snapshot};
@@ -76,8 +75,10 @@ impl controller::Controller for Controller {
     const RETRIES_MAX: Option<u32> = Some(15);
 
     fn watches(table: &mut impl Watches<Self>) {
-        table.on::<Deployment>(|_, change, _, wake| deployment_changed(change, wake));
-        table.on::<ReplicaSet>(|_, change, view, wake| set_changed(change, view, wake));
+        table.on::<Deployment>(|_, change, _, wake| wake.own(change));
+        table.on::<ReplicaSet>(|_, change, view, wake| {
+            wake_managers::<Deployment>(change, view, wake);
+        });
         table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
     }
 
@@ -100,82 +101,18 @@ impl controller::Controller for Controller {
 
 // === Watch table ===
 
-fn deployment_changed(change: &Change<Deployment>, wake: &mut Wake) {
-    match change {
-        Change::Added(it) | Change::Updated { new: it, .. } => wake.add(&it.meta.key),
-        Change::Deleted(it) => wake.forget(&it.meta.key),
-    }
-}
-
-fn set_changed(change: &Change<ReplicaSet>, view: &View<'_>, wake: &mut Wake) {
-    match change {
-        Change::Added(set) if set.meta.is_terminating() => wake_owner(set, view, wake),
-        Change::Added(set) if set.meta.controller().is_none() => wake_selecting(set, view, wake),
-        Change::Added(set) | Change::Deleted(set) => wake_owner(set, view, wake),
-        Change::Updated { old, new } => set_updated(old, new, view, wake),
-    }
-}
-
-fn set_updated(old: &ReplicaSet, new: &ReplicaSet, view: &View<'_>, wake: &mut Wake) {
-    if old.meta.resource_version == new.meta.resource_version {
-        return;
-    }
-    let changed_hands = old.meta.controller() != new.meta.controller();
-    if changed_hands {
-        wake_owner(old, view, wake);
-    }
-    if new.meta.controller().is_some() {
-        wake_owner(new, view, wake);
-    } else if changed_hands || old.meta.labels != new.meta.labels {
-        wake_selecting(new, view, wake);
-    }
-}
-
 /// A Recreate rollout goes on once the last pod is gone. As upstream's `deletePod`.
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     let Change::Deleted(pod) = change else { return };
-    let Some(deployment) = deployment_of_pod(pod, view) else { return };
+    let Some(set) = owner_of::<ReplicaSet>(&pod.meta, view) else { return };
+    let Some(deployment) = owner_of::<Deployment>(&set.meta, view) else { return };
     if deployment.strategy != DeploymentStrategy::Recreate {
         return;
     }
-    let Ok(selector) = snapshot::selector(&deployment) else { return };
+    let Ok(selector) = deployment.usable_selector() else { return };
     let sets = view.of::<ReplicaSet>().by(ReplicaSet::BY_CONTROLLER, &deployment.meta.uid);
     let mut sets = sets.iter().filter(|set| selector.matches(&set.meta.labels));
     if sets.all(|set| snapshot::pods_of(set, view).is_empty()) {
         wake.add(&deployment.meta.key);
-    }
-}
-
-fn deployment_of_pod(pod: &Pod, view: &View<'_>) -> Option<Arc<Deployment>> {
-    let set: Arc<ReplicaSet> = owner_of(&pod.meta, view)?;
-    owner_of(&set.meta, view)
-}
-
-fn wake_owner(set: &ReplicaSet, view: &View<'_>, wake: &mut Wake) {
-    if let Some(deployment) = owner_of::<Deployment>(&set.meta, view) {
-        wake.add(&deployment.meta.key);
-    }
-}
-
-/// The `T` that controls an object, by name and uid. As upstream only the kind is compared, not the
-/// group.
-fn owner_of<T: Kind>(meta: &Meta, view: &View<'_>) -> Option<Arc<T>> {
-    let owner = meta.controller()?;
-    if *owner.kind != *T::RESOURCE.kind {
-        return None;
-    }
-    let key = Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() };
-    view.of::<T>().get(&key).filter(|found| found.meta().uid == owner.uid)
-}
-
-/// Wakes the Deployments that may adopt an orphan. As upstream's `GetDeploymentsForReplicaSet`.
-fn wake_selecting(set: &ReplicaSet, view: &View<'_>, wake: &mut Wake) {
-    if set.meta.labels.is_empty() {
-        return;
-    }
-    for it in view.of::<Deployment>().by(Deployment::BY_NAMESPACE, &set.meta.key.namespace) {
-        if snapshot::selector(&it).is_ok_and(|selector| selector.matches(&set.meta.labels)) {
-            wake.add(&it.meta.key);
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::{Deployment, DeploymentCondition, DeploymentStatus, Status, Time};
+use api::{Condition, Deployment, DeploymentStatus, Status, Time};
 
 use super::rollout;
 use super::snapshot::{Set, Snapshot};
@@ -26,7 +26,7 @@ pub(super) fn deadline(deployment: &Deployment) -> Option<Duration> {
 }
 
 /// The condition of a type.
-pub(super) fn get<'a>(status: &'a DeploymentStatus, name: &str) -> Option<&'a DeploymentCondition> {
+pub(super) fn get<'a>(status: &'a DeploymentStatus, name: &str) -> Option<&'a Condition> {
     status.conditions.iter().find(|condition| condition.r#type == name)
 }
 
@@ -36,8 +36,8 @@ pub(super) fn condition(
     status: Status,
     now: Time,
     (reason, message): (&str, String),
-) -> DeploymentCondition {
-    DeploymentCondition {
+) -> Condition {
+    Condition {
         r#type: name.to_owned(),
         status,
         last_update_time: Some(now.whole_seconds()),
@@ -49,7 +49,7 @@ pub(super) fn condition(
 
 /// Adds or replaces a condition, unless status and reason are the same. As
 /// `SetDeploymentCondition`.
-pub(super) fn set(status: &mut DeploymentStatus, mut condition: DeploymentCondition) {
+pub(super) fn set(status: &mut DeploymentStatus, mut condition: Condition) {
     if let Some(known) = get(status, &condition.r#type)
         && known.status == condition.status
     {
@@ -212,18 +212,11 @@ pub(super) fn next_check(
 
 /// What keeps pods from being made: the new set's word, else that of the oldest. As
 /// `getReplicaFailures`.
-fn failure(s: &Snapshot) -> Option<DeploymentCondition> {
+fn failure(s: &Snapshot) -> Option<Condition> {
     let of_set = |set: &Set| {
         let mut conditions = set.view.status.conditions.iter();
         conditions.find(|condition| condition.r#type == REPLICA_FAILURE).cloned()
     };
     let failure = s.new.as_ref().and_then(of_set).or_else(|| s.old.iter().find_map(of_set))?;
-    Some(DeploymentCondition {
-        r#type: failure.r#type,
-        status: failure.status,
-        last_update_time: failure.last_transition_time,
-        last_transition_time: failure.last_transition_time,
-        reason: failure.reason,
-        message: failure.message,
-    })
+    Some(Condition { last_update_time: failure.last_transition_time, ..failure })
 }

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use api::{Deployment, DeploymentStatus, Edit, Kind, Raw, Status};
+use api::{DeploymentStatus, Edit, Status};
 use controller::{Outcome, StatusRetry, UpdateStatus};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::creation::{self, Created};
 use super::decide::{Course, Told, Work, course};
 use super::revision::{self, REVISION};
-use super::snapshot::{Refusal, Set, Snapshot};
+use super::snapshot::{Set, Snapshot};
 use super::{limits, progress};
 
 /// What a sync leaves on the Deployment.
@@ -24,19 +24,15 @@ struct After {
 /// the pods.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     // What the cache does not show yet cannot be counted; it wakes the key in a moment.
-    if outcome.unsettled {
+    if outcome.unsettled || s.broken().is_some() || !s.claim.is_done() {
         return None;
     }
-    let after = match s.refusal() {
-        Some(Refusal::Broken(_)) => return None,
-        Some(Refusal::SelectsAll) => {
-            let mut status = s.deployment.status.clone();
-            status.observed_generation =
-                status.observed_generation.max(s.deployment.meta.generation);
-            After { status, revision: None }
-        }
-        None if !s.claim.is_done() => return None,
-        None => after(s, &course(s), outcome)?,
+    let after = if s.selects_all() {
+        let mut status = s.deployment.status.clone();
+        status.observed_generation = status.observed_generation.max(s.deployment.meta.generation);
+        After { status, revision: None }
+    } else {
+        after(s, &course(s), outcome)?
     };
     write(s, after)
 }
@@ -58,10 +54,9 @@ pub(super) fn next_check(s: &Snapshot, told: Told) -> Option<Duration> {
 pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
     let deployment = &s.deployment;
     let mut facts = Vec::new();
-    match s.refusal() {
-        Some(Refusal::Broken(why)) => facts.push(("left alone", why.into_owned())),
-        Some(Refusal::SelectsAll) => facts.push(("left alone", "it selects all pods".to_owned())),
-        None => {}
+    let selects_all = s.selects_all().then(|| "it selects all pods".into());
+    if let Some(why) = s.broken().or(selects_all) {
+        facts.push(("left alone", why.into_owned()));
     }
     let set = |set: &Set| {
         let status = &set.view.status;
@@ -205,24 +200,20 @@ fn write(s: &Snapshot, after: After) -> Option<UpdateStatus> {
     if status == s.deployment.status && revision.is_none() {
         return None;
     }
-    let raw = &s.deployment.raw;
+    let mut edits = edits(s, &status);
+    // The annotations of a Deployment can be written together with its status.
+    let annotation = |revision| Edit::new(["metadata", "annotations", REVISION], json!(revision));
+    edits.extend(revision.map(annotation));
     Some(UpdateStatus {
         object: s.object(),
-        raw: revision.map_or_else(|| raw.clone(), |revision| annotated(raw, &revision)),
-        status: fields(s, &status),
+        raw: s.deployment.raw.clone(),
+        edits,
         retry: StatusRetry::Never,
     })
 }
 
-/// The annotations of a Deployment can be written together with its status.
-fn annotated(raw: &Raw, revision: &str) -> Raw {
-    let edit = Edit::new(["metadata", "annotations", REVISION], json!(revision));
-    let json = raw.edited(&Deployment::RESOURCE, &[edit]).expect("what was read can be written");
-    Raw::parse(json.as_bytes()).expect("what was written can be read")
-}
-
 /// The fields that differ.
-fn fields(s: &Snapshot, status: &DeploymentStatus) -> Map<String, Value> {
+fn edits(s: &Snapshot, status: &DeploymentStatus) -> Vec<Edit> {
     let known = &s.deployment.status;
     let numbers = |status: &DeploymentStatus| {
         [
@@ -236,27 +227,7 @@ fn fields(s: &Snapshot, status: &DeploymentStatus) -> Map<String, Value> {
         ]
     };
     let differs = numbers(status).into_iter().zip(numbers(known)).filter(|(new, old)| new != old);
-    let mut fields: Map<String, Value> =
-        differs.map(|((name, value), _)| (name.to_owned(), value)).collect();
-    if status.conditions != known.conditions {
-        fields.insert("conditions".to_owned(), conditions(s, status));
-    }
-    fields
-}
-
-/// The conditions as JSON: those that stay as they came, with the fields that we do not know.
-fn conditions(s: &Snapshot, status: &DeploymentStatus) -> Value {
-    let known = &s.deployment.status.conditions;
-    let raw = s.deployment.raw.field("status");
-    let raw = raw.and_then(|status| serde_json::from_str::<Value>(status.get()).ok());
-    let raw = raw.unwrap_or_default();
-    let json = |condition| {
-        let at = known.iter().position(|known| known == condition);
-        let as_it_came = at.and_then(|at| raw.get("conditions")?.get(at)).cloned();
-        as_it_came.unwrap_or_else(|| json!(condition))
-    };
-    match status.conditions.as_slice() {
-        [] => Value::Null,
-        conditions => conditions.iter().map(json).collect(),
-    }
+    let differs = differs.map(|((name, value), _)| Edit::new(["status", name], value));
+    let conditions = s.deployment.raw.conditions(&known.conditions, &status.conditions);
+    differs.chain(conditions).collect()
 }

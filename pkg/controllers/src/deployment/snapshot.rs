@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Deployment, DeploymentStrategy, Key, Kind, Pod, ReplicaSet, Selector, Time};
-use controller::{Claim, ObjectRef, View, Why, claim};
+use api::{Deployment, DeploymentStrategy, Key, Kind, Pod, ReplicaSet, Time};
+use controller::owners::{Owner, Refusal};
+use controller::{Claim, ObjectRef, View, Why, candidates, claim};
 
 use super::template::Template;
 
@@ -40,32 +41,6 @@ pub struct Set {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Why a Deployment is not dealt with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// It selects all pods, which its owner is told.
-    SelectsAll,
-    /// It cannot be understood.
-    Broken(Why),
-}
-
-/// The selector of a Deployment, which is not empty.
-pub(super) fn selector(deployment: &Deployment) -> Result<&Selector, Refusal> {
-    if let Some(error) = &deployment.unreadable {
-        let why = format!("the Deployment cannot be read: {error}");
-        return Err(Refusal::Broken(why.into()));
-    }
-    match &deployment.selector {
-        Err(error) => {
-            let key = &deployment.meta.key;
-            let why = format!("deployment {key} has invalid label selector: {error}");
-            Err(Refusal::Broken(why.into()))
-        }
-        Ok(selector) if selector.is_empty() => Err(Refusal::SelectsAll),
-        Ok(selector) => Ok(selector),
-    }
-}
-
 /// The pods that a set controls.
 pub(super) fn pods_of(set: &ReplicaSet, view: &View<'_>) -> Vec<Arc<Pod>> {
     let mut pods = view.of::<Pod>().by(Pod::BY_CONTROLLER, &set.meta.uid);
@@ -84,11 +59,9 @@ pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
         old: Vec::new(),
         old_pods: false,
     };
-    let Ok(selector) = selector(&deployment) else { return Some(snapshot) };
-    let sets = view.of::<ReplicaSet>();
-    let mut found = sets.by(ReplicaSet::BY_CONTROLLER, &deployment.meta.uid);
-    found.retain(|set| set.meta.key.namespace == key.namespace);
-    found.extend(sets.by(ReplicaSet::ORPHANS_BY_NAMESPACE, &key.namespace));
+    let Ok(selector) = deployment.usable_selector() else { return Some(snapshot) };
+    let (by_controller, orphans) = (ReplicaSet::BY_CONTROLLER, ReplicaSet::ORPHANS_BY_NAMESPACE);
+    let found = candidates(view.of(), by_controller, orphans, &deployment.meta);
     snapshot.claim = claim(&deployment.meta, found, |set| selector.matches(&set.meta.labels));
     snapshot.sort_sets();
     if deployment.strategy == DeploymentStrategy::Recreate {
@@ -103,16 +76,24 @@ pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
 // === impl Snapshot ===
 
 impl Snapshot {
-    /// Why the Deployment is left alone, if it is.
-    pub(super) fn refusal(&self) -> Option<Refusal> {
-        if let Err(refusal) = selector(&self.deployment) {
-            return Some(refusal);
+    /// Whether it selects all pods, which its owner is told.
+    pub(super) fn selects_all(&self) -> bool {
+        self.deployment.usable_selector() == Err(Refusal::SelectsAll)
+    }
+
+    /// Why the Deployment cannot be understood, if so.
+    pub(super) fn broken(&self) -> Option<Why> {
+        match self.deployment.usable_selector() {
+            Err(refusal @ Refusal::Unreadable(_)) => Some(refusal.why("Deployment")),
+            Err(Refusal::Invalid(error)) => {
+                let key = &self.deployment.meta.key;
+                Some(format!("deployment {key} has invalid label selector: {error}").into())
+            }
+            Err(Refusal::SelectsAll) | Ok(_) => self.claim.mine.iter().find_map(|set| {
+                let error = set.unreadable.as_ref()?;
+                Some(format!("ReplicaSet {} cannot be read: {error}", set.meta.key).into())
+            }),
         }
-        let broken = self.claim.mine.iter().find_map(|set| {
-            let error = set.unreadable.as_ref()?;
-            Some(format!("ReplicaSet {} cannot be read: {error}", set.meta.key))
-        });
-        broken.map(|why| Refusal::Broken(why.into()))
     }
 
     /// Old sets, oldest first, then the new one.

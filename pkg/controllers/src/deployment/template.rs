@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use api::Labels;
+use controller::history::safe_encode;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -13,9 +14,6 @@ use serde_json::{Map, Value};
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 
 const NAME_CHARS_MAX: usize = 253;
-
-/// What `rand.SafeEncodeString` writes with: no vowels, so no words.
-const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Fields whose empty object says no more than their absence: maps, and structs that Go always
 /// writes. Elsewhere an empty object is a choice, such as `emptyDir: {}`.
@@ -88,8 +86,7 @@ impl Template {
         let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
         });
-        let digits = hash.to_string();
-        digits.bytes().map(|digit| char::from(ALPHABET[usize::from(digit) % 27])).collect()
+        safe_encode(&hash.to_string())
     }
 }
 

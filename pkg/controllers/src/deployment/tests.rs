@@ -8,8 +8,10 @@ mod simulation;
 mod status;
 mod waking;
 
+use std::sync::Arc;
+
 use api::{Deployment, Key, Kind, Pod, Raw, ReplicaSet};
-use controller::fixture::{Fixture, NOW, ago, decode, owned_by, pod, with};
+use controller::fixture::{self, Fixture, NOW, ago, decode, owned_by, pod, with};
 use controller::{
     Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Step, UpdateStatus,
 };
@@ -175,7 +177,7 @@ fn created(plan: &Plan) -> Value {
 }
 
 fn body(update: &UpdateStatus) -> Value {
-    let body = update.raw.with_status(&update.object.resource, &update.status).unwrap();
+    let body = update.raw.edited(&update.object.resource, &update.edits).unwrap();
     serde_json::from_str(&body).unwrap()
 }
 
@@ -195,7 +197,7 @@ fn a_deployment_that_selects_all_is_told_so() {
     assert!(CONTROLLER.report(&observed(&all, &[], &[]), &Outcome::default()).is_none());
     let newer = with(all, json!({"metadata": {"generation": 4}}));
     let update = CONTROLLER.report(&observed(&newer, &[], &[]), &Outcome::default()).unwrap();
-    assert_eq!(json!(update.status), json!({"observedGeneration": 4}));
+    assert_eq!(json!(fixture::status(&update)), json!({"observedGeneration": 4}));
 }
 
 #[test]
@@ -240,7 +242,7 @@ fn a_deployment_that_goes_only_counts() {
     let sets = [sized(set("v1", 3), 3, 3), orphaned(set("v2", 1))];
     assert_eq!(text(&it, &sets), "why: the Deployment is being deleted\n");
     let update = CONTROLLER.report(&observed(&it, &sets, &[]), &Outcome::default()).unwrap();
-    assert_eq!(update.status["replicas"], 3);
+    assert_eq!(fixture::status(&update)["replicas"], 3);
 }
 
 /// TestSyncDeploymentDeletionRace, TestGetReplicaSetsForDeploymentAdoptRelease,

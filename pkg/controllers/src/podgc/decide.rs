@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
 use controller::{
-    Action, Answer, Counter, Delete, Facts, ObjectRef, Patch, PatchKind, Plan, Query, Step, Tally,
+    Action, Answer, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally,
 };
 use serde_json::{Value, json};
 
@@ -169,22 +169,12 @@ fn chain(pod: &Pod, reason: Reason, now: Time) -> Vec<Action> {
         labels: vec![pod.meta.key.namespace.to_string(), reason.label().to_owned()],
     };
     let mark = (!pod.is_terminal()).then(|| {
-        Action::Patch(Patch {
-            object: object.clone(),
-            subresource: Some("status"),
-            kind: PatchKind::Strategic,
-            body: failed(pod, reason, now).to_string(),
-            tally: Some(tally.clone()),
-            ignore_not_found: true,
-            ignore_invalid: false,
-        })
+        let (subresource, tally) = (Some("status"), Some(tally.clone()));
+        let patch = Patch::strategic(object.clone(), failed(pod, reason, now).to_string());
+        Action::Patch(Patch { subresource, tally, ..patch })
     });
-    let delete = Action::Delete(Delete {
-        object,
-        grace_period_seconds: Some(0),
-        tally: Some(tally),
-        announce: None,
-    });
+    let (grace_period_seconds, tally) = (Some(0), Some(tally));
+    let delete = Action::Delete(Delete { grace_period_seconds, tally, ..Delete::of(object) });
     mark.into_iter().chain([delete]).collect()
 }
 

@@ -2,7 +2,6 @@
 //! `pkg/controller/replicaset/replica_set.go`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::{Kind, Pod, ReplicaSet, Time};
 use controller::{Facts, Histogram, Plan, Sample, Step, pods, victims};
@@ -33,7 +32,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
         Scale::Up(missing) => scale_up(s, missing, burst),
         Scale::Down(surplus) => scale_down(s, surplus, burst),
     };
-    plan.again_after(next_check(s))
+    plan.again_after(pods::next_check(&s.claim.mine, s.set.min_ready_seconds, s.now))
 }
 
 fn scale_up(s: &Snapshot, missing: usize, burst: usize) -> Plan {
@@ -46,7 +45,7 @@ fn scale_up(s: &Snapshot, missing: usize, burst: usize) -> Plan {
     };
     match creates {
         Ok(creates) => Plan::one(why, Step::SlowStart(creates)),
-        Err(error) => Plan { error: Some(error), ..Plan::rest(why) },
+        Err(error) => Plan::failed(why, error),
     }
 }
 
@@ -72,15 +71,4 @@ fn age_ratios(s: &Snapshot, victims: &[Arc<Pod>]) -> Vec<Sample> {
         Some(f64::from(u32::try_from(ratio).unwrap_or(u32::MAX)))
     });
     ratios.map(|value| Sample { histogram: SORTING_DELETION_AGE_RATIO.name, value }).collect()
-}
-
-/// When to count again: once the next pod has been ready for long enough. At the latest after
-/// `minReadySeconds`, as long as not all ready pods are available.
-fn next_check(s: &Snapshot) -> Option<Duration> {
-    let (pods, min_ready_seconds) = (&s.claim.mine, s.set.min_ready_seconds);
-    let longest = Duration::from_secs(u64::try_from(min_ready_seconds).ok()?);
-    let waits =
-        |pod: &api::Pod| pod.is_ready() && !pods::is_available(pod, min_ready_seconds, s.now);
-    let any_waits = pods.iter().any(|pod| waits(pod));
-    any_waits.then(|| pods::next_available(pods, min_ready_seconds, s.now).unwrap_or(longest))
 }

@@ -18,10 +18,10 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Kind, OwnerRef, Pod, ReplicaSet};
+use api::{Key, Pod, ReplicaSet};
+use controller::owners::{owner_of, wake_managers, wake_owner};
 use controller::{Change, Facts, Histogram, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
 pub use snapshot::Snapshot;
@@ -39,7 +39,7 @@ impl controller::Controller for Controller {
     const HISTOGRAMS: &'static [Histogram] = &[decide::SORTING_DELETION_AGE_RATIO];
 
     fn watches(table: &mut impl Watches<Self>) {
-        table.on::<ReplicaSet>(|_, change, _, wake| set_changed(change, wake));
+        table.on::<ReplicaSet>(|_, change, _, wake| wake.own(change));
         table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
     }
 
@@ -62,78 +62,31 @@ impl controller::Controller for Controller {
 
 // === Watch table ===
 
-fn set_changed(change: &Change<ReplicaSet>, wake: &mut Wake) {
-    match change {
-        Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
-        Change::Deleted(set) => wake.forget(&set.meta.key),
-    }
-}
-
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     match change {
-        Change::Added(pod) if pod.meta.is_terminating() => wake_owner(pod, view, wake),
-        Change::Added(pod) if pod.meta.controller().is_none() => wake_selecting(pod, view, wake),
-        Change::Added(pod) | Change::Deleted(pod) => wake_owner(pod, view, wake),
-        Change::Updated { old, new } => pod_updated(old, new, view, wake),
+        Change::Updated { .. } if change.is_resync() => {}
+        Change::Updated { old, new } if new.meta.is_terminating() => {
+            wake_owner::<ReplicaSet>(&new.meta, view, wake);
+            if old.meta.labels != new.meta.labels {
+                wake_owner::<ReplicaSet>(&old.meta, view, wake);
+            }
+        }
+        Change::Updated { old, new } => {
+            wake_managers::<ReplicaSet>(change, view, wake);
+            wake_when_available(old, new, view, wake);
+        }
+        Change::Added(_) | Change::Deleted(_) => wake_managers::<ReplicaSet>(change, view, wake),
     }
 }
 
-fn pod_updated(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
-    if old.meta.resource_version == new.meta.resource_version {
+/// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
+fn wake_when_available(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
+    if old.is_ready() || !new.is_ready() {
         return;
     }
-    let (was, is) = (old.meta.controller(), new.meta.controller());
-    let relabelled = old.meta.labels != new.meta.labels;
-    if new.meta.is_terminating() {
-        wake_owner(new, view, wake);
-        if relabelled {
-            wake_owner(old, view, wake);
-        }
-        return;
-    }
-    if was != is {
-        wake_owner(old, view, wake);
-    }
-    if is.is_none() {
-        if relabelled || was.is_some() {
-            wake_selecting(new, view, wake);
-        }
-        return;
-    }
-    let Some(set) = owner_of(new, view) else { return };
-    wake.add(&set.meta.key);
-    // The end of a sync asks for this too; that may be lost if the key is looked at earlier.
+    let Some(set) = owner_of::<ReplicaSet>(&new.meta, view) else { return };
     let seconds = u64::try_from(set.min_ready_seconds).unwrap_or(0);
-    if seconds > 0 && !old.is_ready() && new.is_ready() {
+    if seconds > 0 {
         wake.add_after(&set.meta.key, Duration::from_secs(seconds));
-    }
-}
-
-fn wake_owner(pod: &Pod, view: &View<'_>, wake: &mut Wake) {
-    if let Some(set) = owner_of(pod, view) {
-        wake.add(&set.meta.key);
-    }
-}
-
-/// The set that controls a pod, by name and uid. As upstream only the kind is compared, not the
-/// group.
-fn owner_of(pod: &Pod, view: &View<'_>) -> Option<Arc<ReplicaSet>> {
-    let OwnerRef { kind, name, uid, .. } = pod.meta.controller()?;
-    if **kind != *ReplicaSet::RESOURCE.kind {
-        return None;
-    }
-    let key = Key { namespace: pod.meta.key.namespace.clone(), name: name.clone() };
-    view.of::<ReplicaSet>().get(&key).filter(|set| set.meta.uid == *uid)
-}
-
-/// Wakes the sets that may adopt an orphan. As upstream's `GetPodReplicaSets`.
-fn wake_selecting(pod: &Pod, view: &View<'_>, wake: &mut Wake) {
-    if pod.meta.labels.is_empty() {
-        return;
-    }
-    for set in view.of::<ReplicaSet>().by(ReplicaSet::BY_NAMESPACE, &pod.meta.key.namespace) {
-        if snapshot::selector(&set).is_ok_and(|selector| selector.matches(&pod.meta.labels)) {
-            wake.add(&set.meta.key);
-        }
     }
 }

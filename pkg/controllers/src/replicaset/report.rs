@@ -1,9 +1,9 @@
 //! The status of a ReplicaSet. As `calculateStatus` and `updateReplicaSetStatus` in upstream's
 //! `pkg/controller/replicaset/replica_set_utils.go`.
 
-use api::{Condition, Kind, ReplicaSet, ReplicaSetStatus, Status};
+use api::{Condition, Edit, Kind, ReplicaSet, ReplicaSetStatus, Status};
 use controller::{ObjectRef, Outcome, StatusRetry, UpdateStatus, pods};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::snapshot::{self, Scale, Snapshot};
 
@@ -20,7 +20,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     (status != s.set.status).then(|| UpdateStatus {
         object: ObjectRef::new(&ReplicaSet::RESOURCE, &s.set.meta),
         raw: s.set.raw.clone(),
-        status: fields(s, &status),
+        edits: edits(s, &status),
         retry: StatusRetry::OnceLive,
     })
 }
@@ -83,6 +83,7 @@ fn failure(s: &Snapshot, error: &str) -> Condition {
     Condition {
         r#type: REPLICA_FAILURE.to_owned(),
         status: Status::True,
+        last_update_time: None,
         last_transition_time: Some(s.now.whole_seconds()),
         reason: reason.to_owned(),
         message,
@@ -91,38 +92,18 @@ fn failure(s: &Snapshot, error: &str) -> Condition {
 
 /// The fields to write: all numbers, so that a write to a live object that has changed is the same;
 /// the conditions only if they differ.
-fn fields(s: &Snapshot, status: &ReplicaSetStatus) -> Map<String, Value> {
-    let mut fields: Map<String, Value> = [
+fn edits(s: &Snapshot, status: &ReplicaSetStatus) -> Vec<Edit> {
+    let numbers = [
         ("replicas", json!(status.replicas)),
         ("fullyLabeledReplicas", json!(status.fully_labeled_replicas)),
         ("readyReplicas", json!(status.ready_replicas)),
         ("availableReplicas", json!(status.available_replicas)),
         ("terminatingReplicas", json!(status.terminating_replicas)),
         ("observedGeneration", json!(status.observed_generation)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into_iter()
-    .collect();
-    if status.conditions != s.set.status.conditions {
-        fields.insert("conditions".to_owned(), conditions(s, status));
-    }
-    fields
-}
-
-/// The conditions as JSON: those that stay as they came, with the fields that we do not know.
-fn conditions(s: &Snapshot, status: &ReplicaSetStatus) -> Value {
-    let known = &s.set.status.conditions;
-    let raw = s.set.raw.field("status").map(|status| serde_json::from_str::<Value>(status.get()));
-    let raw = raw.and_then(Result::ok).unwrap_or_default();
-    let json = |condition: &Condition| {
-        let at = known.iter().position(|known| known == condition);
-        let as_it_came = at.and_then(|at| raw.get("conditions")?.get(at)).cloned();
-        as_it_came.unwrap_or_else(|| json!(condition))
-    };
-    match status.conditions.as_slice() {
-        [] => Value::Null,
-        conditions => conditions.iter().map(json).collect(),
-    }
+    ];
+    let numbers = numbers.map(|(name, value)| Edit::new(["status", name], value));
+    let conditions = s.set.raw.conditions(&s.set.status.conditions, &status.conditions);
+    numbers.into_iter().chain(conditions).collect()
 }
 
 fn number(count: usize) -> i32 {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Key, Kind, Pod, ReplicaSet, Selector, Time};
+use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
 /// A ReplicaSet and its pods at one moment.
@@ -34,17 +35,9 @@ pub(super) enum Scale {
     Down(usize),
 }
 
-/// The selector of a set; or why the set must be left alone. One that is empty, which the API
-/// server does not admit, would select every pod.
+/// The selector of a set; or why the set must be left alone.
 pub(super) fn selector(set: &ReplicaSet) -> Result<&Selector, Why> {
-    if let Some(error) = &set.unreadable {
-        return Err(format!("the set cannot be read: {error}").into());
-    }
-    match &set.selector {
-        Err(error) => Err(format!("the selector is invalid: {error}").into()),
-        Ok(selector) if selector.is_empty() => Err("the selector is empty".into()),
-        Ok(selector) => Ok(selector),
-    }
+    set.usable_selector().map_err(|refusal| refusal.why("set"))
 }
 
 /// Runs on every event of a pod: index look-ups, and one pass over the pods of the set.
@@ -84,7 +77,7 @@ fn related(set: &ReplicaSet, view: &View<'_>) -> Vec<Arc<Pod>> {
     let siblings = view.of::<ReplicaSet>().by(ReplicaSet::BY_CONTROLLER, &owner.uid);
     let mut selectors: BTreeMap<&str, Vec<&Selector>> = BTreeMap::new();
     for sibling in &siblings {
-        if let Ok(selector) = selector(sibling) {
+        if let Ok(selector) = sibling.usable_selector() {
             selectors.entry(&sibling.meta.key.namespace).or_default().push(selector);
         }
     }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use api::{Key, Kind, Pod, Raw, ReplicaSet};
-use controller::fixture::{Fixture, NOW, ago, decode, owned_by, pod, ready, time, with, woken};
+use controller::fixture::{
+    self, Fixture, NOW, ago, decode, owned_by, pod, ready, time, with, woken,
+};
 use controller::{Answer, Change, Controller as _, Facts, Outcome, Plan, Query};
 use serde_json::{Value, json};
 
@@ -84,7 +86,7 @@ fn failed(error: &str) -> Outcome {
 /// The fields of the status write as JSON, or `none`.
 fn reported(set: &Value, pods: &[Value], outcome: &Outcome) -> String {
     let update = CONTROLLER.report(&observed(set, pods), outcome);
-    update.map_or_else(|| "none".to_owned(), |update| json!(update.status).to_string())
+    update.map_or_else(|| "none".to_owned(), |update| json!(fixture::status(&update)).to_string())
 }
 
 // === What is decided ===
@@ -303,7 +305,7 @@ fn a_template_without_labels_makes_no_pods() {
         "why: 2 pods missing of 2, creating 2\nerror: unable to create pods, no labels\n";
     assert_eq!(plan.to_string(), expected);
     let update = CONTROLLER.report(&observed(&bare, &[]), &failed(&plan.error.unwrap())).unwrap();
-    let condition = &update.status["conditions"][0];
+    let condition = &fixture::status(&update)["conditions"][0];
     assert_eq!(condition["reason"], "FailedCreate");
     assert_eq!(condition["message"], "unable to create pods, no labels");
 }
@@ -649,7 +651,7 @@ fn a_failure_is_a_condition() {
         ),
     ] {
         let update = CONTROLLER.report(&observed(set, &pods), outcome).unwrap();
-        assert_eq!(update.status.get("conditions"), expected.as_ref(), "{name}");
+        assert_eq!(fixture::status(&update).get("conditions"), expected.as_ref(), "{name}");
     }
 }
 
@@ -677,7 +679,7 @@ fn other_conditions_stay_as_they_came() {
         ("doesn't remove anything", has(json!([backoff])), Outcome::default(), None),
     ] {
         let update = CONTROLLER.report(&observed(&set, &[]), &outcome).unwrap();
-        assert_eq!(update.status.get("conditions"), expected.as_ref(), "{name}");
+        assert_eq!(fixture::status(&update).get("conditions"), expected.as_ref(), "{name}");
     }
 }
 
@@ -766,7 +768,7 @@ fn the_same_status_is_written_to_a_live_set() {
             "status": {"replicas": 1, "observedGeneration": 6, "later": "kept"}}),
     );
     let live = Raw::parse(live.to_string().as_bytes()).unwrap();
-    let body = live.with_status(&ReplicaSet::RESOURCE, &update.status).unwrap();
+    let body = live.edited(&ReplicaSet::RESOURCE, &update.edits).unwrap();
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["metadata"]["resourceVersion"], "30");
     assert_eq!(body["spec"]["replicas"], 1);

@@ -25,7 +25,7 @@ pub(super) fn decide(s: &Snapshot, root_ca: &str) -> Plan {
     };
     if let Some(error) = &published.unreadable {
         let error = format!("cannot read configmap {}: {error}", published.meta.key);
-        return Plan { error: Some(error), ..Plan::rest("the authority cannot be read") };
+        return Plan::failed("the authority cannot be read", error);
     }
     if is_right(published, root_ca) {
         return Plan::rest("the authority is right");

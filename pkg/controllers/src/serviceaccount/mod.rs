@@ -36,10 +36,7 @@ impl controller::Controller for Controller {
     type Snapshot = Snapshot;
 
     fn watches(table: &mut impl Watches<Self>) {
-        table.on::<Namespace>(|_, change, _, wake| match change {
-            Change::Added(it) | Change::Updated { new: it, .. } => wake.add(&it.meta.key),
-            Change::Deleted(it) => wake.forget(&it.meta.key),
-        });
+        table.on::<Namespace>(|_, change, _, wake| wake.own(change));
         table.on::<ServiceAccount>(|_, change, _, wake| match change {
             Change::Deleted(account) if &*account.meta.key.name == NAME => {
                 wake.add(&Key::new("", &account.meta.key.namespace));

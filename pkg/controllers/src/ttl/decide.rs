@@ -2,7 +2,7 @@
 //! `pkg/controller/ttl/ttl_controller.go`.
 
 use api::{Kind, Node};
-use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
+use controller::{Action, ObjectRef, Patch, Plan, Step};
 use serde_json::json;
 
 use super::snapshot::Snapshot;
@@ -13,15 +13,8 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
     }
     let meta = &s.node.meta;
     let annotations = json!({ Node::TTL: s.ttl_seconds.to_string() });
-    let patch = Patch {
-        object: ObjectRef::new(&Node::RESOURCE, meta),
-        subresource: None,
-        kind: PatchKind::Strategic,
-        body: json!({ "metadata": { "annotations": annotations, "uid": &*meta.uid } }).to_string(),
-        tally: None,
-        ignore_not_found: true,
-        ignore_invalid: false,
-    };
+    let body = json!({ "metadata": { "annotations": annotations, "uid": &*meta.uid } }).to_string();
+    let patch = Patch::strategic(ObjectRef::new(&Node::RESOURCE, meta), body);
     let why = format!("{} nodes ask for {}s", s.nodes, s.ttl_seconds);
     Plan::one(why, Step::InOrder(vec![Action::Patch(patch)]))
 }

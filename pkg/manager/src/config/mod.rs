@@ -9,6 +9,7 @@ mod tests;
 
 use std::fmt::Write as _;
 
+use api::go;
 pub(crate) use file::apply;
 use table::{API_VERSION, FIELDS, KIND, Source};
 
@@ -79,13 +80,5 @@ fn json(value: &Value) -> String {
 
 /// A string as Go's encoding/json writes it: safe inside HTML.
 fn json_text(text: &str) -> String {
-    let json = serde_json::Value::from(text).to_string();
-    let escapes = [
-        ('<', "\\u003c"),
-        ('>', "\\u003e"),
-        ('&', "\\u0026"),
-        ('\u{2028}', "\\u2028"),
-        ('\u{2029}', "\\u2029"),
-    ];
-    escapes.iter().fold(json, |json, (from, to)| json.replace(*from, to))
+    go::escape_html(serde_json::Value::from(text).to_string())
 }

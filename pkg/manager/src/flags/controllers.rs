@@ -491,7 +491,7 @@ pub(super) static SERVICEACCOUNT_CONTROLLER: Section = Section {
             "root-ca-file",
             Text,
             "",
-            "Authority of the API server, put into token Secrets and each namespace",
+            "Authority of the API server, put into each namespace; not into token Secrets yet",
         )
         .works(),
         Flag::new(

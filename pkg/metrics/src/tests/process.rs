@@ -100,7 +100,7 @@ async fn this_process_is_measured_when_it_is_asked() {
 #[test]
 fn the_version_is_shown() {
     let registry = Registry::bare(Settings::default());
-    identity::register(&registry).unwrap();
+    identity::register(&registry, "1.36", "1.35").unwrap();
     let features =
         [("APIResponseCompression", "BETA", true), ("JobPodReplacementPolicy", "", false)];
     identity::register_features(&registry, features).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller::fixture::with;
+use controller::fixture::{self, with};
 use controller::{Controller as _, Outcome, StatusRetry};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::*;
 fn status(world: &World, outcome: &Outcome) -> Option<Value> {
     let write = world.controller.report(&world.snapshot(), outcome)?;
     assert_eq!(write.retry, StatusRetry::OnceLive);
-    Some(Value::Object(write.status))
+    Some(Value::Object(fixture::status(&write)))
 }
 
 fn unsettled() -> Outcome {

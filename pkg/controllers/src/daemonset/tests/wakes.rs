@@ -25,6 +25,12 @@ fn updated<T: api::Kind>(world: &World, old: &Value, new: &Value) -> String {
     woken(&world.controller, &change, &world.fixture())
 }
 
+/// What a resync tells of: the same version twice.
+fn again<T: api::Kind>(world: &World, object: &Value) -> String {
+    let change = Change::<T>::Updated { old: decode(object), new: decode(object) };
+    woken(&world.controller, &change, &world.fixture())
+}
+
 /// Another set in the namespace, with the same selector.
 fn other_set() -> Value {
     with(set(), json!({"metadata": {"name": "bar", "uid": "u2"}}))
@@ -41,6 +47,7 @@ fn a_set_wakes_itself() {
     let world = world(&set(), 0);
     assert_eq!(added::<DaemonSet>(&world, &set()), NOW);
     assert_eq!(updated::<DaemonSet>(&world, &set(), &set()), NOW);
+    assert_eq!(again::<DaemonSet>(&world, &set()), NOW);
     assert_eq!(removed::<DaemonSet>(&world, &set()), "forget shop/foo\n");
 }
 
@@ -70,6 +77,8 @@ fn pods_wake_their_set_and_orphans_those_that_select_them() {
     // TestUpdatePodChangeControllerRef
     assert_eq!(updated::<Pod>(&world, &pod(), &replaced()), NOW);
     assert_eq!(updated::<Pod>(&world, &pod(), &deleted(pod())), NOW);
+    assert_eq!(again::<Pod>(&world, &pod()), "");
+    assert_eq!(again::<Pod>(&world, &deleted(pod())), "");
     // TestDeletePod, TestDeletePodOrphan, TestDeleteNoDaemonPod
     assert_eq!(removed::<Pod>(&world, &pod()), NOW);
     assert_eq!(removed::<Pod>(&world, &orphan(pod())), "");
@@ -96,6 +105,7 @@ fn revisions_wake_their_set_when_they_change_or_go() {
     assert_eq!(add(&orphan(revision())), NOW);
     assert_eq!(add(&deleted(revision())), NOW);
     assert_eq!(update(&revision(), &revision()), NOW);
+    assert_eq!(again::<ControllerRevision>(&world, &revision()), "");
     assert_eq!(update(&orphan(revision()), &orphan(revision())), "");
     let foreign = labelled(orphan(revision()), &json!({"name": "x"}));
     assert_eq!(update(&foreign, &orphan(revision())), NOW);

@@ -83,7 +83,8 @@ impl World {
 
     /// The label of the present template.
     pub(super) fn hash(&self) -> Value {
-        Value::from(revisions::hash(&self.snapshot()).unwrap())
+        let s = self.snapshot();
+        Value::from(revisions::hash(&s, &revisions::history(&s)).unwrap())
     }
 
     /// The plan, with the live reads that it asks for.
@@ -130,7 +131,7 @@ impl World {
         }
         let outcome = Outcome { error: plan.error.clone(), ..Outcome::default() };
         if let Some(write) = self.controller.report(&snapshot, &outcome) {
-            let text = write.raw.with_status(&write.object.resource, &write.status).unwrap();
+            let text = write.raw.edited(&write.object.resource, &write.edits).unwrap();
             self.set = self.versioned(serde_json::from_str(&text).unwrap());
             done.reported = true;
         }

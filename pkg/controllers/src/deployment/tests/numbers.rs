@@ -1,6 +1,6 @@
 //! The small functions, as upstream's `util/deployment_util_test.go` has them.
 
-use api::{Amount, DeploymentCondition, DeploymentStatus, Status};
+use api::{Amount, Condition, DeploymentStatus, Status};
 use controller::fixture::time;
 
 use super::super::template::{self, Template};
@@ -273,7 +273,7 @@ fn hashes_do_not_change() {
 
 // === Conditions ===
 
-fn condition(name: &str, status: Status, reason: &str) -> DeploymentCondition {
+fn condition(name: &str, status: Status, reason: &str) -> Condition {
     progress::condition(name, status, time(0), (reason, String::new()))
 }
 
@@ -292,7 +292,7 @@ fn conditions_are_set_and_removed() {
     assert_eq!(reasons(&status), ["ForSomeReason"], "set for the first time");
     progress::set(&mut status, condition("Available", Status::True, "AwesomeController"));
     assert_eq!(reasons(&status), ["ForSomeReason", "AwesomeController"], "simple set");
-    let noisy = DeploymentCondition { message: "more".to_owned(), ..early.clone() };
+    let noisy = Condition { message: "more".to_owned(), ..early.clone() };
     progress::set(&mut status, noisy);
     assert_eq!(status.conditions[0], early, "a message alone changes nothing");
     progress::set(&mut status, condition("Progressing", Status::False, "Another"));

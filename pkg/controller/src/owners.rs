@@ -1,0 +1,137 @@
+//! Owners and what they manage: what an owner selects, and whose key a managed object wakes. From
+//! the event handlers that upstream's workload controllers have in common.
+
+use std::sync::Arc;
+
+use api::{
+    DaemonSet, DecodeError, Deployment, Key, Kind, Meta, ReplicaSet, Selector, SelectorError,
+};
+
+use crate::{Change, View, Wake, Why};
+
+/// A kind whose objects manage those that their selector finds.
+pub trait Owner: Kind {
+    /// Its index of all objects of a namespace.
+    const BY_NAMESPACE: &'static str;
+
+    /// Which objects are its own; or why it must be left alone.
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>>;
+}
+
+/// Why an owner is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal<'a> {
+    /// It cannot be read.
+    Unreadable(&'a DecodeError),
+    /// Its selector is not valid.
+    Invalid(&'a SelectorError),
+    /// Its selector is empty and would select everything. The API server does not admit that.
+    SelectsAll,
+}
+
+/// Wakes who manages a changed object: its owner, or those that may take it if it has none, and the
+/// former owner if it changed. A resync wakes nobody.
+pub fn wake_managers<T: Owner>(change: &Change<impl Kind>, view: &View<'_>, wake: &mut Wake) {
+    match change {
+        Change::Added(it) if it.meta().controller().is_none() && !it.meta().is_terminating() => {
+            wake_selecting::<T>(it.meta(), view, wake);
+        }
+        Change::Added(it) | Change::Deleted(it) => wake_owner::<T>(it.meta(), view, wake),
+        Change::Updated { .. } if change.is_resync() => {}
+        Change::Updated { old, new } => {
+            let (old, new) = (old.meta(), new.meta());
+            let changed_hands = old.controller() != new.controller();
+            if changed_hands {
+                wake_owner::<T>(old, view, wake);
+            }
+            if new.controller().is_some() {
+                wake_owner::<T>(new, view, wake);
+            } else if changed_hands || old.labels != new.labels {
+                wake_selecting::<T>(new, view, wake);
+            }
+        }
+    }
+}
+
+/// Wakes the `T` that manages an object, if one does.
+pub fn wake_owner<T: Kind>(meta: &Meta, view: &View<'_>, wake: &mut Wake) {
+    if let Some(owner) = owner_of::<T>(meta, view) {
+        wake.add(&owner.meta().key);
+    }
+}
+
+/// The `T` that manages an object, by name and uid.
+pub fn owner_of<T: Kind>(meta: &Meta, view: &View<'_>) -> Option<Arc<T>> {
+    let uid = &meta.controller()?.uid;
+    view.of::<T>().get(&owner_key::<T>(meta)?).filter(|owner| owner.meta().uid == *uid)
+}
+
+/// The key of the `T` that manages an object; there may be another one under it by now. As upstream
+/// only the kind is compared, not the group.
+pub fn owner_key<T: Kind>(meta: &Meta) -> Option<Key> {
+    let owner = meta.controller().filter(|owner| *owner.kind == *T::RESOURCE.kind)?;
+    Some(Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() })
+}
+
+/// Wakes those that may take an orphan. As `GetPodReplicaSets` and its like.
+fn wake_selecting<T: Owner>(orphan: &Meta, view: &View<'_>, wake: &mut Wake) {
+    if orphan.labels.is_empty() {
+        return;
+    }
+    for owner in view.of::<T>().by(T::BY_NAMESPACE, &orphan.key.namespace) {
+        if owner.usable_selector().is_ok_and(|selector| selector.matches(&orphan.labels)) {
+            wake.add(&owner.meta().key);
+        }
+    }
+}
+
+fn usable<'a>(
+    unreadable: Option<&'a DecodeError>,
+    selector: &'a Result<Selector, SelectorError>,
+) -> Result<&'a Selector, Refusal<'a>> {
+    match (unreadable, selector) {
+        (Some(error), _) => Err(Refusal::Unreadable(error)),
+        (None, Err(error)) => Err(Refusal::Invalid(error)),
+        (None, Ok(selector)) if selector.is_empty() => Err(Refusal::SelectsAll),
+        (None, Ok(selector)) => Ok(selector),
+    }
+}
+
+// === impl Owner ===
+
+impl Owner for DaemonSet {
+    const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
+
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
+        usable(self.unreadable.as_ref(), &self.selector)
+    }
+}
+
+impl Owner for Deployment {
+    const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
+
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
+        usable(self.unreadable.as_ref(), &self.selector)
+    }
+}
+
+impl Owner for ReplicaSet {
+    const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
+
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
+        usable(self.unreadable.as_ref(), &self.selector)
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal<'_> {
+    /// In words; `noun` is what the owner is called.
+    pub fn why(self, noun: &str) -> Why {
+        match self {
+            Self::Unreadable(error) => format!("the {noun} cannot be read: {error}").into(),
+            Self::Invalid(error) => format!("the selector is invalid: {error}").into(),
+            Self::SelectsAll => "the selector is empty".into(),
+        }
+    }
+}
