@@ -51,7 +51,7 @@ const IMPURE_CODE: [&str; 9] = [
 ];
 
 /// The crates of this workspace, lowest first, and which others each may depend on.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("api", &[]),
     ("metrics", &[]),
     ("runtime", &["api"]),
@@ -62,10 +62,14 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("workqueue", &["api", "metrics", "runtime"]),
     ("client", &["api", "metrics", "runtime", "workqueue"]),
     ("auth", &["api", "client", "metrics", "runtime"]),
+    ("discovery", &["api", "client"]),
     ("server", &["api", "runtime"]),
-    ("cache", &["api", "client", "controller", "metrics", "runtime"]),
+    ("cache", &["api", "client", "controller", "discovery", "metrics", "runtime"]),
     ("leader", &["api", "cache", "client", "controller", "metrics", "runtime"]),
-    ("engine", &["api", "cache", "client", "controller", "metrics", "runtime", "workqueue"]),
+    (
+        "engine",
+        &["api", "cache", "client", "controller", "discovery", "metrics", "runtime", "workqueue"],
+    ),
     (
         "manager",
         &[

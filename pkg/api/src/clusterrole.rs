@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
 use crate::{
-    Codec, DecodeError, Index, Kind, Meta, Resource, Selector, SelectorError, Text, intern,
+    Codec, DecodeError, Index, Kind, Meta, Object, Resource, Selector, SelectorError, Text, intern,
 };
 
 /// What may be done, in the whole cluster.
@@ -46,6 +46,9 @@ impl ClusterRole {
 impl Kind for ClusterRole {
     const RESOURCE: Resource =
         Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole");
+}
+
+impl Object for ClusterRole {
     const CODEC: Codec = Codec::Protobuf;
     const INDEXES: &'static [Index<Self>] = &[Index {
         name: Self::AGGREGATING,

@@ -7,8 +7,8 @@ use crate::scheduling::WirePlacement;
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
 use crate::{
-    Amount, Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Placement, Raw, Resource,
-    Selector, SelectorError,
+    Amount, Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Object, Placement, Raw,
+    Resource, Selector, SelectorError,
 };
 
 /// What controllers read of a DaemonSet, and the whole of it.
@@ -88,6 +88,9 @@ impl DaemonSet {
 
 impl Kind for DaemonSet {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet");
+}
+
+impl Object for DaemonSet {
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[Index::by_namespace(Self::BY_NAMESPACE)];
 

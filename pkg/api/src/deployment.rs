@@ -6,8 +6,8 @@ use crate::rollout::{WireRolling, WireStrategy};
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
 use crate::{
-    Amount, Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Raw, Resource, Selector,
-    SelectorError,
+    Amount, Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Object, Raw, Resource,
+    Selector, SelectorError,
 };
 
 /// What controllers read of a Deployment, and the whole of it.
@@ -87,6 +87,9 @@ impl Deployment {
 
 impl Kind for Deployment {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "deployments", "Deployment");
+}
+
+impl Object for Deployment {
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[Index::by_namespace(Self::BY_NAMESPACE)];
 

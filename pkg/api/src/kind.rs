@@ -12,15 +12,12 @@ pub enum Codec {
     Json,
 }
 
-/// A kind: a view, where its objects live, and how they are found.
-pub trait Kind: Sized + Send + Sync + 'static {
-    /// Its place in the API.
-    const RESOURCE: Resource;
-    /// A field selector that all objects of the view match; empty: there is none, and all objects
-    /// of the resource are read.
-    const FIELD_SELECTOR: &'static str = "";
+/// What a cache can hold: a view, and how its objects travel and are found.
+pub trait Object: Sized + Send + Sync + 'static {
     /// What we ask the API server for. The answer's content type decides, not this.
     const CODEC: Codec;
+    /// Whether we ask for the metadata alone.
+    const METADATA_ONLY: bool = false;
     /// The indexes that its cache keeps.
     const INDEXES: &'static [Index<Self>];
 
@@ -33,6 +30,15 @@ pub trait Kind: Sized + Send + Sync + 'static {
     /// Stands for an object of which only the metadata could be read, so that it still counts: a
     /// controller that did not see it would make another one.
     fn unreadable(meta: Meta, error: &DecodeError) -> Self;
+}
+
+/// A view of one kind, and where that kind lives.
+pub trait Kind: Object {
+    /// Its place in the API.
+    const RESOURCE: Resource;
+    /// A field selector that all objects of the view match; empty: there is none, and all objects
+    /// of the resource are read.
+    const FIELD_SELECTOR: &'static str = "";
 }
 
 /// A way to find objects of kind `T` other than by their key.
@@ -50,7 +56,7 @@ pub struct DecodeError(pub String);
 
 // === impl Index ===
 
-impl<T: Kind> Index<T> {
+impl<T: Object> Index<T> {
     /// By the uid of the controller that manages them.
     pub(crate) const fn by_controller(name: &'static str) -> Self {
         Self { name, value: |it| it.meta().controller().map(|owner| owner.uid.clone()) }

@@ -152,6 +152,12 @@ impl Labels {
     }
 }
 
+impl Default for Labels {
+    fn default() -> Self {
+        Self(intern_pairs(&[]))
+    }
+}
+
 impl fmt::Debug for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()

@@ -4,7 +4,9 @@ use prost::Message;
 use serde::Deserialize;
 
 use crate::wire::{self, null_is_empty};
-use crate::{Codec, DecodeError, Effect, Index, Kind, Meta, Resource, Status, Taint, Text, intern};
+use crate::{
+    Codec, DecodeError, Effect, Index, Kind, Meta, Object, Resource, Status, Taint, Text, intern,
+};
 
 /// What controllers read of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,9 @@ impl Node {
 
 impl Kind for Node {
     const RESOURCE: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
+}
+
+impl Object for Node {
     const CODEC: Codec = Codec::Protobuf;
     const INDEXES: &'static [Index<Self>] = &[];
 

@@ -1,12 +1,14 @@
 //! Pod: the view that the workload controllers share.
 
+mod secrets;
+
 use std::collections::BTreeMap;
 
 use prost::Message;
 use serde::Deserialize;
 
 use crate::wire::{self, null_is_empty};
-use crate::{Codec, DecodeError, Index, Kind, Meta, Resource, Status, Text, Time, intern};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status, Text, Time, intern};
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct Pod {
     pub restarts_max: i32,
     /// The highest restart count of its sidecars (init containers that restart).
     pub sidecar_restarts_max: i32,
+    /// The names of the Secrets that it refers to, sorted.
+    pub secrets: Box<[Text]>,
 }
 
 /// `status.phase`.
@@ -91,6 +95,9 @@ impl Pod {
 
 impl Kind for Pod {
     const RESOURCE: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+}
+
+impl Object for Pod {
     const CODEC: Codec = Codec::Protobuf;
     const INDEXES: &'static [Index<Self>] = &[
         Index::by_controller(Self::BY_CONTROLLER),
@@ -128,13 +135,25 @@ struct WirePod {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSpec {
+    #[prost(message, repeated, tag = "1")]
+    #[serde(deserialize_with = "null_is_empty")]
+    volumes: Vec<secrets::WireVolume>,
+    #[prost(message, repeated, tag = "2")]
+    #[serde(deserialize_with = "null_is_empty")]
+    containers: Vec<WireContainer>,
     #[prost(string, tag = "10")]
     node_name: String,
+    #[prost(message, repeated, tag = "15")]
+    #[serde(deserialize_with = "null_is_empty")]
+    image_pull_secrets: Vec<secrets::WireReference>,
     #[prost(message, optional, tag = "18")]
     affinity: Option<WireAffinity>,
     #[prost(message, repeated, tag = "20")]
     #[serde(deserialize_with = "null_is_empty")]
     init_containers: Vec<WireContainer>,
+    #[prost(message, repeated, tag = "34")]
+    #[serde(deserialize_with = "null_is_empty")]
+    ephemeral_containers: Vec<secrets::WireEphemeral>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -184,6 +203,12 @@ struct WireField {
 struct WireContainer {
     #[prost(string, tag = "1")]
     name: String,
+    #[prost(message, repeated, tag = "7")]
+    #[serde(deserialize_with = "null_is_empty")]
+    env: Vec<secrets::WireEnv>,
+    #[prost(message, repeated, tag = "19")]
+    #[serde(deserialize_with = "null_is_empty")]
+    env_from: Vec<secrets::WireEnvFrom>,
     #[prost(string, tag = "24")]
     restart_policy: String,
 }
@@ -249,6 +274,7 @@ impl WirePod {
             deletion_cost: deletion_cost(&self.metadata.annotations),
             restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
             sidecar_restarts_max: self.sidecar_restarts_max(),
+            secrets: secrets::names(spec),
             unreadable: false,
         }
     }

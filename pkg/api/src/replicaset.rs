@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
 use crate::{
-    Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Raw, Resource, Selector,
+    Codec, Condition, DecodeError, Index, Kind, Labels, Meta, Object, Raw, Resource, Selector,
     SelectorError,
 };
 
@@ -62,6 +62,9 @@ impl ReplicaSet {
 
 impl Kind for ReplicaSet {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
+}
+
+impl Object for ReplicaSet {
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[
         Index::by_controller(Self::BY_CONTROLLER),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::wire;
-use crate::{Codec, DecodeError, Index, Kind, Meta, Raw, Resource};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource};
 
 /// A template that a DaemonSet or StatefulSet has or had.
 #[derive(Clone, Debug)]
@@ -34,6 +34,9 @@ impl ControllerRevision {
 impl Kind for ControllerRevision {
     const RESOURCE: Resource =
         Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
+}
+
+impl Object for ControllerRevision {
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[
         Index::by_controller(Self::BY_CONTROLLER),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::wire::{self, null_is_empty};
-use crate::{Codec, DecodeError, Index, Kind, Meta, Raw, Resource, Text, intern};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Text, intern};
 
 /// What pods trust the API server by.
 #[derive(Clone, Debug)]
@@ -33,6 +33,9 @@ impl RootCa {
 impl Kind for RootCa {
     const RESOURCE: Resource = Resource::namespaced("", "v1", "configmaps", "ConfigMap");
     const FIELD_SELECTOR: &'static str = "metadata.name=kube-root-ca.crt";
+}
+
+impl Object for RootCa {
     const CODEC: Codec = Codec::Json;
     const INDEXES: &'static [Index<Self>] = &[];
 

@@ -1,16 +1,32 @@
 //! ServiceAccount: the view that controllers share.
 
-use crate::{Codec, DecodeError, Index, Kind, Meta, Resource};
+use prost::Message;
+use serde::Deserialize;
+
+use crate::wire::{self, null_is_empty};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Text};
 
 /// What controllers read of a service account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceAccount {
     /// Name, labels and so on.
     pub meta: Meta,
+    /// The names in `secrets`, in their order; an old kind of account has one for its token.
+    pub secrets: Box<[Text]>,
+}
+
+impl ServiceAccount {
+    /// Whether `secrets` has this name.
+    pub fn lists(&self, secret: &str) -> bool {
+        self.secrets.iter().any(|name| &**name == secret)
+    }
 }
 
 impl Kind for ServiceAccount {
     const RESOURCE: Resource = Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount");
+}
+
+impl Object for ServiceAccount {
     const CODEC: Codec = Codec::Protobuf;
     const INDEXES: &'static [Index<Self>] = &[];
 
@@ -19,10 +35,32 @@ impl Kind for ServiceAccount {
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        Ok(Self { meta: Meta::decode(codec, bytes)? })
+        let wire = wire::decode::<WireAccount>(codec, bytes)?;
+        let secrets = wire.secrets.iter().map(|secret| Text::from(secret.name.as_str()));
+        Ok(Self { meta: wire.metadata.meta()?, secrets: secrets.collect() })
     }
 
     fn unreadable(meta: Meta, _: &DecodeError) -> Self {
-        Self { meta }
+        Self { meta, secrets: Box::default() }
     }
+}
+
+// === Wire ===
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireAccount {
+    #[prost(message, required, tag = "1")]
+    metadata: wire::ObjectMeta,
+    #[prost(message, repeated, tag = "2")]
+    #[serde(deserialize_with = "null_is_empty")]
+    secrets: Vec<WireReference>,
+}
+
+/// `v1.ObjectReference`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireReference {
+    #[prost(string, tag = "3")]
+    name: String,
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod pod;
 mod scheduling;
 mod selector;
+mod served;
 mod workloads;
 
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! Does what the reflector decides: the only part that talks to the API server.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Codec, Key, Kind};
+use api::{Codec, Key, Metadata, Object};
 use client::{Answer, ApiError};
 use runtime::Instant;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, error_of};
 use crate::health::Trouble;
@@ -23,13 +23,15 @@ const WATCH_GRACE: Duration = Duration::from_secs(30);
 const LIST_SILENCE_MAX: Duration = Duration::from_secs(90);
 
 /// The task of an informer.
-pub(crate) struct Drive<T: Kind> {
+pub(crate) struct Drive<T: Object> {
     informer: Arc<Informer<T>>,
     started: Instant,
     reflector: Reflector,
     open: Option<Open>,
     /// The event that was read last.
     event: Option<Happened<T>>,
+    /// Held while it lists, if few may at once.
+    permit: Option<OwnedSemaphorePermit>,
     /// The list so far.
     collected: BTreeMap<Key, Arc<T>>,
     /// The failure that was reported last.
@@ -54,7 +56,7 @@ enum Happened<T> {
 
 // === impl Drive ===
 
-impl<T: Kind> Drive<T> {
+impl<T: Object> Drive<T> {
     pub(crate) fn new(informer: Arc<Informer<T>>) -> Self {
         Self {
             started: informer.runtime().clock.instant(),
@@ -62,6 +64,7 @@ impl<T: Kind> Drive<T> {
             reflector: Reflector::default(),
             open: None,
             event: None,
+            permit: None,
             collected: BTreeMap::new(),
             failure: None,
         }
@@ -90,6 +93,7 @@ impl<T: Kind> Drive<T> {
             Effect::Send(request) => self.send(&request).await,
             Effect::Wait { delay, why } => {
                 self.open = None;
+                self.permit = None;
                 self.collected.clear();
                 self.report(why);
                 let runtime = self.informer.runtime();
@@ -137,6 +141,9 @@ impl<T: Kind> Drive<T> {
         }
         if !matches!(request, Request::List { page: Some(_), .. }) {
             self.collected.clear();
+            if !matches!(request, Request::Watch { .. }) && self.permit.is_none() {
+                self.permit = self.informer.list_permit().await;
+            }
         }
         let seconds = self.watch_seconds();
         let watch_silence = Duration::from_secs(seconds.into()) + WATCH_GRACE;
@@ -144,9 +151,13 @@ impl<T: Kind> Drive<T> {
             Request::Watch { .. } => watch_silence,
             Request::Stream { .. } | Request::List { .. } => LIST_SILENCE_MAX,
         };
-        let query = selecting(query(request, seconds), T::FIELD_SELECTOR);
+        let query = selecting(query(request, seconds), self.informer.field_selector());
         let path = self.informer.resource().collection_path("") + &query;
         let accept = match T::CODEC {
+            Codec::Protobuf if T::METADATA_ONLY && matches!(request, Request::List { .. }) => {
+                Metadata::ACCEPT_LIST
+            }
+            Codec::Protobuf if T::METADATA_ONLY => Metadata::ACCEPT,
             Codec::Protobuf => "application/vnd.kubernetes.protobuf, application/json",
             Codec::Json => "application/json",
         };
@@ -285,6 +296,7 @@ impl<T: Kind> Drive<T> {
         if let Some(open) = &mut self.open {
             open.silence = open.watch_silence;
         }
+        self.permit = None;
         let list = std::mem::take(&mut self.collected);
         self.informer.health().forget_unless(|key| list.contains_key(key));
         let (resource, objects) = (self.informer.resource(), list.len());
@@ -363,7 +375,7 @@ fn query(request: &Request, watch_seconds: u32) -> String {
         ),
         Request::List { limit, page: Some(page), .. } => {
             let limit = limit.map(|limit| format!("&limit={limit}")).unwrap_or_default();
-            format!("?continue={}{limit}", percent_encoded(page))
+            format!("?continue={}{limit}", client::percent_encoded(page))
         }
         Request::List { at, limit: Some(limit), page: None } => {
             format!("?limit={limit}{}", version("&", *at))
@@ -377,7 +389,7 @@ fn selecting(query: String, fields: &str) -> String {
         return query;
     }
     let before = if query.is_empty() { '?' } else { '&' };
-    format!("{query}{before}fieldSelector={}", percent_encoded(fields))
+    format!("{query}{before}fieldSelector={}", client::percent_encoded(fields))
 }
 
 fn version(before: &str, at: At) -> String {
@@ -386,19 +398,4 @@ fn version(before: &str, at: At) -> String {
         At::Latest => String::new(),
         At::NotOlderThan(version) => format!("{before}resourceVersion={version}"),
     }
-}
-
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
 }

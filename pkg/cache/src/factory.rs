@@ -8,10 +8,12 @@ use std::time::Duration;
 use api::Kind;
 use client::Client;
 use controller::{Caches, Lister};
+use discovery::Discovery;
 use runtime::Runtime;
 
+use crate::everything::{Everything, Parts};
 use crate::health::Status;
-use crate::informer::{AnyInformer, Informer};
+use crate::informer::{Followed, Informer};
 use crate::metrics::Metrics;
 use crate::store::Store;
 
@@ -21,15 +23,18 @@ use crate::store::Store;
 /// start together. The types see to the first half of that: to ask takes `&mut self`.
 pub struct SharedInformerFactory {
     client: Client,
+    /// For the informers of kinds that discovery names.
+    metadata_client: Client,
     runtime: Runtime,
     metrics: Option<Metrics>,
-    /// How often handlers hear of everything.
+    /// How often handlers hear of all objects.
     resync: Option<Duration>,
     informers: BTreeMap<TypeId, Entry>,
+    everything: Option<Arc<Everything>>,
 }
 
 struct Entry {
-    erased: Arc<dyn AnyInformer>,
+    erased: Arc<dyn Followed>,
     /// An `Arc<Informer<T>>`.
     typed: Box<dyn Any + Send + Sync>,
 }
@@ -46,7 +51,21 @@ pub struct Listers {
 impl SharedInformerFactory {
     /// A factory whose informers share `client`, and so its rate limit.
     pub fn new(client: Client, runtime: Runtime) -> Self {
-        Self { client, runtime, metrics: None, resync: None, informers: BTreeMap::new() }
+        Self {
+            metadata_client: client.clone(),
+            client,
+            runtime,
+            metrics: None,
+            resync: None,
+            informers: BTreeMap::new(),
+            everything: None,
+        }
+    }
+
+    /// This factory, with a client of its own for [`Everything`], as upstream's
+    /// `metadata-informers`: a thousand kinds that are listed at once then make no other kind wait.
+    pub fn with_metadata_client(self, metadata_client: Client) -> Self {
+        Self { metadata_client, ..self }
     }
 
     /// This factory, its informers telling their handlers of all objects each time one to two
@@ -71,9 +90,27 @@ impl SharedInformerFactory {
         }
         let informer = Informer::<T>::new(self.client.clone(), self.runtime.clone());
         let informer = Arc::new(informer.with_metrics(self.metrics.as_ref()));
-        let erased: Arc<dyn AnyInformer> = Arc::clone(&informer) as _;
+        let erased: Arc<dyn Followed> = Arc::clone(&informer) as _;
         self.informers.insert(kind, Entry { erased, typed: Box::new(Arc::clone(&informer)) });
         informer
+    }
+
+    /// The informers of all kinds that the API server serves; they are made if they were not asked
+    /// for before, and then counted in the metrics.
+    pub fn everything(&mut self) -> Arc<Everything> {
+        if let Some(everything) = &self.everything {
+            return Arc::clone(everything);
+        }
+        let sync_errors = self.metrics.as_ref().and_then(|metrics| {
+            let family = metrics.sync_errors();
+            family.inspect_err(|error| tracing::error!(%error, "cannot count sync errors")).ok()
+        });
+        let client = self.metadata_client.clone();
+        let source = Box::new(Discovery::new(client.clone()));
+        let runtime = self.runtime.clone();
+        let everything = Arc::new(Everything::new(Parts { source, client, runtime, sync_errors }));
+        self.everything = Some(Arc::clone(&everything));
+        everything
     }
 
     /// Starts all informers. Must be called on a tokio runtime.
@@ -82,6 +119,9 @@ impl SharedInformerFactory {
         for informer in &all {
             Arc::clone(informer).start();
         }
+        if let Some(everything) = &self.everything {
+            everything.start(all.iter().map(Arc::clone));
+        }
         if let Some(period) = self.resync {
             runtime::spawn("resync", resync(all, period, self.runtime.clone()));
         }
@@ -89,18 +129,22 @@ impl SharedInformerFactory {
 
     /// How the informers fare, sorted by resource.
     pub fn status(&self) -> Vec<Status> {
-        self.all().into_iter().map(|informer| informer.status()).collect()
+        let mut all: Vec<_> = self.all().into_iter().map(|informer| informer.status()).collect();
+        all.extend(self.everything.iter().flat_map(|everything| everything.status()));
+        // Stable: of two with the same resource, one selects by fields and the other does not.
+        all.sort_by(|a, b| a.resource.cmp(&b.resource));
+        all
     }
 
     /// All informers, sorted by resource: the order of type ids is the compiler's.
-    fn all(&self) -> Vec<&Arc<dyn AnyInformer>> {
+    fn all(&self) -> Vec<&Arc<dyn Followed>> {
         let mut all: Vec<_> = self.informers.values().map(|entry| &entry.erased).collect();
         all.sort_by(|a, b| a.resource().cmp(b.resource()));
         all
     }
 }
 
-async fn resync(informers: Vec<Arc<dyn AnyInformer>>, period: Duration, runtime: Runtime) {
+async fn resync(informers: Vec<Arc<dyn Followed>>, period: Duration, runtime: Runtime) {
     let for_ever = async {
         loop {
             runtime.clock.sleep(period).await;

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use api::{Codec, DecodeError, Key, Kind, Meta, Resource};
+use api::{Codec, DecodeError, Key, Kind, Meta, Object, Resource};
 use client::Client;
-use controller::{Change, Lister};
+use controller::{Change, Lister, MetadataChange};
 use futures::future::BoxFuture;
-use runtime::{Runtime, fenced, spawn};
-use tokio::sync::watch;
+use runtime::{Cancel, Runtime, fenced, spawn};
+use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::drive::Drive;
 use crate::health::{Health, Status};
@@ -18,6 +18,8 @@ use crate::store::Store;
 
 /// Handlers hear of so many changes before other tasks get a turn.
 const BATCH: usize = 256;
+/// The longest wait for others to list first: some may hang, and then all of them list at once.
+const LIST_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Called for each change of the cache, after the cache was changed, in the order of the changes.
 /// The cache waits meanwhile, so it only notes which keys to look at.
@@ -29,16 +31,22 @@ pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
 ///
 /// Until [`Informer::has_synced`] the cache is empty; then it holds every object, and never goes
 /// back to an older state. Objects that cannot be decoded are held as `Kind::unreadable`.
-pub struct Informer<T: Kind> {
+pub struct Informer<T: Object> {
     resource: Resource,
+    field_selector: &'static str,
     client: Client,
     runtime: Runtime,
     store: RwLock<Store<T>>,
     handlers: RwLock<Vec<Handler<T>>>,
     hooks: RwLock<Vec<VersionHook>>,
+    followers: RwLock<Vec<Follower>>,
+    /// Held while something is told, so that who comes later hears of all and in order.
+    turn: Turn<()>,
     synced: watch::Sender<bool>,
     health: Mutex<Health>,
     meter: Option<Meter>,
+    /// How many may list at once.
+    lists: Option<Arc<Semaphore>>,
     started: AtomicBool,
 }
 
@@ -60,6 +68,24 @@ pub trait AnyInformer: Send + Sync {
     fn resync(&self) -> BoxFuture<'_, ()>;
 }
 
+/// Hears of the metadata of one kind, until it is cancelled.
+pub(crate) struct Follower {
+    pub(crate) cancel: Cancel,
+    /// Called for each change, and first for all that is held. Resyncs are left out.
+    pub(crate) changed: Box<dyn Fn(&MetadataChange<'_>) + Send + Sync>,
+    /// Called as a [`VersionHook`].
+    pub(crate) reached: VersionHook,
+}
+
+/// An informer that can be followed at any time.
+pub(crate) trait Followed: AnyInformer {
+    /// Whether it holds all objects of its resource, not only some that a field selector names.
+    fn is_whole(&self) -> bool;
+    /// Tells the follower of what is held, then of each change. It hears of every change once,
+    /// whenever it comes.
+    fn follow(&self, follower: Follower) -> BoxFuture<'_, ()>;
+}
+
 /// An object as far as it could be read.
 pub(crate) struct Decoded<T> {
     pub(crate) object: Arc<T>,
@@ -69,26 +95,44 @@ pub(crate) struct Decoded<T> {
 
 // === impl Informer ===
 
-impl<T: Kind> Informer<T> {
-    /// An informer that does nothing before [`Informer::start`].
-    pub fn new(client: Client, runtime: Runtime) -> Self {
+impl<T: Object> Informer<T> {
+    /// An informer of `resource` that does nothing before [`Informer::start`].
+    pub fn of(resource: Resource, client: Client, runtime: Runtime) -> Self {
         Self {
-            resource: T::RESOURCE,
+            resource,
+            field_selector: "",
             client,
             runtime,
             store: RwLock::default(),
             handlers: RwLock::default(),
             hooks: RwLock::default(),
+            followers: RwLock::default(),
+            turn: Turn::default(),
             synced: watch::Sender::new(false),
             health: Mutex::default(),
             meter: None,
+            lists: None,
             started: AtomicBool::new(false),
         }
+    }
+
+    /// An informer of the kind `T`, as [`Informer::of`].
+    pub fn new(client: Client, runtime: Runtime) -> Self
+    where
+        T: Kind,
+    {
+        let field_selector = T::FIELD_SELECTOR;
+        Self { field_selector, ..Self::of(T::RESOURCE, client, runtime) }
     }
 
     /// This informer, counting in `metrics`.
     pub(crate) fn with_metrics(self, metrics: Option<&Metrics>) -> Self {
         Self { meter: metrics.map(|metrics| metrics.meter(&self.resource)), ..self }
+    }
+
+    /// This informer, listing only when it gets a permit of `lists`, or has long waited for one.
+    pub(crate) fn with_lists(self, lists: Arc<Semaphore>) -> Self {
+        Self { lists: Some(lists), ..self }
     }
 
     /// Starts the task that lists and watches, until the runtime is cancelled. Later calls do
@@ -152,8 +196,17 @@ impl<T: Kind> Informer<T> {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn followers_held(&self) -> usize {
+        self.followers.read().unwrap().len()
+    }
+
     pub(crate) fn resource(&self) -> &Resource {
         &self.resource
+    }
+
+    pub(crate) fn field_selector(&self) -> &'static str {
+        self.field_selector
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -172,8 +225,20 @@ impl<T: Kind> Informer<T> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until it may list, if that is limited.
+    pub(crate) async fn list_permit(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(self.lists.as_ref()?).acquire_owned();
+        self.runtime.clock.timeout(LIST_WAIT_MAX, permit).await.ok()?.ok()
+    }
+
     /// Changes the cache, then tells the handlers and the version hooks.
     pub(crate) async fn update(&self, change: impl FnOnce(&mut Store<T>) -> Vec<Change<T>>) {
+        // Nobody waits for it as a rule, and then it must not cost this task its turn: what came
+        // together is told together.
+        let _turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(_) => self.turn.lock().await,
+        };
         let came = self.runtime.clock.instant();
         let (changes, before, after) = {
             let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +250,8 @@ impl<T: Kind> Informer<T> {
                 tokio::task::yield_now().await;
             }
             self.note(|meter| meter.queued(changes.len() - at * BATCH));
-            self.tell(batch);
+            self.tell_handlers(batch);
+            self.tell_followers(batch);
             let took = self.runtime.clock.instant().saturating_duration_since(came);
             self.note(|meter| meter.handled(batch.len(), took));
         }
@@ -194,18 +260,41 @@ impl<T: Kind> Informer<T> {
             for hook in &*self.hooks.read().unwrap_or_else(PoisonError::into_inner) {
                 self.fence(|| hook(after));
             }
+            self.each_follower(|follower| (follower.reached)(after));
         }
     }
 
     /// Tells the handlers of every object as if it had just been updated without a change, as
     /// client-go's resync does.
     pub(crate) async fn tell_all(&self) {
+        let _turn = self.turn.lock().await;
         let again = |object: Arc<T>| Change::Updated { old: Arc::clone(&object), new: object };
         let changes: Vec<_> = self.read().all().into_iter().map(again).collect();
         for batch in changes.chunks(BATCH) {
-            self.tell(batch);
+            self.tell_handlers(batch);
             tokio::task::yield_now().await;
         }
+    }
+
+    async fn follow(&self, follower: Follower) {
+        let _turn = self.turn.lock().await;
+        let (held, version) = {
+            let store = self.read();
+            (store.all(), store.version())
+        };
+        for batch in held.chunks(BATCH) {
+            for object in batch {
+                self.fence(|| (follower.changed)(&MetadataChange::Added(object.meta())));
+            }
+            tokio::task::yield_now().await;
+        }
+        if version > 0 {
+            self.fence(|| (follower.reached)(version));
+        }
+        let mut followers = self.followers.write().unwrap_or_else(PoisonError::into_inner);
+        // Here, since nobody else adds any: at most one of those that are gone is left.
+        followers.retain(|known| !known.cancel.is_cancelled());
+        followers.push(follower);
     }
 
     /// The first list is in the cache and the handlers know of it.
@@ -242,7 +331,20 @@ impl<T: Kind> Informer<T> {
         }
     }
 
-    fn tell(&self, changes: &[Change<T>]) {
+    fn tell_followers(&self, changes: &[Change<T>]) {
+        for change in changes {
+            self.each_follower(|follower| (follower.changed)(&change.metadata()));
+        }
+    }
+
+    fn each_follower(&self, tell: impl Fn(&Follower)) {
+        let followers = self.followers.read().unwrap_or_else(PoisonError::into_inner);
+        for follower in followers.iter().filter(|follower| !follower.cancel.is_cancelled()) {
+            self.fence(|| tell(follower));
+        }
+    }
+
+    fn tell_handlers(&self, changes: &[Change<T>]) {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         for change in changes {
             for handler in &*handlers {
@@ -264,7 +366,7 @@ impl<T: Kind> Informer<T> {
     }
 }
 
-impl<T: Kind> Lister<T> for Informer<T> {
+impl<T: Object> Lister<T> for Informer<T> {
     fn get(&self, key: &Key) -> Option<Arc<T>> {
         self.read().get(key).map(Arc::clone)
     }
@@ -278,7 +380,7 @@ impl<T: Kind> Lister<T> for Informer<T> {
     }
 }
 
-impl<T: Kind> AnyInformer for Informer<T> {
+impl<T: Object> AnyInformer for Informer<T> {
     fn resource(&self) -> &Resource {
         &self.resource
     }
@@ -307,5 +409,15 @@ impl<T: Kind> AnyInformer for Informer<T> {
 
     fn resync(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.tell_all())
+    }
+}
+
+impl<T: Object> Followed for Informer<T> {
+    fn is_whole(&self) -> bool {
+        self.field_selector.is_empty()
+    }
+
+    fn follow(&self, follower: Follower) -> BoxFuture<'_, ()> {
+        Box::pin(Self::follow(self, follower))
     }
 }

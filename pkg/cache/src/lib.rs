@@ -2,11 +2,13 @@
 //!
 //! [`SharedInformerFactory`] makes one [`Informer`] for each kind. An informer drives a
 //! [`reflector::Reflector`] (every decision, no I/O) over the bytes that [`frames`] cuts into
-//! objects, keeps the objects in a [`Store`] and tells handlers what changed.
+//! objects, keeps the objects in a [`Store`] and tells handlers what changed. [`Everything`] has
+//! one for each kind that the API server serves, of the metadata alone.
 //!
 //! **Invariant:** a cache never shows an older state than it has shown before.
 
 mod drive;
+mod everything;
 mod factory;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
@@ -20,6 +22,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use everything::{Everything, MetadataHandler, MetadataVersionHook, ServedHook};
 pub use factory::{Listers, SharedInformerFactory};
 pub use health::{Failing, Status};
 pub use informer::{AnyInformer, Handler, Informer, VersionHook};

@@ -1,11 +1,12 @@
-//! `informer_*`, as upstream's component-base/metrics/prometheus/clientgo/fifo.
+//! `informer_*`, as upstream's component-base/metrics/prometheus/clientgo/fifo, and what upstream's
+//! garbage collector counts of the informers that it starts.
 //!
 //! `informer_store_resource_version` is left out: upstream registers it too, but shows no series.
 
 use std::time::Duration;
 
 use api::Resource;
-use metrics::{Error, Family, GaugeVec, HistogramVec, Registry};
+use metrics::{Error, Family, GaugeVec, HistogramVec, IntCounter, Registry};
 
 /// The informers' name at upstream.
 const NAME: &str = "kube-controller-manager";
@@ -17,6 +18,7 @@ const SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 pub struct Metrics {
     queued: GaugeVec,
     latency: HistogramVec,
+    registry: Registry,
 }
 
 /// The metrics of one informer.
@@ -40,7 +42,16 @@ impl Metrics {
         Ok(Self {
             queued: registry.family(&queued.labels(LABELS))?,
             latency: registry.family(&latency.labels(LABELS).buckets(SECONDS))?,
+            registry: registry.clone(),
         })
+    }
+
+    /// What counts the troubles with the informers of all kinds. It is registered here: upstream
+    /// shows it where the garbage collector runs (pkg/controller/garbagecollector/metrics).
+    pub(crate) fn sync_errors(&self) -> Result<IntCounter, Error> {
+        let name = "garbagecollector_controller_resources_sync_error_total";
+        let help = "Number of garbage collector resources sync errors";
+        self.registry.family(&Family::alpha(name, help))
     }
 
     /// Shows zeros from now on.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Key, Kind, Meta, Text};
+use api::{Key, Meta, Object, Text};
 use controller::{Change, Lister};
 
 /// What is known of the objects of one kind.
@@ -11,7 +11,7 @@ use controller::{Change, Lister};
 /// Never goes back: an event that is older than what is held, or than the version of the store for
 /// an object that is not held, changes nothing. Each method that changes it returns the changes in
 /// the order in which handlers must hear of them.
-pub struct Store<T: Kind> {
+pub struct Store<T: Object> {
     objects: BTreeMap<Key, Arc<T>>,
     /// One for each of `T::INDEXES`, in that order. A bucket is sorted by key and never empty: a
     /// vector costs 8 bytes an object, where a map would cost some 60.
@@ -21,14 +21,14 @@ pub struct Store<T: Kind> {
 
 // === impl Store ===
 
-impl<T: Kind> Default for Store<T> {
+impl<T: Object> Default for Store<T> {
     fn default() -> Self {
         let indexes = T::INDEXES.iter().map(|_| BTreeMap::new()).collect();
         Self { objects: BTreeMap::new(), indexes, version: 0 }
     }
 }
 
-impl<T: Kind> Store<T> {
+impl<T: Object> Store<T> {
     /// The highest resource version of which the store is known to hold everything up to it; 0
     /// before the first list.
     pub fn version(&self) -> u64 {
@@ -148,7 +148,7 @@ impl<T: Kind> Store<T> {
     }
 }
 
-impl<T: Kind> Lister<T> for Store<T> {
+impl<T: Object> Lister<T> for Store<T> {
     fn get(&self, key: &Key) -> Option<Arc<T>> {
         self.objects.get(key).map(Arc::clone)
     }
@@ -165,14 +165,14 @@ impl<T: Kind> Lister<T> for Store<T> {
     }
 }
 
-fn put<T: Kind>(bucket: &mut Vec<Arc<T>>, object: &Arc<T>) {
+fn put<T: Object>(bucket: &mut Vec<Arc<T>>, object: &Arc<T>) {
     match find(bucket, &object.meta().key) {
         Ok(at) => bucket.splice(at..=at, [Arc::clone(object)]).for_each(drop),
         Err(at) => bucket.insert(at, Arc::clone(object)),
     }
 }
 
-fn remove<T: Kind>(buckets: &mut BTreeMap<Text, Vec<Arc<T>>>, value: &Text, key: &Key) {
+fn remove<T: Object>(buckets: &mut BTreeMap<Text, Vec<Arc<T>>>, value: &Text, key: &Key) {
     let Some(bucket) = buckets.get_mut(value) else { return };
     if let Ok(at) = find(bucket, key) {
         bucket.remove(at);
@@ -182,6 +182,6 @@ fn remove<T: Kind>(buckets: &mut BTreeMap<Text, Vec<Arc<T>>>, value: &Text, key:
     }
 }
 
-fn find<T: Kind>(bucket: &[Arc<T>], key: &Key) -> Result<usize, usize> {
+fn find<T: Object>(bucket: &[Arc<T>], key: &Key) -> Result<usize, usize> {
     bucket.binary_search_by(|object| object.meta().key.cmp(key))
 }

@@ -8,10 +8,11 @@ use k8s_openapi::ByteString;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use tower::{BoxError, ServiceBuilder, ServiceExt};
+use tower::{ServiceBuilder, ServiceExt};
 
 use crate::Guard;
 use crate::gate::GatedConnector;
+use crate::spread::{STREAMS_MAX, Spread};
 
 /// How long a TCP connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -19,6 +20,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long that sign may take.
 const PING_LIMIT: Duration = Duration::from_secs(15);
+
+/// What the server may send of one answer ahead of its reader, as hyper has it.
+const STREAM_BYTES_MAX: u32 = 2 * 1024 * 1024;
 
 /// Where the API server is and who we are.
 #[derive(Clone, Debug)]
@@ -32,7 +36,8 @@ pub struct ConnectOptions {
 }
 
 /// A connection to one API server, HTTP/2 where it offers that, with pings, so that a dead one is
-/// noticed within 45 seconds. Many named clients share it.
+/// noticed within 45 seconds. Many named clients share it. What is more than one HTTP/2 connection
+/// carries, as watches are by the hundred, goes over further ones.
 pub struct Connection {
     /// What sends over it.
     pub kube: kube::Client,
@@ -176,19 +181,26 @@ fn build(
         }
         None => connector,
     };
-    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .http2_keep_alive_timeout(PING_LIMIT)
-        .http2_keep_alive_while_idle(true)
-        .build::<_, Body>(connector.enable_all_versions().wrap_connector(tcp));
+    let connector = connector.enable_all_versions().wrap_connector(tcp);
+    let http = Spread::new(move || http().build::<_, Body>(connector.clone()));
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer().map_err(tls)?)
         .layer(config.extra_headers_layer().map_err(tls)?)
-        .map_err(BoxError::from)
         .service(http);
     Ok(kube::Client::new(service.boxed(), config.default_namespace.clone()))
+}
+
+/// How a connection behaves.
+pub(crate) fn http() -> hyper_util::client::legacy::Builder {
+    let mut http = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+    http.timer(TokioTimer::new())
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_LIMIT)
+        .http2_keep_alive_while_idle(true)
+        .http2_initial_stream_window_size(STREAM_BYTES_MAX)
+        .http2_initial_connection_window_size(STREAM_BYTES_MAX * STREAMS_MAX);
+    http
 }
 
 async fn config(options: &ConnectOptions) -> Result<Config, ConfigError> {

@@ -90,14 +90,20 @@ impl ApiError {
         self.has_code(404)
     }
 
+    /// 404 since there is no such object. Not if the server does not know its kind, or the whole
+    /// path, which says nothing about the object.
+    pub fn is_object_missing(&self) -> bool {
+        self.is_not_found() && self.status().is_some_and(|status| !status.name.is_empty())
+    }
+
     /// 409 because the object has changed or exists.
     pub fn is_conflict(&self) -> bool {
         self.has_code(409)
     }
 
-    /// 409 because the object is not the one that the request named by uid.
+    /// 409 because the object is not the one that the request named, by uid or version.
     pub fn is_failed_precondition(&self) -> bool {
-        let precondition = |status: &Status| status.message.contains("Precondition failed: UID");
+        let precondition = |status: &Status| status.message.contains("Precondition failed: ");
         self.is_conflict() && self.status().is_some_and(precondition)
     }
 
@@ -105,6 +111,11 @@ impl ApiError {
     pub fn is_gone(&self) -> bool {
         let gone = |status: &Status| matches!(status.reason.as_str(), "Expired" | "Gone");
         self.has_code(410) || self.status().is_some_and(gone)
+    }
+
+    /// 415: the kind knows no patch of that form.
+    pub fn is_unsupported_media_type(&self) -> bool {
+        self.has_code(415)
     }
 
     /// 422: the object is not valid.

@@ -7,10 +7,12 @@
 mod account;
 mod answer;
 mod connect;
+mod encoding;
 mod error;
 mod gate;
 mod metrics;
 mod rest;
+mod spread;
 mod status;
 
 #[cfg(test)]
@@ -19,7 +21,8 @@ mod tests;
 pub use account::Account;
 pub use answer::Answer;
 pub use connect::{ConfigError, ConnectOptions, Connection, GatedUser, authority_data, connect};
+pub use encoding::percent_encoded;
 pub use error::ApiError;
 pub use metrics::Metrics;
-pub use rest::{Client, Guard, Pace, Settings};
+pub use rest::{Client, Document, Guard, Pace, Settings};
 pub use status::{Cause, Status};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Codec;
 use bytes::Bytes;
-use http::{Method, Request, Response, header};
+use http::{HeaderName, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
 use runtime::Runtime;
@@ -58,10 +58,23 @@ struct Inner {
     runtime: Runtime,
 }
 
+/// One body, and what its headers say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// As the server wrote it, empty if it did not.
+    pub content_type: String,
+    /// Stands for this state of the document, in the next [`Client::get_as`].
+    pub etag: Option<String>,
+    /// The bytes.
+    pub body: Bytes,
+}
+
 struct Call<'a> {
     method: Method,
     path: &'a str,
     accept: &'a str,
+    /// The state of the document that is known already.
+    etag: Option<&'a str>,
     body: Option<(&'static str, Bytes)>,
     limit: Duration,
 }
@@ -118,10 +131,9 @@ impl Client {
         accept: &str,
         limit: Duration,
     ) -> Result<Answer, ApiError> {
-        let call = Call { method: Method::GET, path, accept, body: None, limit };
+        let call = Call { method: Method::GET, path, accept, etag: None, body: None, limit };
         let response = self.send(&call).await?;
-        let codec = match response.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok())
-        {
+        let codec = match text(&response, &header::CONTENT_TYPE) {
             Some(kind) if kind.starts_with("application/vnd.kubernetes.protobuf") => {
                 Codec::Protobuf
             }
@@ -133,6 +145,25 @@ impl Client {
     /// GET of one JSON body.
     pub async fn get(&self, path: &str) -> Result<Bytes, ApiError> {
         self.whole(Method::GET, path, None).await
+    }
+
+    /// GET of one body, in the first of the forms in `accept` that the server has. None if it is
+    /// the one that `etag` stands for.
+    pub async fn get_as(
+        &self,
+        path: &str,
+        accept: &str,
+        etag: Option<&str>,
+    ) -> Result<Option<Document>, ApiError> {
+        let limit = REQUEST_LIMIT;
+        let call = Call { method: Method::GET, path, accept, etag, body: None, limit };
+        let response = self.send(&call).await?;
+        if response.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let content_type = text(&response, &header::CONTENT_TYPE).unwrap_or_default().to_owned();
+        let etag = text(&response, &header::ETAG).map(ToOwned::to_owned);
+        Ok(Some(Document { content_type, etag, body: self.read(&call, response).await? }))
     }
 
     /// POST of a JSON body.
@@ -149,6 +180,11 @@ impl Client {
     pub async fn patch(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
         let kind = "application/strategic-merge-patch+json";
         self.whole(Method::PATCH, path, Some((kind, body))).await
+    }
+
+    /// PATCH with a JSON merge patch.
+    pub async fn merge(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
+        self.whole(Method::PATCH, path, Some(("application/merge-patch+json", body))).await
     }
 
     /// PATCH by server-side apply of a JSON body, as this field manager, which takes the fields of
@@ -175,8 +211,12 @@ impl Client {
         body: Option<(&'static str, Bytes)>,
     ) -> Result<Bytes, ApiError> {
         let accept = "application/json";
-        let call = Call { method, path, accept, body, limit: REQUEST_LIMIT };
+        let call = Call { method, path, accept, etag: None, body, limit: REQUEST_LIMIT };
         let response = self.send(&call).await?;
+        self.read(&call, response).await
+    }
+
+    async fn read(&self, call: &Call<'_>, response: Response<Body>) -> Result<Bytes, ApiError> {
         let bytes = self.collect(response).await?;
         let labels = [call.method.as_str(), &self.shared.settings.host];
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -238,7 +278,8 @@ impl Client {
         let code = answer.as_ref().map_or_else(ApiError::label, |r| r.status().as_str().to_owned());
         metrics.requests.with_label_values(&[&*code, call.method.as_str(), &settings.host]).inc();
         let response = answer?;
-        if response.status().is_success() {
+        let known = call.etag.is_some() && response.status() == StatusCode::NOT_MODIFIED;
+        if response.status().is_success() || known {
             return Ok(response);
         }
         if let (401, Some(account), Some(token)) =
@@ -270,6 +311,9 @@ impl Client {
             .header(header::ACCEPT, call.accept);
         if let Some(token) = token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if let Some(etag) = call.etag {
+            request = request.header(header::IF_NONE_MATCH, etag);
         }
         let mut body = Bytes::new();
         if let Some((kind, bytes)) = &call.body {
@@ -309,7 +353,7 @@ impl Client {
 
     async fn failure(&self, response: Response<Body>) -> ApiError {
         let code = response.status().as_u16();
-        let seconds = response.headers().get(header::RETRY_AFTER).and_then(|v| v.to_str().ok());
+        let seconds = text(&response, &header::RETRY_AFTER);
         let retry_after = seconds.and_then(|s| s.parse().ok()).map(Duration::from_secs);
         match self.collect(response).await {
             Ok(body) => ApiError::from_answer(code, retry_after, &body),
@@ -325,4 +369,9 @@ impl Client {
             Ok(Ok(body)) => Ok(body.to_bytes()),
         }
     }
+}
+
+/// A header's value, if it is there and is text.
+fn text<'a>(response: &'a Response<Body>, name: &HeaderName) -> Option<&'a str> {
+    response.headers().get(name).and_then(|value| value.to_str().ok())
 }

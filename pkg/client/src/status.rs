@@ -16,6 +16,8 @@ pub struct Status {
     pub reason: String,
     /// A sentence.
     pub message: String,
+    /// The name of the object that it is about; empty if it is about none.
+    pub name: String,
     /// What exactly was wrong.
     pub causes: Vec<Cause>,
     /// How long the server asks to wait.
@@ -59,6 +61,8 @@ struct WireStatus {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireDetails {
+    #[prost(string, tag = "1")]
+    name: String,
     #[prost(message, repeated, tag = "4")]
     #[serde(deserialize_with = "null_is_empty")]
     causes: Vec<WireCause>,
@@ -86,6 +90,7 @@ impl WireStatus {
             code: u16::try_from(self.code).unwrap_or(0),
             reason: self.reason,
             message: self.message,
+            name: details.name,
             causes: details.causes.into_iter().map(cause).collect(),
             retry_after: seconds.map(Duration::from_secs),
         }

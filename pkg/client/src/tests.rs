@@ -13,7 +13,7 @@ use metrics::Registry;
 use runtime::Runtime;
 use tower::service_fn;
 
-use crate::{ApiError, Client, ConnectOptions, Metrics, Settings, connect};
+use crate::{ApiError, Client, ConnectOptions, Document, Metrics, Settings, connect};
 
 /// Answers every request with what `answer` makes of its number, and keeps the requests.
 struct Server {
@@ -262,6 +262,48 @@ fn patches_say_what_they_are() {
             "PATCH /x/status?fieldManager=some-controller&force=true application/apply-patch+yaml",
         ];
         assert_eq!(*seen.lock().unwrap(), expected);
+    });
+}
+
+/// k8s.io/apiserver pkg/endpoints/discovery/aggregated/etag.go: whoever names the state that is
+/// there gets 304 and no body. Who named none cannot get it.
+#[test]
+fn a_document_that_is_known_is_not_sent_again() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let service = service_fn(|request: Request<Body>| {
+            let headers = request.headers();
+            let known = headers.get("if-none-match").is_some_and(|etag| etag == "\"A1\"");
+            let known = known || request.uri() == "/odd";
+            let kind = headers["accept"].clone();
+            let response = Response::builder().status(if known { 304 } else { 200 });
+            let response = response.header("content-type", kind).header("etag", "\"A1\"");
+            let body = Bytes::from_static(if known { b"" } else { b"{}" });
+            let response = response.body(Full::new(body)).unwrap();
+            async move { Ok::<_, std::convert::Infallible>(response) }
+        });
+        let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
+        let registry = Registry::default();
+        let metrics = Metrics::new(&registry).unwrap();
+        let client = Client::new(kube::Client::new(service, "d"), settings, &metrics, &runtime);
+        let expected = Document {
+            content_type: "application/json;v=v2".to_owned(),
+            etag: Some("\"A1\"".to_owned()),
+            body: Bytes::from_static(b"{}"),
+        };
+        for (path, etag, found) in [
+            ("/apis", None, Ok(Some(&expected))),
+            ("/apis", Some("\"A1\""), Ok(None)),
+            ("/apis", Some("\"A0\""), Ok(Some(&expected))),
+            ("/odd", None, Err("the server answered with HTTP 304".to_owned())),
+        ] {
+            let got = client.get_as(path, "application/json;v=v2", etag).await;
+            let got = got.as_ref().map(Option::as_ref).map_err(ToString::to_string);
+            assert_eq!(got, found, "{path} {etag:?}");
+        }
+        let requests = metric(&registry, "rest_client_requests_total");
+        let codes: Vec<_> = requests.iter().map(|(labels, n)| (&*labels[0], &**n)).collect();
+        assert_eq!(codes, [("200", "2"), ("304", "2")]);
     });
 }
 

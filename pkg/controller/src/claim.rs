@@ -137,7 +137,7 @@ impl<T: Kind> Claim<T> {
         let mut actions = Vec::with_capacity(self.adopt.len() + self.release.len());
         let mut error = None;
         if let Some(first) = self.adopt.first() {
-            let query = Query { resource: resource.clone(), key: owner.key.clone() };
+            let query = Query::object(resource.clone(), owner.key.clone());
             let Some(answer) = facts.get(&query) else {
                 return Some(Plan::fetch("orphans match; is the owner still there?", vec![query]));
             };
@@ -163,20 +163,16 @@ impl<T: Kind> Claim<T> {
 /// `RecheckDeletionTimestamp`.
 fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String> {
     let (kind, key) = (&resource.kind, &owner.key);
-    let reason = match live {
-        Answer::Found(found) => {
-            let live = &found.0;
-            match live.deletion_timestamp {
-                _ if live.uid != owner.uid => format!(
-                    "original {kind} {key} is gone: got uid {}, wanted {}",
-                    live.uid, owner.uid
-                ),
-                Some(since) => return Err(format!("{key} has just been deleted at {since}")),
-                None => return Ok(()),
+    let reason = match live.object() {
+        Ok(Some((live, _))) => match live.deletion_timestamp {
+            _ if live.uid != owner.uid => {
+                format!("original {kind} {key} is gone: got uid {}, wanted {}", live.uid, owner.uid)
             }
-        }
-        Answer::NotFound => format!("{resource} {:?} not found", key.name),
-        Answer::Failed(error) => error.clone(),
+            Some(since) => return Err(format!("{key} has just been deleted at {since}")),
+            None => return Ok(()),
+        },
+        Ok(None) => format!("{resource} {:?} not found", key.name),
+        Err(error) => error.text.clone(),
     };
     Err(format!("can't recheck DeletionTimestamp: {reason}"))
 }

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use api::{Codec, Edit, Key, Kind, Time};
+use api::{Codec, Edit, Key, Kind, Resource, Served, Time};
 use serde_json::{Map, Value, json};
 
-use crate::{Caches, Call, Change, Controller, Handler, Lister, UpdateStatus, View, Wake, Watches};
+use crate::{
+    Caches, Call, Change, Controller, Everything, Handler, Lister, MetadataChange, UpdateStatus,
+    View, Wake, Watches,
+};
 
 /// The moment at which tests take place.
 pub const NOW: &str = "2024-05-01T12:00:00Z";
@@ -25,9 +28,17 @@ struct Objects<T>(BTreeMap<Key, Arc<T>>);
 /// Asks the rows of a watch table whom a change wakes.
 struct Asked<'a, C> {
     controller: &'a C,
-    change: &'a dyn Any,
+    news: News<'a>,
     view: &'a View<'a>,
     wake: Wake,
+}
+
+/// What a watch table is told.
+enum News<'a> {
+    /// A `Change<T>`.
+    Changed(&'a dyn Any),
+    Metadata(&'a Resource, &'a MetadataChange<'a>),
+    Served(&'a Arc<Served>),
 }
 
 /// The moment `nanos` after [`NOW`], or before it if negative.
@@ -111,10 +122,38 @@ pub fn woken<C: Controller, T: Kind>(
     change: &Change<T>,
     fixture: &Fixture,
 ) -> String {
+    lines(&heard(controller, News::Changed(change), fixture))
+}
+
+/// Whom a change of any object wakes, by the controller's watch table.
+pub fn woken_by_any<C: Controller>(
+    controller: &C,
+    resource: &Resource,
+    change: &MetadataChange<'_>,
+    fixture: &Fixture,
+) -> Wake {
+    heard(controller, News::Metadata(resource, change), fixture)
+}
+
+/// Whom it wakes that the API server serves these kinds, by the controller's watch table.
+pub fn woken_by_served<C: Controller>(
+    controller: &C,
+    served: &Arc<Served>,
+    fixture: &Fixture,
+) -> Wake {
+    heard(controller, News::Served(served), fixture)
+}
+
+fn heard<C: Controller>(controller: &C, news: News<'_>, fixture: &Fixture) -> Wake {
     let view = fixture.view();
-    let mut asked = Asked { controller, change, view: &view, wake: Wake::default() };
+    let mut asked = Asked { controller, news, view: &view, wake: Wake::default() };
     C::watches(&mut asked);
-    asked.wake.calls.iter().fold(String::new(), |mut text, call| {
+    asked.wake
+}
+
+/// One call a line.
+pub fn lines(wake: &Wake) -> String {
+    wake.calls.iter().fold(String::new(), |mut text, call| {
         let line = match call {
             Call::Now(key) => writeln!(text, "now {key}"),
             Call::After(key, delay) => writeln!(text, "after {delay:?} {key}"),
@@ -175,8 +214,21 @@ impl<T: Kind> Lister<T> for Objects<T> {
 
 impl<C: 'static> Watches<C> for Asked<'_, C> {
     fn on<T: Kind>(&mut self, handler: Handler<C, T>) {
-        if let Some(change) = self.change.downcast_ref::<Change<T>>() {
+        if let News::Changed(change) = self.news
+            && let Some(change) = change.downcast_ref::<Change<T>>()
+        {
             handler(self.controller, change, self.view, &mut self.wake);
+        }
+    }
+
+    fn everything(&mut self, handlers: Everything<C>) {
+        match self.news {
+            News::Changed(_) => {}
+            News::Metadata(resource, change) => {
+                let Self { controller, view, wake, .. } = self;
+                (handlers.changed)(controller, resource, change, view, wake);
+            }
+            News::Served(served) => (handlers.served)(self.controller, served, &mut self.wake),
         }
     }
 }

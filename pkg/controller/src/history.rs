@@ -166,11 +166,11 @@ pub fn sort(revisions: &mut [Arc<ControllerRevision>]) {
 
 /// What a live read of the name of a new revision says.
 pub fn taken<'a>(answer: &'a Answer, data: &str) -> Taken<'a> {
-    match answer {
-        Answer::NotFound => Taken::Free,
-        Answer::Found(found) if raw_data(&found.1) == Some(data) => Taken::Same(&found.0),
-        Answer::Found(_) => Taken::Other,
-        Answer::Failed(error) => Taken::Unknown(error),
+    match answer.object() {
+        Ok(None) => Taken::Free,
+        Ok(Some((meta, raw))) if raw_data(raw) == Some(data) => Taken::Same(meta),
+        Ok(Some(_)) => Taken::Other,
+        Err(error) => Taken::Unknown(&error.text),
     }
 }
 

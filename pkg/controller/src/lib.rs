@@ -18,13 +18,13 @@ mod watch;
 
 pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use plan::{
-    Action, Announce, Answer, Counter, Create, Delete, Event, EventType, Facts, Histogram,
-    ObjectRef, Outcome, Patch, PatchKind, Plan, Query, Sample, StatusRetry, Step, Tally, Update,
-    UpdateStatus, Why,
+    Action, Announce, Answer, Counter, Create, Delete, DeleteCollection, Event, EventType, Facts,
+    Guard, Histogram, ObjectRef, Outcome, Patch, PatchKind, Plan, Propagation, Query, Refused,
+    Sample, StatusRetry, Step, Syncs, Tally, Update, UpdateStatus, Why,
 };
 pub use rank::victims;
 pub use view::{Caches, Lister, View};
-pub use watch::{Call, Change, Handler, Seen, Wake, Watches};
+pub use watch::{Call, Change, Everything, Handler, MetadataChange, Seen, Wake, Watches};
 
 use api::Key;
 
@@ -39,6 +39,9 @@ pub trait Controller: Send + Sync + Sized + 'static {
 
     /// The counters that its actions add to.
     const COUNTERS: &'static [Counter] = &[];
+
+    /// The families that its syncs are counted and timed in.
+    const SYNCS: Option<Syncs> = None;
 
     /// Keys that are looked at once the caches are complete, whatever these hold: for what is not
     /// about one object.
@@ -57,6 +60,12 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// What should be written, and why. Infallible; `facts` holds the answers to what earlier plans
     /// for the same snapshot asked to fetch.
     fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> Plan;
+
+    /// A live read was answered. For a controller whose own state holds what cannot be watched; the
+    /// plan itself finds the answer in its facts. Not called when a plan is only explained.
+    fn learn(&self, query: &Query, answer: &Answer, wake: &mut Wake) {
+        let _ = (query, answer, wake);
+    }
 
     /// What the snapshot comes to, as short facts for somebody who asks why the controller does
     /// what it does: name and value, in the order in which they should be read.

@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Edit, Key, Meta, Raw, Resource, Text};
+use api::{Edit, Key, Meta, Metadata, OwnerRef, Raw, Resource, Served, Text};
+use serde_json::Value;
 
 /// Why a plan is as it is, in a few words.
 pub type Why = Cow<'static, str>;
@@ -62,6 +63,16 @@ pub struct Counter {
     pub labels: &'static [&'static str],
 }
 
+/// Two families about the syncs of a controller, with one label `code`: the API server's answer to
+/// the write that failed, 500 for other failures, 200 if all went well.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Syncs {
+    /// Counts them; its labels are `code`.
+    pub total: Counter,
+    /// Their duration in seconds.
+    pub duration: Histogram,
+}
+
 /// Counts one action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
@@ -86,8 +97,10 @@ pub enum Step {
     /// Several lists at once, each of them in order. A failure ends its own list only; then the
     /// step has failed.
     Chains(Vec<Vec<Action>>),
-    /// Live reads. The engine adds the answers to the facts and decides again before anything is
-    /// written, at most four times.
+    /// Live reads, all at once. The engine adds the answers to the facts and decides again, at most
+    /// eight times; steps behind it are not looked at. Mostly it is the only step. What stands
+    /// before it is done first, and if that fails, so does the sync: for what can only be read once
+    /// something was written.
     Fetch(Vec<Query>),
 }
 
@@ -98,6 +111,8 @@ pub enum Action {
     Create(Create),
     /// DELETE of exactly this object, by uid.
     Delete(Delete),
+    /// DELETE of all objects of a kind in a namespace; its failure is a fact, and ends no plan.
+    DeleteCollection(DeleteCollection),
     /// PATCH of exactly this object.
     Patch(Patch),
     /// PUT of exactly this version of the object.
@@ -124,12 +139,52 @@ pub struct Create {
 pub struct Delete {
     /// What; its uid is the precondition.
     pub object: ObjectRef,
+    /// What else must hold.
+    pub guard: Guard,
+    /// What becomes of its dependents; none: what the API server does for the kind.
+    pub propagation: Option<Propagation>,
     /// How long it may take to end; none: as long as the object says.
     pub grace_period_seconds: Option<u32>,
     /// Where it is counted.
     pub tally: Option<Tally>,
     /// The events that tell of it.
     pub announce: Option<Announce>,
+}
+
+/// What must hold of an object, besides its uid, to be deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    Uid,
+    /// It still has the version that was looked at. If it has another one by now it stays, which is
+    /// no failure: the cache will show that version.
+    Version,
+    /// It still has these owners. The first try asks for the version that was looked at; if it has
+    /// another one by now, it is read live, and the next try asks for the version in which these
+    /// were its owners. As `attemptToDeleteItem` of upstream's garbage collector, which then asks
+    /// for no version.
+    SameOwners(Arc<[OwnerRef]>),
+}
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are deleted later.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// Deletes all objects of a kind in a namespace, with background propagation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeleteCollection {
+    /// Their kind.
+    pub resource: Resource,
+    /// Where; never empty.
+    pub namespace: Text,
 }
 
 /// Patches an object.
@@ -143,6 +198,9 @@ pub struct Patch {
     pub kind: PatchKind,
     /// The patch as JSON; it carries `metadata.uid` as its precondition.
     pub body: String,
+    /// A JSON merge patch to the same end, for kinds that know no strategic merge (415), such as
+    /// custom ones.
+    pub otherwise: Option<String>,
     /// Where it is counted if it fails.
     pub tally: Option<Tally>,
     /// Whether it does not matter that the object is gone (404).
@@ -156,6 +214,8 @@ pub struct Patch {
 pub enum PatchKind {
     /// Strategic merge.
     Strategic,
+    /// JSON merge (RFC 7386).
+    Merge,
     /// Server-side apply, forced: fields that others own are taken from them, and fields that the
     /// manager owned and the body lacks are removed.
     Apply {
@@ -247,13 +307,32 @@ pub struct ObjectRef {
     pub resource_version: u64,
 }
 
-/// A live read of one object.
+/// A live read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Query {
-    /// Its kind.
-    pub resource: Resource,
-    /// Its namespace and name.
-    pub key: Key,
+pub enum Query {
+    /// One object, whole; answered with [`Answer::Found`].
+    Object {
+        /// Its kind.
+        resource: Resource,
+        /// Its namespace and name.
+        key: Key,
+    },
+    /// The metadata of one object; answered with [`Answer::Metadata`].
+    Metadata {
+        /// Its kind.
+        resource: Resource,
+        /// Its namespace and name.
+        key: Key,
+    },
+    /// The metadata of all objects of a kind in a namespace; answered with [`Answer::All`].
+    All {
+        /// Their kind.
+        resource: Resource,
+        /// Where; never empty.
+        namespace: Text,
+    },
+    /// What the API server serves now; answered with [`Answer::Served`].
+    Served,
 }
 
 /// What a live read found.
@@ -261,15 +340,35 @@ pub struct Query {
 pub enum Answer {
     /// The object.
     Found(Box<(Meta, Raw)>),
+    /// The metadata of the object.
+    Metadata(Box<Metadata>),
+    /// The metadata of the objects, in the order of the API server.
+    All(Vec<Metadata>),
+    /// What is served. A group that fails is part of it.
+    Served(Arc<Served>),
     /// There is none.
     NotFound,
-    /// It could not be read; the error's text.
-    Failed(String),
+    /// It could not be read.
+    Failed(Refused),
 }
 
-/// The answers to the queries of earlier rounds.
+/// Why the API server did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The status code; none if there was no answer.
+    pub code: Option<u16>,
+    /// The error.
+    pub text: String,
+}
+
+/// What is known from earlier rounds.
 #[derive(Clone, Debug, Default)]
-pub struct Facts(pub BTreeMap<Query, Answer>);
+pub struct Facts {
+    /// The answers to queries.
+    pub answers: BTreeMap<Query, Answer>,
+    /// How deletions of collections went; none: well.
+    pub emptied: BTreeMap<DeleteCollection, Option<Refused>>,
+}
 
 /// How the plan went, for `report`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -281,6 +380,8 @@ pub struct Outcome {
     pub error: Option<String>,
     /// The API server's word for that failure, such as `AlreadyExists`; empty if it gave none.
     pub reason: String,
+    /// Its HTTP code; none if it gave none.
+    pub code: Option<u16>,
 }
 
 // === impl Plan ===
@@ -296,7 +397,7 @@ impl Plan {
         Self { error: Some(error.into()), ..Self::rest(why) }
     }
 
-    /// Nothing but a live read of these.
+    /// Nothing but live reads.
     pub fn fetch(why: impl Into<Why>, queries: Vec<Query>) -> Self {
         Self { why: why.into(), steps: vec![Step::Fetch(queries)], ..Self::default() }
     }
@@ -309,6 +410,19 @@ impl Plan {
     /// Whether nothing would be read or written.
     pub fn is_rest(&self) -> bool {
         self.steps.is_empty()
+    }
+
+    /// Its first round: the steps that come before the first live reads, and those reads; none: the
+    /// plan ends with the steps.
+    pub fn round(&self) -> (&[Step], Option<&[Query]>) {
+        let reads = self.steps.iter().enumerate().find_map(|(at, step)| match step {
+            Step::Fetch(queries) => Some((at, queries.as_slice())),
+            Step::InOrder(_) | Step::Together(_) | Step::SlowStart(_) | Step::Chains(_) => None,
+        });
+        match reads {
+            Some((at, queries)) => (&self.steps[..at], Some(queries)),
+            None => (&self.steps, None),
+        }
     }
 
     /// How many writes it asks for.
@@ -345,9 +459,7 @@ impl fmt::Display for Plan {
                     }
                 }
                 Step::Fetch(queries) => {
-                    for Query { resource, key } in queries {
-                        writeln!(f, "fetch {resource} {key}")?;
-                    }
+                    queries.iter().try_for_each(|query| writeln!(f, "fetch {query}"))?;
                 }
             }
         }
@@ -371,8 +483,19 @@ impl fmt::Display for Action {
             Self::Create(create) => write!(f, "create {} in {}", create.resource, create.namespace),
             Self::Delete(delete) => {
                 write!(f, "delete {}", delete.object)?;
+                match &delete.guard {
+                    Guard::Uid => {}
+                    Guard::Version => f.write_str(" of this version")?,
+                    Guard::SameOwners(_) => f.write_str(" with these owners")?,
+                }
+                if let Some(propagation) = delete.propagation {
+                    write!(f, ", {propagation:?}")?;
+                }
                 let grace = delete.grace_period_seconds;
                 grace.map_or(Ok(()), |seconds| write!(f, " within {seconds}s"))
+            }
+            Self::DeleteCollection(all) => {
+                write!(f, "delete all {} in {}", all.resource, all.namespace)
             }
             Self::Patch(patch) => {
                 let Patch { object, subresource, kind, body, .. } = patch;
@@ -380,8 +503,10 @@ impl fmt::Display for Action {
             }
             Self::Update(update) => {
                 write!(f, "update {}{}", update.object, Part(update.subresource))?;
-                let mut edits = update.edits.iter();
-                edits.try_for_each(|edit| write!(f, " {}={}", edit.path.join("."), edit.value))
+                let resource = &update.object.resource;
+                update.edits.iter().try_for_each(|edit| {
+                    write!(f, " {}={}", edit.path.join("."), shown(resource, edit))
+                })
             }
             Self::Event(event) => {
                 write!(f, "event {:?} {}: {}", event.r#type, event.reason, event.message)
@@ -394,9 +519,20 @@ impl fmt::Display for PatchKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Strategic => "patch",
+            Self::Merge => "merge",
             Self::Apply { .. } => "apply",
         })
     }
+}
+
+/// The new value as people may see it: of what a Secret holds, nothing.
+fn shown(resource: &Resource, edit: &Edit) -> Value {
+    let is_secret = resource.group.is_empty() && resource.plural == "secrets";
+    let part = edit.path.first().map(String::as_str);
+    if is_secret && matches!(part, None | Some("data" | "stringData")) {
+        return Value::from("…");
+    }
+    edit.value.clone()
 }
 
 /// The subresource of a write, as its text has it.
@@ -413,7 +549,14 @@ impl fmt::Display for Part {
 impl Delete {
     /// Of an object that may take its time, counted nowhere and without events.
     pub fn of(object: ObjectRef) -> Self {
-        Self { object, grace_period_seconds: None, tally: None, announce: None }
+        Self {
+            object,
+            guard: Guard::Uid,
+            propagation: None,
+            grace_period_seconds: None,
+            tally: None,
+            announce: None,
+        }
     }
 }
 
@@ -427,6 +570,7 @@ impl Patch {
             subresource: None,
             kind: PatchKind::Strategic,
             body,
+            otherwise: None,
             tally: None,
             ignore_not_found: true,
             ignore_invalid: false,
@@ -454,11 +598,104 @@ impl fmt::Display for ObjectRef {
     }
 }
 
+// === impl Answer ===
+
+/// An answer of another shape than its query asked for, which no engine gives.
+static MISFIT: Refused = Refused { code: None, text: String::new() };
+
+impl Answer {
+    /// The answer to [`Query::Object`]; none: there is no such object.
+    pub fn object(&self) -> Result<Option<&(Meta, Raw)>, &Refused> {
+        match self {
+            Self::Found(found) => Ok(Some(found)),
+            Self::NotFound => Ok(None),
+            Self::Failed(error) => Err(error),
+            Self::Metadata(_) | Self::All(_) | Self::Served(_) => Err(&MISFIT),
+        }
+    }
+
+    /// The answer to [`Query::Metadata`]; none: there is no such object.
+    pub fn metadata(&self) -> Result<Option<&Metadata>, &Refused> {
+        match self {
+            Self::Metadata(found) => Ok(Some(found)),
+            Self::NotFound => Ok(None),
+            Self::Failed(error) => Err(error),
+            Self::Found(_) | Self::All(_) | Self::Served(_) => Err(&MISFIT),
+        }
+    }
+
+    /// The answer to [`Query::All`]; none: there is no such namespace or kind.
+    pub fn all(&self) -> Result<Option<&[Metadata]>, &Refused> {
+        match self {
+            Self::All(found) => Ok(Some(found)),
+            Self::NotFound => Ok(None),
+            Self::Failed(error) => Err(error),
+            Self::Found(_) | Self::Metadata(_) | Self::Served(_) => Err(&MISFIT),
+        }
+    }
+
+    /// The answer to [`Query::Served`].
+    pub fn served(&self) -> Result<&Arc<Served>, &Refused> {
+        match self {
+            Self::Served(served) => Ok(served),
+            Self::Failed(error) => Err(error),
+            Self::Found(_) | Self::Metadata(_) | Self::All(_) | Self::NotFound => Err(&MISFIT),
+        }
+    }
+}
+
 // === impl Facts ===
 
 impl Facts {
     /// The answer to a query, if it was asked.
     pub fn get(&self, query: &Query) -> Option<&Answer> {
-        self.0.get(query)
+        self.answers.get(query)
+    }
+}
+
+impl FromIterator<(Query, Answer)> for Facts {
+    fn from_iter<I: IntoIterator<Item = (Query, Answer)>>(answers: I) -> Self {
+        Self { answers: answers.into_iter().collect(), emptied: BTreeMap::new() }
+    }
+}
+
+impl<const N: usize> From<[(Query, Answer); N]> for Facts {
+    fn from(answers: [(Query, Answer); N]) -> Self {
+        answers.into_iter().collect()
+    }
+}
+
+// === impl Query ===
+
+impl Query {
+    /// For one object, whole.
+    pub fn object(resource: Resource, key: Key) -> Self {
+        Self::Object { resource, key }
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { resource, key } => write!(f, "{resource} {key}"),
+            Self::Metadata { resource, key } => write!(f, "metadata of {resource} {key}"),
+            Self::All { resource, namespace } => write!(f, "all {resource} in {namespace}"),
+            Self::Served => f.write_str("what is served"),
+        }
+    }
+}
+
+// === impl Refused ===
+
+impl From<&str> for Refused {
+    /// Without an answer.
+    fn from(text: &str) -> Self {
+        Self { code: None, text: text.to_owned() }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Kind, Text};
+use api::{Key, Kind, Meta, Object, Resource, Served, Text};
 
 use crate::View;
 
@@ -14,6 +14,10 @@ pub trait Watches<C> {
     /// while the informer waits, so they do little.
     fn on<T: Kind>(&mut self, handler: Handler<C, T>);
 
+    /// The metadata of all objects is read, whatever their kind: of every kind that the API server
+    /// serves and that can be listed, watched and deleted, as they come and go.
+    fn everything(&mut self, handlers: Everything<C>);
+
     /// Kind `T` is read, and its changes wake nobody.
     fn reads<T: Kind>(&mut self) {
         self.on::<T>(|_, _, _, _| {});
@@ -22,6 +26,32 @@ pub trait Watches<C> {
 
 /// Says whom a change wakes.
 pub type Handler<C, T> = fn(&C, &Change<T>, &View<'_>, &mut Wake);
+
+/// What a controller wants to hear that reads the metadata of everything.
+pub struct Everything<C> {
+    /// The API server serves other kinds than before, or the first answer is there.
+    pub served: fn(&C, &Arc<Served>, &mut Wake),
+    /// An object of this kind changed; or the kind is no longer watched.
+    pub changed: fn(&C, &Resource, &MetadataChange<'_>, &View<'_>, &mut Wake),
+}
+
+/// A change of an object of which the metadata is looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum MetadataChange<'a> {
+    /// It is new to the cache.
+    Added(&'a Meta),
+    /// It has another version than before; or the same one, in a resync.
+    Updated {
+        /// As it was.
+        old: &'a Meta,
+        /// As it is.
+        new: &'a Meta,
+    },
+    /// It is gone; its last known version.
+    Deleted(&'a Meta),
+    /// The whole kind is no longer watched, so what is known of its objects may be out of date.
+    Dropped,
+}
 
 /// What a change shows of the writes that led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,15 +99,21 @@ pub struct Wake {
 
 // === impl Change ===
 
-impl<T: Kind> Change<T> {
+impl<T: Object> Change<T> {
     /// What it shows of the writes that led to it.
     pub fn seen(&self) -> Seen {
-        let meta = self.object().meta();
-        let gone = match self {
-            Self::Deleted(_) => true,
-            Self::Added(_) | Self::Updated { .. } => meta.is_terminating(),
-        };
-        Seen { version: meta.resource_version, gone: gone.then(|| meta.uid.clone()) }
+        self.metadata().seen().expect("it is about an object")
+    }
+
+    /// The same, of the metadata.
+    pub fn metadata(&self) -> MetadataChange<'_> {
+        match self {
+            Self::Added(it) => MetadataChange::Added(it.meta()),
+            Self::Updated { old, new } => {
+                MetadataChange::Updated { old: old.meta(), new: new.meta() }
+            }
+            Self::Deleted(it) => MetadataChange::Deleted(it.meta()),
+        }
     }
 
     /// Whether nothing changed, and it is only told of again.
@@ -102,6 +138,20 @@ impl<T> Change<T> {
     }
 }
 
+// === impl MetadataChange ===
+
+impl MetadataChange<'_> {
+    /// What it shows of the writes that led to it; none if the kind is no longer watched.
+    pub fn seen(&self) -> Option<Seen> {
+        let (meta, gone) = match self {
+            Self::Added(meta) | Self::Updated { new: meta, .. } => (meta, meta.is_terminating()),
+            Self::Deleted(meta) => (meta, true),
+            Self::Dropped => return None,
+        };
+        Some(Seen { version: meta.resource_version, gone: gone.then(|| meta.uid.clone()) })
+    }
+}
+
 // === impl Wake ===
 
 impl Wake {
@@ -116,7 +166,7 @@ impl Wake {
     }
 
     /// Look at the object that changed; if it is gone, expect nothing more of it first.
-    pub fn own(&mut self, change: &Change<impl Kind>) {
+    pub fn own(&mut self, change: &Change<impl Object>) {
         match change {
             Change::Added(it) | Change::Updated { new: it, .. } => self.add(&it.meta().key),
             Change::Deleted(it) => self.forget(&it.meta().key),

@@ -9,8 +9,12 @@
 pub mod clusterroleaggregation;
 pub mod daemonset;
 pub mod deployment;
+pub mod garbagecollector;
+pub mod legacytokencleaner;
+pub mod namespace;
 pub mod podgc;
 pub mod replicaset;
 pub mod rootcacertpublisher;
 pub mod serviceaccount;
+pub mod serviceaccounttoken;
 pub mod ttl;

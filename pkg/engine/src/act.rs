@@ -1,15 +1,16 @@
 //! Acting on a plan: the only place that writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::{Codec, Key, Meta, Raw, Resource, Text};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
-    Action, Announce, Answer, Create, Delete, Event, EventType, Facts, ObjectRef, Outcome, Patch,
-    PatchKind, Plan, Query, StatusRetry, Step, Update, UpdateStatus,
+    Action, Announce, Create, Delete, DeleteCollection, Event, EventType, Facts, Guard, ObjectRef,
+    Outcome, Patch, PatchKind, Propagation, Refused, StatusRetry, Step, Update, UpdateStatus,
 };
+use discovery::Discovery;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use runtime::Runtime;
@@ -17,11 +18,13 @@ use runtime::Runtime;
 use crate::events::Recorder;
 use crate::metrics::Counters;
 use crate::worker::Kinds;
-use crate::{Expectations, Metrics, Record};
+use crate::{Expectations, Metrics, Record, read};
 
 /// How many requests of one step are under way at once. The rate limit bounds them over time, this
 /// bounds the memory that they take and the streams of the one connection.
 const TOGETHER_MAX: usize = 64;
+/// How often an object that changes all the time is tried to be deleted in one sync.
+const DELETE_TRIES_MAX: usize = 3;
 
 /// Writes for the keys of one controller, and remembers what the caches must show then.
 pub(crate) struct Act {
@@ -31,6 +34,8 @@ pub(crate) struct Act {
     pub(crate) client: Client,
     /// Where its Events go.
     pub(crate) recorder: Recorder,
+    /// What the API server serves, for plans that ask for it.
+    pub(crate) discovery: Discovery,
     /// What its keys await.
     pub(crate) expectations: Mutex<Expectations>,
     /// Where a create or delete got no answer and may have been done: key, kind and namespace.
@@ -47,17 +52,31 @@ pub(crate) struct Act {
     pub(crate) counters: Counters,
 }
 
+/// The key that is acted for, and what its actions find out.
+struct Turn<'a> {
+    key: &'a Key,
+    emptied: Mutex<BTreeMap<DeleteCollection, Option<Refused>>>,
+}
+
 impl Act {
-    /// Runs the steps of a plan for `key`. The first step that fails ends it. So does the stop of
-    /// the process, between two writes: the next leader decides anew, and should not have to wait.
-    pub(crate) async fn act(&self, key: &Key, plan: &Plan) -> Outcome {
+    /// Runs steps of a plan for `key`. The first step that fails ends it. So does the stop of the
+    /// process, between two writes: the next leader decides anew, and should not have to wait.
+    pub(crate) async fn act(&self, key: &Key, steps: &[Step], facts: &mut Facts) -> Outcome {
+        let turn = Turn { key, emptied: Mutex::default() };
+        let outcome = self.steps(&turn, steps).await;
+        let emptied = turn.emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
+        facts.emptied.extend(emptied);
+        outcome
+    }
+
+    async fn steps(&self, turn: &Turn<'_>, steps: &[Step]) -> Outcome {
         let mut outcome = Outcome::default();
-        for step in &plan.steps {
+        for step in steps {
             let done = match step {
-                Step::InOrder(actions) => self.in_order(key, actions).await,
-                Step::Together(actions) => self.together(key, actions).await,
-                Step::SlowStart(actions) => self.slow_start(key, actions).await,
-                Step::Chains(chains) => self.chains(key, chains).await,
+                Step::InOrder(actions) => self.in_order(turn, actions).await,
+                Step::Together(actions) => self.together(turn, actions).await,
+                Step::SlowStart(actions) => self.slow_start(turn, actions).await,
+                Step::Chains(chains) => self.chains(turn, chains).await,
                 Step::Fetch(_) => Ok(()),
             };
             if let Err(failure) = done {
@@ -65,12 +84,12 @@ impl Act {
                     return Outcome { unsettled: true, ..outcome };
                 }
                 let status = failure.status();
+                outcome.code = status.map(|status| status.code);
                 outcome.reason = status.map(|status| status.reason.clone()).unwrap_or_default();
                 outcome.error = Some(failure.to_string());
                 break;
             }
         }
-        outcome.error = outcome.error.or_else(|| plan.error.clone());
         outcome
     }
 
@@ -107,33 +126,33 @@ impl Act {
             StatusRetry::OnceLive => {
                 tracing::debug!(%error, "the status write failed, trying once on the live object");
                 let live = self.client(key).get(&object.resource.object_path(&object.key)).await?;
-                let (_, raw) = parse(&live)?;
+                let (_, raw) = read::parse(&live)?;
                 self.put(key, object, Some("status"), body(&raw)).await
             }
         }
     }
 
-    async fn in_order(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
+    async fn in_order(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
         for action in actions {
-            self.run(key, action).await?;
+            self.run(turn, action).await?;
         }
         Ok(())
     }
 
-    async fn together(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
-        all(actions.iter().map(|action| self.run(key, action))).await
+    async fn together(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
+        all(actions.iter().map(|action| self.run(turn, action))).await
     }
 
-    async fn chains(&self, key: &Key, chains: &[Vec<Action>]) -> Result<(), ApiError> {
-        all(chains.iter().map(|chain| self.in_order(key, chain))).await
+    async fn chains(&self, turn: &Turn<'_>, chains: &[Vec<Action>]) -> Result<(), ApiError> {
+        all(chains.iter().map(|chain| self.in_order(turn, chain))).await
     }
 
     /// Batches of 1, 2, 4, …; after a batch with a failure the rest is skipped.
-    async fn slow_start(&self, key: &Key, actions: &[Action]) -> Result<(), ApiError> {
+    async fn slow_start(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
         let (mut rest, mut size) = (actions, 1);
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(size.min(rest.len()));
-            if let Err(error) = self.together(key, batch).await {
+            if let Err(error) = self.together(turn, batch).await {
                 if !later.is_empty() {
                     tracing::debug!(skipped = later.len(), "slow start stopped");
                 }
@@ -144,15 +163,16 @@ impl Act {
         Ok(())
     }
 
-    async fn run(&self, key: &Key, action: &Action) -> Result<(), ApiError> {
+    async fn run(&self, turn: &Turn<'_>, action: &Action) -> Result<(), ApiError> {
         if self.runtime.cancel.is_cancelled() {
             return Err(ApiError::Fenced("asked to stop".to_owned()));
         }
         match action {
-            Action::Create(create) => self.create(key, create).await,
-            Action::Delete(delete) => self.delete(key, delete).await,
-            Action::Patch(patch) => self.patch(key, patch).await,
-            Action::Update(update) => self.update(key, update).await,
+            Action::Create(create) => self.create(turn.key, create).await,
+            Action::Delete(delete) => self.delete(turn.key, delete).await,
+            Action::DeleteCollection(all) => self.delete_collection(turn, all).await,
+            Action::Patch(patch) => self.patch(turn.key, patch).await,
+            Action::Update(update) => self.update(turn.key, update).await,
             Action::Event(event) => {
                 self.recorder.record(event.clone());
                 Ok(())
@@ -200,8 +220,7 @@ impl Act {
         let doubts: Vec<_> = self.doubts().iter().filter(of_key).cloned().collect();
         for doubt in doubts {
             let (_, resource, namespace) = &doubt;
-            let path = format!("{}?limit=1", resource.collection_path(namespace));
-            let version = list_version(&self.client(key).get(&path).await?)?;
+            let version = read::version(&self.client(key), resource, namespace).await?;
             self.remember_version(key, resource, version);
             self.doubts().remove(&doubt);
         }
@@ -210,28 +229,21 @@ impl Act {
 
     async fn delete(&self, key: &Key, delete: &Delete) -> Result<(), ApiError> {
         let object = &delete.object;
-        let mut options = serde_json::json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": &*object.uid },
-        });
-        if let Some(seconds) = delete.grace_period_seconds {
-            options["gracePeriodSeconds"] = seconds.into();
-        }
-        let path = object.resource.object_path(&object.key);
-        let answer = self.client(key).delete(&path, options.to_string().into()).await;
-        self.count("delete", &object.resource, answer.as_ref().err());
+        let deleted = self.delete_guarded(key, delete).await;
         if let Some(tally) = &delete.tally {
-            self.counters.add(tally, answer.is_ok());
+            self.counters.add(tally, matches!(deleted, Ok(true)));
         }
-        match answer {
-            Ok(_) => {
+        match deleted {
+            Ok(true) => {
                 self.remember_gone(key, object);
                 self.announce(delete.announce.as_ref(), Ok(&object.key.name));
                 Ok(())
             }
-            // Gone, or replaced by another object with the same name: the object of the plan exists
-            // no more, and the cache will show that.
-            Err(error) if error.is_not_found() || error.is_failed_precondition() => {
+            Ok(false) => {
                 self.remember_gone(key, object);
+                Ok(())
+            }
+            Err(error) if delete.guard == Guard::Version && error.is_failed_precondition() => {
                 Ok(())
             }
             Err(error) => {
@@ -242,17 +254,66 @@ impl Act {
         }
     }
 
+    /// Deletes an object, if what guards it holds. False: it is gone already, or replaced by
+    /// another object with the same name; the object of the plan exists no more, and the cache
+    /// will show that.
+    async fn delete_guarded(&self, key: &Key, delete: &Delete) -> Result<bool, ApiError> {
+        let Delete { object, guard, .. } = delete;
+        let path = object.resource.object_path(&object.key);
+        let client = self.client(key);
+        let mut version = (*guard != Guard::Uid).then_some(object.resource_version);
+        let mut tries = 1..DELETE_TRIES_MAX;
+        loop {
+            let answer = client.delete(&path, options(delete, version).into()).await;
+            self.count("delete", &object.resource, answer.as_ref().err());
+            let error = match answer {
+                Ok(_) => return Ok(true),
+                Err(error) if error.is_not_found() => return Ok(false),
+                Err(error) if error.is_failed_precondition() => error,
+                Err(error) => return Err(error),
+            };
+            let owners = match guard {
+                Guard::Uid => return Ok(false),
+                Guard::Version => return Err(error),
+                Guard::SameOwners(owners) => owners,
+            };
+            // The uid or the version differs.
+            let live = read::metadata(&client, &path).await?.map(|live| live.meta);
+            let Some(live) = live.filter(|live| live.uid == object.uid) else { return Ok(false) };
+            // Who asked for its deletion meanwhile may have asked for other things to become of its
+            // dependents.
+            if live.owners != *owners || live.is_terminating() || tries.next().is_none() {
+                return Err(error);
+            }
+            version = Some(live.resource_version);
+        }
+    }
+
+    async fn delete_collection(
+        &self,
+        turn: &Turn<'_>,
+        all: &DeleteCollection,
+    ) -> Result<(), ApiError> {
+        let path = all.resource.collection_path(&all.namespace);
+        let options = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+        });
+        let client = self.client(turn.key);
+        let error = client.delete(&path, options.to_string().into()).await.err();
+        self.count("deletecollection", &all.resource, error.as_ref());
+        if let Some(fenced @ ApiError::Fenced(_)) = error {
+            return Err(fenced);
+        }
+        let mut emptied = turn.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        emptied.insert(all.clone(), error.as_ref().map(read::refused));
+        Ok(())
+    }
+
     async fn patch(&self, key: &Key, patch: &Patch) -> Result<(), ApiError> {
         let object = &patch.object;
-        let path = path(object, patch.subresource);
-        let body = Bytes::copy_from_slice(patch.body.as_bytes());
-        let client = self.client(key);
-        let answer = match patch.kind {
-            PatchKind::Strategic => client.patch(&path, body).await,
-            PatchKind::Apply { field_manager } => client.apply(&path, field_manager, body).await,
-        };
-        self.count("patch", &object.resource, answer.as_ref().err());
-        match answer {
+        match self.send_patch(key, patch).await {
             Ok(body) => self.remember_version(key, &object.resource, version(&body)?),
             Err(error) if patch.ignore_not_found && error.is_not_found() => {
                 self.remember_gone(key, object);
@@ -266,6 +327,29 @@ impl Act {
             }
         }
         Ok(())
+    }
+
+    async fn send_patch(&self, key: &Key, patch: &Patch) -> Result<Bytes, ApiError> {
+        let Patch { object, subresource, kind, body, otherwise, .. } = patch;
+        let path = path(object, *subresource);
+        let client = self.client(key);
+        let bytes = |body: &str| Bytes::copy_from_slice(body.as_bytes());
+        let answer = match kind {
+            PatchKind::Strategic => client.patch(&path, bytes(body)).await,
+            PatchKind::Merge => client.merge(&path, bytes(body)).await,
+            PatchKind::Apply { field_manager } => {
+                client.apply(&path, field_manager, bytes(body)).await
+            }
+        };
+        self.count("patch", &object.resource, answer.as_ref().err());
+        match (answer, otherwise) {
+            (Err(error), Some(merge)) if error.is_unsupported_media_type() => {
+                let answer = client.merge(&path, bytes(merge)).await;
+                self.count("patch", &object.resource, answer.as_ref().err());
+                answer
+            }
+            (answer, _) => answer,
+        }
     }
 
     async fn update(&self, key: &Key, update: &Update) -> Result<(), ApiError> {
@@ -369,41 +453,34 @@ fn path(object: &ObjectRef, subresource: Option<&str>) -> String {
     }
 }
 
-/// Live reads.
-pub(crate) async fn fetch(client: &Client, queries: &[Query], facts: &mut Facts) {
-    for query in queries {
-        let answer = match client.get(&query.resource.object_path(&query.key)).await {
-            Ok(body) => parse(&body).map_or_else(
-                |error| Answer::Failed(error.to_string()),
-                |found| Answer::Found(Box::new(found)),
-            ),
-            Err(error) if error.is_not_found() => Answer::NotFound,
-            Err(error) => Answer::Failed(error.to_string()),
-        };
-        facts.0.insert(query.clone(), answer);
+/// The body of a DELETE.
+fn options(delete: &Delete, version: Option<u64>) -> String {
+    let mut options = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": { "uid": &*delete.object.uid },
+    });
+    if let Some(version) = version {
+        options["preconditions"]["resourceVersion"] = version.to_string().into();
     }
+    if let Some(propagation) = delete.propagation {
+        let policy = match propagation {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        };
+        options["propagationPolicy"] = policy.into();
+    }
+    if let Some(seconds) = delete.grace_period_seconds {
+        options["gracePeriodSeconds"] = seconds.into();
+    }
+    options.to_string()
 }
 
 fn metadata(body: &[u8]) -> Result<Meta, ApiError> {
     Meta::decode(Codec::Json, body).map_err(|error| ApiError::Decode(error.0))
 }
 
-fn list_version(body: &[u8]) -> Result<u64, ApiError> {
-    let list: List = serde_json::from_slice(body).map_err(|e| ApiError::Decode(e.to_string()))?;
-    let version = list.metadata.resource_version.parse();
-    version.map_err(|_| ApiError::Decode("the version of a list is not a number".to_owned()))
-}
-
-#[derive(serde::Deserialize)]
-struct List {
-    metadata: api::wire::ListMeta,
-}
-
 fn version(body: &[u8]) -> Result<u64, ApiError> {
     Ok(metadata(body)?.resource_version)
-}
-
-fn parse(body: &[u8]) -> Result<(Meta, Raw), ApiError> {
-    let raw = Raw::parse(body).map_err(|error| ApiError::Decode(error.0))?;
-    Ok((metadata(body)?, raw))
 }

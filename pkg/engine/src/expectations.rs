@@ -120,15 +120,29 @@ impl Expectations {
         waiting.into_iter().collect()
     }
 
+    /// The cache of `resource` is dropped: what was awaited of it will never be seen. Returns the
+    /// keys that this settled.
+    pub(crate) fn dropped(&mut self, resource: &Resource) -> Vec<Key> {
+        let mut settled = self.reached(resource, u64::MAX);
+        self.by_version.remove(resource);
+        let objects = self.by_uid.keys().filter(|(of, _)| of == resource);
+        let uids: Vec<_> = objects.map(|(_, uid)| uid.clone()).collect();
+        for uid in uids {
+            settled.extend(self.gone(resource, &uid));
+        }
+        settled
+    }
+
     /// How far the caches have caught up for a key of kind `own`. What has been awaited for longer
     /// than five minutes is awaited no more.
-    pub(crate) fn settled(&mut self, key: &Key, own: &Resource, now: Instant) -> Settled {
+    pub(crate) fn settled(&mut self, key: &Key, own: Option<&Resource>, now: Instant) -> Settled {
         let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
         if now.duration_since(awaited.since) > LIMIT {
             self.forget(key);
             return Settled::Yes;
         }
-        if awaited.versions.contains_key(own) { Settled::NotSelf } else { Settled::NotOthers }
+        let is_own = own.is_some_and(|own| awaited.versions.contains_key(own));
+        if is_own { Settled::NotSelf } else { Settled::NotOthers }
     }
 
     /// Awaits nothing more for `key`: its object is gone, and one with the same name starts clean.

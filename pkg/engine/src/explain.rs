@@ -33,8 +33,8 @@ impl<C: Controller> Inspect for Engine<C> {
             phase: state.phase,
             cannot_start: state.cannot_start.clone(),
             waiting_for: match state.phase {
-                Phase::WaitingForCaches => waiting,
-                Phase::NotStarted | Phase::Running | Phase::Stopped => Vec::new(),
+                Phase::WaitingForCaches | Phase::Running => waiting,
+                Phase::NotStarted | Phase::Stopped => Vec::new(),
             },
             reads: self.act.kinds.informers.keys().map(ToString::to_string).collect(),
             workers: self.workers,
@@ -106,7 +106,7 @@ impl<C: Controller> Engine<C> {
         };
         explanation.error = error;
         explanation.live_reads =
-            facts.0.iter().map(|(query, answer)| read(query, answer)).collect();
+            facts.answers.iter().map(|(query, answer)| read(query, answer)).collect();
         explanation
     }
 
@@ -130,8 +130,11 @@ impl<C: Controller> Engine<C> {
     }
 
     /// The kinds whose caches are not complete.
-    fn incomplete(&self) -> Vec<WaitingFor> {
+    pub(crate) fn incomplete(&self) -> Vec<WaitingFor> {
+        let everything = self.act.kinds.everything.as_ref();
+        let everything = everything.map(|all| all.status()).unwrap_or_default();
         let informers = self.act.kinds.informers.values().map(|informer| informer.status());
+        let informers = informers.chain(everything);
         let waiting = informers.filter(|status| !status.synced).map(|status| WaitingFor {
             resource: status.resource.to_string(),
             error: status.failing.as_ref().map(|failing| failing.error.clone()),
@@ -142,7 +145,7 @@ impl<C: Controller> Engine<C> {
 
     fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {
         let Awaits { versions, gone, since } = self.act.expectations().awaits(key)?;
-        let own = versions.iter().any(|(resource, _)| *resource == self.own);
+        let own = versions.iter().any(|(resource, _)| Some(resource) == self.own.as_ref());
         let versions = versions.iter().map(|(resource, version)| match *version {
             u64::MAX => format!(
                 "{resource}: none can be made, since the namespace is being deleted; waits for \
@@ -170,13 +173,18 @@ impl<C: Controller> Engine<C> {
 }
 
 fn read(query: &Query, answer: &Answer) -> String {
-    let Query { resource, key } = query;
     match answer {
-        Answer::Found(found) => {
-            format!("{resource} {key}: found, version {}", found.0.resource_version)
+        Answer::Found(found) => format!("{query}: found, version {}", found.0.resource_version),
+        Answer::Metadata(found) => {
+            format!("{query}: found, version {}", found.meta.resource_version)
         }
-        Answer::NotFound => format!("{resource} {key}: not found"),
-        Answer::Failed(error) => format!("{resource} {key}: {error}"),
+        Answer::All(found) => format!("{query}: {} found", found.len()),
+        Answer::Served(served) => match served.failed.len() {
+            0 => format!("{query}: {} kinds", served.kinds.len()),
+            failed => format!("{query}: {} kinds, {failed} groups fail", served.kinds.len()),
+        },
+        Answer::NotFound => format!("{query}: not found"),
+        Answer::Failed(error) => format!("{query}: {error}"),
     }
 }
 

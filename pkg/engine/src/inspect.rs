@@ -34,7 +34,8 @@ pub struct Status {
     pub phase: Phase,
     /// In [`Phase::NotStarted`]: why it could not be started, though it is its turn.
     pub cannot_start: Option<String>,
-    /// In [`Phase::WaitingForCaches`]: the kinds whose caches are not complete.
+    /// The kinds whose caches are not complete. In [`Phase::Running`] these are kinds that are only
+    /// known at run time, and the controller does without them.
     pub waiting_for: Vec<WaitingFor>,
     /// The kinds that it reads.
     pub reads: Vec<String>,

@@ -8,11 +8,13 @@
 //! stopped.
 
 mod act;
+mod both;
 pub mod events;
 mod expectations;
 mod explain;
 mod inspect;
 mod metrics;
+mod read;
 mod record;
 mod stall;
 mod worker;
@@ -20,6 +22,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use both::Both;
 use expectations::{Expectations, Settled};
 pub use inspect::{
     Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use std::time::Duration;
+
 use controller::{Counter, Histogram, Sample, Tally};
-use metrics::{Error, Family, IntCounterVec, Registry};
+use metrics::{Error, Family, HistogramVec, IntCounterVec, Registry};
 
 /// Counters over all controllers.
 #[derive(Clone, Debug)]
@@ -24,6 +26,13 @@ pub(crate) struct Histograms(BTreeMap<&'static str, metrics::Histogram>);
 /// The counters of one controller, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Counters(BTreeMap<&'static str, IntCounterVec>);
+
+/// How the syncs of one controller are counted and timed.
+#[derive(Debug)]
+pub(crate) struct Syncs {
+    total: IntCounterVec,
+    duration: HistogramVec,
+}
 
 impl Metrics {
     /// Registers the families. An error if the registry has them already.
@@ -60,6 +69,29 @@ impl Metrics {
             Some((family.name, or_left_out(self.registry.family(&described))?))
         };
         Counters(families.iter().filter_map(register).collect())
+    }
+}
+
+impl Metrics {
+    /// As [`Metrics::histograms`], for the families about the syncs of a controller.
+    pub(crate) fn syncs(&self, families: &controller::Syncs) -> Option<Syncs> {
+        let controller::Syncs { total, duration } = families;
+        let count = Family::bracketed(total.name, total.help).labels(total.labels);
+        let time = Family::bracketed(duration.name, duration.help);
+        let time = time.buckets(duration.buckets).labels(total.labels);
+        Some(Syncs {
+            total: or_left_out(self.registry.family(&count))?,
+            duration: or_left_out(self.registry.family(&time))?,
+        })
+    }
+}
+
+impl Syncs {
+    /// Counts a sync that ended with this code.
+    pub(crate) fn add(&self, code: u16, took: Duration) {
+        let code = code.to_string();
+        self.duration.with_label_values(&[&code]).observe(took.as_secs_f64());
+        self.total.with_label_values(&[&code]).inc();
     }
 }
 

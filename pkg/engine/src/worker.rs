@@ -8,22 +8,28 @@ use api::{Key, Kind, Resource};
 use cache::{AnyInformer, Listers, SharedInformerFactory};
 use client::Client;
 use controller::{
-    Call, Change, Controller, Facts, Handler, ObjectRef, Outcome, Plan, Step, View, Wake, Watches,
+    Answer, Call, Change, Controller, Everything, Facts, Handler, MetadataChange, ObjectRef,
+    Outcome, Plan, Query, Seen, View, Wake, Watches,
 };
+use discovery::Discovery;
 use runtime::{Runtime, Task, fenced_async};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 use workqueue::Queue;
 
-use crate::act::{self, Act};
+use crate::act::Act;
 use crate::events::Recorder;
 use crate::expectations::LIMIT;
-use crate::metrics::Histograms;
+use crate::metrics::{Histograms, Syncs};
 use crate::record::Alive;
-use crate::{Metrics, Record, Settled};
+use crate::{Metrics, Record, Settled, read};
 
 /// How often a plan may ask for live reads before its key is tried again later.
-const FETCH_ROUNDS_MAX: usize = 4;
+const FETCH_ROUNDS_MAX: usize = 8;
+/// How long the first start waits for kinds that are only known at run time. One that cannot be
+/// listed must not keep a controller from all others. As upstream's initial sync timeout of the
+/// garbage collector.
+const EVERYTHING_LIMIT: Duration = Duration::from_secs(30);
 /// How long a cache may take to be complete before the log says so.
 const SYNC_NOTICE: Duration = Duration::from_secs(30);
 /// How often in a row a key may fail since its object has changed meanwhile, until that is worth a
@@ -32,26 +38,27 @@ const CONFLICTS_USUAL: u32 = 5;
 /// The API server's word for that.
 const CONFLICT: &str = "Conflict";
 /// The error of a sync whose plans never have enough.
-pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after four rounds";
+pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after eight rounds";
 
 /// Runs one controller.
 pub struct Engine<C: Controller> {
     pub(crate) controller: C,
-    /// The kind that its keys name.
-    pub(crate) own: Resource,
+    /// The kind that its keys name, if it is one.
+    pub(crate) own: Option<Resource>,
     pub(crate) workers: usize,
     pub(crate) queue: Queue<Key>,
     pub(crate) act: Act,
     drain_limit: Duration,
     histograms: Histograms,
+    syncs: Option<Syncs>,
 }
 
 /// What an engine is built from, besides its controller.
 pub struct Parts {
     /// The controller's canonical name.
     pub name: &'static str,
-    /// The kind that its keys name.
-    pub own: Resource,
+    /// The kind that its keys name, if it is one.
+    pub own: Option<Resource>,
     /// How many keys are worked on at once.
     pub workers: usize,
     /// The keys to look at.
@@ -74,6 +81,8 @@ pub struct Parts {
 pub(crate) struct Kinds {
     pub(crate) listers: Listers,
     pub(crate) informers: BTreeMap<Resource, Arc<dyn AnyInformer>>,
+    /// The metadata of all kinds, for a controller that asked for it.
+    pub(crate) everything: Option<Arc<cache::Everything>>,
 }
 
 /// Finds the kinds of a watch table.
@@ -105,6 +114,8 @@ struct Failed {
     error: String,
     /// The object has changed since it was looked at.
     is_conflict: bool,
+    /// The HTTP code of the answer, if it was one.
+    code: Option<u16>,
 }
 
 impl<C: Controller> Engine<C> {
@@ -117,8 +128,10 @@ impl<C: Controller> Engine<C> {
         let Parts { name, own, workers, queue, drain_limit, client, recorder, runtime, metrics } =
             parts;
         let histograms = metrics.histograms(C::HISTOGRAMS);
+        let syncs = C::SYNCS.as_ref().and_then(|families| metrics.syncs(families));
         let act = Act {
             controller: name,
+            discovery: Discovery::new(client.clone()),
             client,
             recorder,
             expectations: Mutex::default(),
@@ -129,7 +142,7 @@ impl<C: Controller> Engine<C> {
             runtime,
             metrics,
         };
-        let engine = Self { controller, own, workers, queue, act, drain_limit, histograms };
+        let engine = Self { controller, own, workers, queue, act, drain_limit, histograms, syncs };
         let engine = Arc::new(engine);
         C::watches(&mut Subscribe { factory, engine: &engine });
         engine
@@ -173,7 +186,8 @@ impl<C: Controller> Engine<C> {
         self.act.recorder.finish().await;
     }
 
-    /// Waits for the caches, and says every now and then which of them it still waits for.
+    /// Waits for the caches, and says every now and then which of them it still waits for; not for
+    /// ever for caches of kinds that are only known at run time.
     async fn synced(&self) {
         for (resource, informer) in &self.act.kinds.informers {
             let mut synced = informer.watch_synced();
@@ -183,6 +197,12 @@ impl<C: Controller> Engine<C> {
                 let controller = self.act.controller;
                 tracing::warn!(controller, %resource, "still waiting for the cache to be complete");
             }
+        }
+        let Some(everything) = &self.act.kinds.everything else { return };
+        if !everything.ready(EVERYTHING_LIMIT).await {
+            let without: Vec<_> = self.incomplete().into_iter().map(|kind| kind.resource).collect();
+            let (controller, without) = (self.act.controller, without.join(", "));
+            tracing::warn!(controller, without, "starting without the caches of some kinds");
         }
     }
 
@@ -199,11 +219,15 @@ impl<C: Controller> Engine<C> {
 
     /// One sync, and the one switch over how it went.
     async fn sync_fenced(&self, key: &Key) {
+        let started = self.act.runtime.clock.instant();
         let synced = fenced_async(self.sync(key)).await.unwrap_or_else(|panic| {
             self.act.record.panicked();
             self.act.metrics.panics.with_label_values(&[self.act.controller]).inc();
             Synced::failed(format!("panic: {}", panic.0))
         });
+        if let Some(syncs) = &self.syncs {
+            syncs.add(synced.code(), self.act.runtime.clock.instant() - started);
+        }
         match synced {
             Synced::Gone => {
                 self.act.expectations().forget(key);
@@ -225,7 +249,7 @@ impl<C: Controller> Engine<C> {
                 self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);
                 self.forget(key);
             }
-            Synced::Failed(Failed { error, is_conflict }) => {
+            Synced::Failed(Failed { error, is_conflict, .. }) => {
                 let retries = self.queue.num_requeues(key);
                 if is_conflict && retries < CONFLICTS_USUAL {
                     tracing::debug!(error, retries, "the object has changed, will be retried");
@@ -254,8 +278,11 @@ impl<C: Controller> Engine<C> {
             return Synced::failed(format!("cannot tell whether the last write was done: {error}"));
         }
         // Before the caches are read: what settles in between is at worst looked at once more.
-        let settled =
-            self.act.expectations().settled(key, &self.own, self.act.runtime.clock.instant());
+        let settled = self.act.expectations().settled(
+            key,
+            self.own.as_ref(),
+            self.act.runtime.clock.instant(),
+        );
         if settled == Settled::NotSelf {
             return Synced::Unsettled;
         }
@@ -266,38 +293,26 @@ impl<C: Controller> Engine<C> {
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
         let (outcome, again) = if settled == Settled::Yes {
-            let client = self.act.client(key);
-            let mut facts = Facts::default();
-            let Some(plan) = self.decide(&client, &snapshot, &mut facts).await else {
-                return Synced::failed(TOO_MANY_FETCHES.to_owned());
-            };
-            tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
-            self.histograms.add(&plan.samples);
-            let outcome = self.act.act(key, &plan).await;
-            if outcome.unsettled && self.act.runtime.cancel.is_cancelled() {
-                tracing::info!(why = %plan.why, "stopped before all of it was written");
-                return Synced::Unsettled;
+            match self.carry_out(key, &snapshot).await {
+                Ok(done) => done,
+                Err(ended) => return ended,
             }
-            if !plan.is_rest() {
-                let error = outcome.error.as_deref();
-                self.act.record.acted(key, &plan, error);
-                tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
-            }
-            (outcome, plan.again)
         } else {
             (Outcome { unsettled: true, ..Outcome::default() }, None)
         };
         if let Some(status) = self.controller.report(&snapshot, &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
         {
-            let is_conflict = error.status().is_some_and(|status| status.reason == CONFLICT);
+            let status = error.status();
+            let is_conflict = status.is_some_and(|status| status.reason == CONFLICT);
+            let code = status.map(|status| status.code);
             let error = format!("cannot write the status: {error}");
-            return Synced::Failed(Failed { error, is_conflict });
+            return Synced::Failed(Failed { error, is_conflict, code });
         }
         match outcome.error {
             Some(error) => {
                 let is_conflict = outcome.reason == CONFLICT;
-                Synced::Failed(Failed { error, is_conflict })
+                Synced::Failed(Failed { error, is_conflict, code: outcome.code })
             }
             None if outcome.unsettled => Synced::Unsettled,
             // The plan counts from the snapshot.
@@ -307,40 +322,110 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// Decides, with the live reads that the plan asks for. None if it asks for too many.
+    /// Decides and acts, in as many rounds as the live reads ask for. How the last plan went, and
+    /// when to look again; or how the sync ends although there is no such plan.
+    async fn carry_out(
+        &self,
+        key: &Key,
+        snapshot: &C::Snapshot,
+    ) -> Result<(Outcome, Option<Duration>), Synced> {
+        let client = self.act.client(key);
+        let mut facts = Facts::default();
+        for round in 0..=FETCH_ROUNDS_MAX {
+            let plan = self.controller.decide(snapshot, &facts);
+            tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
+            let (steps, queries) = plan.round();
+            if round == FETCH_ROUNDS_MAX && queries.is_some() {
+                break;
+            }
+            self.histograms.add(&plan.samples);
+            let mut outcome = self.act.act(key, steps, &mut facts).await;
+            if outcome.unsettled && self.act.runtime.cancel.is_cancelled() {
+                tracing::info!(why = %plan.why, "stopped before all of it was written");
+                return Err(Synced::Unsettled);
+            }
+            if queries.is_none() && !outcome.unsettled {
+                outcome.error = outcome.error.or_else(|| plan.error.clone());
+            }
+            if !steps.is_empty() {
+                let error = outcome.error.as_deref();
+                self.act.record.acted(key, &plan, error);
+                tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
+            }
+            let Some(queries) = queries.filter(|_| outcome == Outcome::default()) else {
+                return Ok((outcome, plan.again));
+            };
+            let answers = read::fetch(&client, &self.act.discovery, queries).await;
+            for (query, answer) in queries.iter().zip(answers) {
+                self.learn(query, &answer);
+                facts.answers.insert(query.clone(), answer);
+            }
+        }
+        Err(Synced::failed(TOO_MANY_FETCHES.to_owned()))
+    }
+
+    /// Decides, with the live reads that come before anything is written. None if it asks for too
+    /// many.
     pub(crate) async fn decide(
         &self,
         client: &Client,
         snapshot: &C::Snapshot,
         facts: &mut Facts,
     ) -> Option<Plan> {
-        let mut rounds = 0..FETCH_ROUNDS_MAX;
-        loop {
+        for round in 0..=FETCH_ROUNDS_MAX {
             let plan = self.controller.decide(snapshot, facts);
-            let queries = plan.steps.iter().find_map(|step| match step {
-                Step::Fetch(queries) => Some(queries.clone()),
-                Step::InOrder(_) | Step::Together(_) | Step::SlowStart(_) | Step::Chains(_) => None,
-            });
-            let Some(queries) = queries else { return Some(plan) };
-            rounds.next()?;
-            act::fetch(client, &queries, facts).await;
+            let ([], Some(queries)) = plan.round() else { return Some(plan) };
+            if round == FETCH_ROUNDS_MAX {
+                break;
+            }
+            let answers = read::fetch(client, &self.act.discovery, queries).await;
+            facts.answers.extend(queries.iter().cloned().zip(answers));
         }
+        None
+    }
+
+    fn learn(&self, query: &Query, answer: &Answer) {
+        let mut wake = Wake::default();
+        self.controller.learn(query, answer, &mut wake);
+        self.call(wake);
     }
 
     /// A change in the cache: first what it settles, then whom it wakes.
     fn changed<T: Kind>(&self, handler: Handler<C, T>, change: &Change<T>) {
-        let seen = change.seen();
-        self.reached(&T::RESOURCE, seen.version);
-        if let Some(uid) = seen.gone {
-            let settled = self.act.expectations().gone(&T::RESOURCE, &uid);
-            for key in settled {
-                self.queue.add(key);
-            }
-        }
+        self.seen(&T::RESOURCE, change.seen());
+        self.wake(|view, wake| handler(&self.controller, change, view, wake));
+    }
 
+    /// The same of an object of which the metadata is looked at.
+    fn metadata_changed(
+        &self,
+        handlers: &Everything<C>,
+        resource: &Resource,
+        change: &MetadataChange<'_>,
+    ) {
+        match change.seen() {
+            Some(seen) => self.seen(resource, seen),
+            None => self.add_all(self.act.expectations().dropped(resource)),
+        }
+        self.wake(|view, wake| (handlers.changed)(&self.controller, resource, change, view, wake));
+    }
+
+    fn seen(&self, resource: &Resource, seen: Seen) {
+        self.reached(resource, seen.version);
+        if let Some(uid) = seen.gone {
+            self.add_all(self.act.expectations().gone(resource, &uid));
+        }
+    }
+
+    /// Asks a handler whom it wakes.
+    fn wake(&self, handler: impl FnOnce(&View<'_>, &mut Wake)) {
         let mut wake = Wake::default();
         let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
-        handler(&self.controller, change, &view, &mut wake);
+        handler(&view, &mut wake);
+        self.call(wake);
+    }
+
+    fn call(&self, wake: Wake) {
         for call in wake.calls {
             match call {
                 Call::Now(key) => self.queue.add(key),
@@ -354,18 +439,27 @@ impl<C: Controller> Engine<C> {
     }
 
     pub(crate) fn reached(&self, resource: &Resource, version: u64) {
-        let settled = self.act.expectations().reached(resource, version);
-        for key in settled {
+        self.add_all(self.act.expectations().reached(resource, version));
+    }
+
+    fn add_all(&self, keys: Vec<Key>) {
+        for key in keys {
             self.queue.add(key);
         }
     }
 }
 
-// === impl Synced ===
-
 impl Synced {
     fn failed(error: String) -> Self {
-        Self::Failed(Failed { error, is_conflict: false })
+        Self::Failed(Failed { error, is_conflict: false, code: None })
+    }
+
+    /// The HTTP code that it comes to, as upstream counts syncs.
+    fn code(&self) -> u16 {
+        match self {
+            Self::Failed(failed) => failed.code.unwrap_or(500),
+            Self::Gone | Self::Done(_) | Self::Unsettled => 200,
+        }
     }
 }
 
@@ -374,13 +468,17 @@ impl Synced {
 impl Kinds {
     /// How far the cache of a kind has come; none if the controller does not read it.
     pub(crate) fn version_of(&self, resource: &Resource) -> Option<u64> {
-        self.informers.get(resource).map(|informer| informer.version())
+        let of_all = || self.everything.as_ref()?.version_of(resource);
+        self.informers.get(resource).map(|informer| informer.version()).or_else(of_all)
     }
 
     /// Whether the cache holds this very object, and not as terminating.
     pub(crate) fn holds(&self, object: &ObjectRef) -> bool {
-        let informer = self.informers.get(&object.resource);
-        informer.is_some_and(|informer| informer.holds(&object.key, &object.uid))
+        let ObjectRef { resource, key, uid, .. } = object;
+        match self.informers.get(resource) {
+            Some(informer) => informer.holds(key, uid),
+            None => self.everything.as_ref().is_some_and(|all| all.holds(resource, key, uid)),
+        }
     }
 }
 
@@ -389,6 +487,10 @@ impl<C> Watches<C> for Collect<'_> {
         let informer = self.factory.informer::<T>();
         self.kinds.listers.add(informer.lister());
         self.kinds.informers.insert(T::RESOURCE, informer);
+    }
+
+    fn everything(&mut self, _: Everything<C>) {
+        self.kinds.everything = Some(self.factory.everything());
     }
 }
 
@@ -408,6 +510,29 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         informer.on_version(Box::new(move |version| {
             if let Some(engine) = engine.upgrade() {
                 engine.reached(&T::RESOURCE, version);
+            }
+        }));
+    }
+    fn everything(&mut self, handlers: Everything<C>) {
+        let everything = self.factory.everything();
+        let handlers = Arc::new(handlers);
+        let engine = Arc::downgrade(self.engine);
+        let served = handlers.served;
+        everything.on_served(Box::new(move |kinds| {
+            if let Some(engine) = engine.upgrade() {
+                engine.wake(|_, wake| served(&engine.controller, kinds, wake));
+            }
+        }));
+        let engine = Arc::downgrade(self.engine);
+        everything.add_handler(Box::new(move |resource, change| {
+            if let Some(engine) = engine.upgrade() {
+                engine.metadata_changed(&handlers, resource, change);
+            }
+        }));
+        let engine = Arc::downgrade(self.engine);
+        everything.on_version(Box::new(move |resource, version| {
+            if let Some(engine) = engine.upgrade() {
+                engine.reached(resource, version);
             }
         }));
     }

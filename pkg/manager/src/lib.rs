@@ -13,6 +13,7 @@ pub mod selection;
 mod serve;
 mod serving;
 pub mod start;
+mod token_signer;
 mod validation;
 
 #[cfg(test)]

@@ -5,11 +5,20 @@
 //! table has all that upstream knows, so that a command line that is good there is good here;
 //! `NOT_YET` marks the rows that nobody wrote yet.
 
-use api::{ClusterRole, DaemonSet, Deployment, Kind, Namespace, Node, Pod, ReplicaSet};
-use controllers::podgc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{
+    ClusterRole, DaemonSet, Deployment, Kind, Namespace, Node, Pod, ReplicaSet, ServiceAccount,
+    TokenSecret,
+};
+use controllers::garbagecollector::{Collector, Graph, Orphaner};
+use controllers::{legacytokencleaner, podgc, serviceaccounttoken};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
+use crate::options::Options;
 use crate::start::{Context, Running};
+use crate::token_signer;
 
 /// A controller that `--controllers` knows.
 pub struct Entry {
@@ -27,19 +36,43 @@ pub struct Entry {
     pub gates: &'static [&'static str],
     /// Whether it needs a built-in cloud provider. There are none left, so it never runs.
     pub cloud: bool,
+    /// Why it is not built with these options; none: it is.
+    pub lacks: fn(&Options) -> Option<&'static str>,
     /// Its service account in `kube-system`, the end of its user agent.
     pub account: &'static str,
+    /// As whom it writes.
+    pub user: User,
     /// What its Events name as their source; none: the same.
     pub event_source: Option<&'static str>,
+    /// Its share of `--kube-api-qps` and `--kube-api-burst`.
+    pub rate: Rate,
     /// Builds it and subscribes it to the informers; none if it is not written yet.
     pub start: Option<Start>,
+}
+
+/// How many times the rate limit of the flags a controller has.
+#[derive(Clone, Copy)]
+pub struct Rate {
+    /// For `--kube-api-qps`.
+    pub qps_factor: f64,
+    /// For `--kube-api-burst`.
+    pub burst_factor: u32,
+}
+
+/// As whom a controller writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// As its service account, if `--use-service-account-credentials` says so.
+    Account,
+    /// As the user of the kubeconfig, whatever that flag says.
+    Root,
 }
 
 /// How a controller is built.
 pub type Start = fn(&Entry, &mut Context) -> Running;
 
 /// What the rows have in common: on by default, no condition, not written yet.
-const NOT_YET: Entry = Entry {
+pub(crate) const NOT_YET: Entry = Entry {
     name: "",
     aliases: &[],
     folder: None,
@@ -47,8 +80,11 @@ const NOT_YET: Entry = Entry {
     always_on: false,
     gates: &[],
     cloud: false,
+    lacks: |_| None,
     account: "",
+    user: User::Account,
     event_source: None,
+    rate: Rate { qps_factor: 1.0, burst_factor: 1 },
     start: None,
 };
 
@@ -170,6 +206,28 @@ pub static REGISTRY: &[Entry] = &[
         name: "garbage-collector-controller",
         aliases: &["garbagecollector"],
         account: "generic-garbage-collector",
+        event_source: Some("garbage-collector-controller"),
+        rate: Rate { qps_factor: 2.0, burst_factor: 1 },
+        lacks: |options| {
+            let is_on = options.flags.switch("enable-garbage-collector");
+            (!is_on).then_some("--enable-garbage-collector is false")
+        },
+        folder: Some("garbagecollector"),
+        start: Some(|entry, context| {
+            let workers = context.workers("concurrent-gc-syncs");
+            // Nothing waits here for the graph; dashboards find the series.
+            context.queue("garbage_collector_graph_changes");
+            let graph = Arc::new(Graph::default());
+            let writer = context.writer(entry);
+            // The first one keeps the graph: it must hear of changes before the other one.
+            let collector = Collector::new(Arc::clone(&graph));
+            let work = (context.queue("garbage_collector_attempt_to_delete"), workers);
+            let collector = context.start_with(&writer, None, work, collector);
+            let orphaner = Orphaner::new(Arc::clone(&graph));
+            let work = (context.queue("garbage_collector_attempt_to_orphan"), workers);
+            let orphaner = context.start_with(&writer, None, work, orphaner);
+            collector.both(orphaner).with_graph(Arc::new(move |uids| graph.dot(uids)))
+        }),
         ..NOT_YET
     },
     Entry {
@@ -189,12 +247,33 @@ pub static REGISTRY: &[Entry] = &[
         name: "legacy-serviceaccount-token-cleaner-controller",
         aliases: &["legacy-service-account-token-cleaner"],
         account: "legacy-service-account-token-cleaner",
+        folder: Some("legacytokencleaner"),
+        start: Some(|entry, context| {
+            // A pass that failed is tried again after its usual pause. Upstream has no queue.
+            let pause = ItemBackoff::new(legacytokencleaner::PERIOD, legacytokencleaner::PERIOD);
+            let queue = context.unnamed_queue(Limiter::new(pause, TokenBucket::unlimited()));
+            let flag = "legacy-service-account-token-clean-up-period";
+            let clean_up_period = context.options.flags.positive(flag);
+            let controller = legacytokencleaner::Controller { clean_up_period };
+            context.start(entry, TokenSecret::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {
         name: "namespace-controller",
         aliases: &["namespace"],
         account: "namespace-controller",
+        rate: Rate { qps_factor: 20.0, burst_factor: 100 },
+        folder: Some("namespace"),
+        start: Some(|entry, context| {
+            let pause = ItemBackoff::new(Duration::from_millis(5), Duration::from_mins(1));
+            let limiter = Limiter::new(pause, TokenBucket::new(10.0, 100));
+            let queue = context.queue_with("namespace", limiter);
+            let workers = context.workers("concurrent-namespace-syncs");
+            let sync_period = context.options.flags.positive("namespace-sync-period");
+            let controller = controllers::namespace::Controller::new(sync_period);
+            context.start(entry, Namespace::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -348,7 +427,25 @@ pub static REGISTRY: &[Entry] = &[
         name: "serviceaccount-token-controller",
         aliases: &["serviceaccount-token"],
         account: "tokens-controller",
+        user: User::Root,
         always_on: true,
+        lacks: |options| {
+            let has_key = !options.flags.text(token_signer::FLAG).is_empty();
+            (!has_key).then_some("Controller is disabled because there is no private key")
+        },
+        folder: Some("serviceaccounttoken"),
+        start: Some(|entry, context| {
+            let workers = context.workers("concurrent-serviceaccount-token-syncs");
+            let signer = context.token_signer.clone().expect("without a key it is left out");
+            let secrets = serviceaccounttoken::Secrets::new(signer, &context.root_ca);
+            let writer = context.writer(entry);
+            let name = "serviceaccount_tokens_service";
+            let work = (context.queue(name), workers);
+            let own = ServiceAccount::RESOURCE;
+            let of_accounts = context.start_with(&writer, own, work, serviceaccounttoken::Accounts);
+            let work = (context.queue(name), workers);
+            context.start_with(&writer, TokenSecret::RESOURCE, work, secrets).both(of_accounts)
+        }),
         ..NOT_YET
     },
     Entry {

@@ -1,6 +1,7 @@
 //! `--controllers`: which controllers run, and why the others do not.
 
 use crate::gates::Gates;
+use crate::options::Options;
 use crate::registry::Entry;
 
 /// What becomes of each controller of the table.
@@ -14,6 +15,8 @@ pub struct Choice<'a> {
     pub cloud: Vec<&'a Entry>,
     /// `--controllers` does not switch them on.
     pub disabled: Vec<&'a Entry>,
+    /// They are on, but are not built with these options, for this reason.
+    pub lacking: Vec<(&'a Entry, &'static str)>,
     /// They should run, but are not written yet.
     pub not_yet: Vec<&'a Entry>,
 }
@@ -60,6 +63,14 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<
 }
 
 impl Choice<'_> {
+    /// The same choice without the controllers that these options do not allow for.
+    pub fn with(mut self, options: &Options) -> Self {
+        let lacking = self.run.iter().filter_map(|row| Some((*row, (row.lacks)(options)?)));
+        self.lacking = lacking.collect();
+        self.run.retain(|row| (row.lacks)(options).is_none());
+        self
+    }
+
     /// Logs what does not run: a line for each as upstream does, and one warning with all that are
     /// not written yet.
     pub fn log(&self) {
@@ -69,6 +80,9 @@ impl Choice<'_> {
         }
         for row in &self.cloud {
             tracing::info!(controller = row.name, "skipping a cloud provider controller");
+        }
+        for (row, why) in &self.lacking {
+            tracing::info!(controller = row.name, "{why}");
         }
         for row in &self.disabled {
             tracing::info!(controller = row.name, "controller is disabled");

@@ -12,7 +12,7 @@ use cache::SharedInformerFactory;
 use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
 use controller::Controller;
 use engine::events::Recorder;
-use engine::{Engine, Inspect, Parts};
+use engine::{Both, Engine, Inspect, Parts};
 use futures::future::BoxFuture;
 use leader::Ended;
 use metrics::Registry;
@@ -20,12 +20,13 @@ use runtime::{Clock, Runtime};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
 use crate::authority;
-use crate::debug::{Absence, Leadership, Row, Source};
+use crate::debug::{Absence, Graph, Leadership, Row, Source};
 use crate::election::Turn;
 use crate::options::{KUBERNETES_VERSION, Options};
-use crate::registry::{Entry, REGISTRY};
+use crate::registry::{Entry, REGISTRY, Rate, User};
 use crate::selection::{Choice, choose};
 use crate::serve::{self, Shown, Site};
+use crate::token_signer::{JwtSigner, token_signer};
 
 /// How long to wait for the API server before giving up, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -42,9 +43,13 @@ pub struct Context {
     pub options: Options,
     /// What pods trust the API server by, as PEM; may be empty.
     pub root_ca: String,
+    /// What signs the tokens of service accounts, if there is a key for that.
+    pub(crate) token_signer: Option<Arc<JwtSigner>>,
     connection: Connection,
     /// The one that controllers write on, which nothing leaves while it is not our turn.
     gated: Connection,
+    /// The same as the user of the kubeconfig, if that one is as nobody.
+    gated_root: Option<Connection>,
     runtime: Runtime,
     turn: Arc<Turn>,
     informers: SharedInformerFactory,
@@ -53,12 +58,23 @@ pub struct Context {
     queue_metrics: WorkqueueMetrics,
 }
 
+/// What a controller writes with.
+pub struct Writer {
+    /// The controller's canonical name.
+    name: &'static str,
+    client: Client,
+    recorder: Recorder,
+    account: Option<Arc<Account>>,
+}
+
 /// A controller that was built.
 pub struct Running {
     /// Its canonical name.
     name: &'static str,
     /// What it is at.
     inspect: Arc<dyn Inspect>,
+    /// Its graph, for the debug pages.
+    graph: Option<Graph>,
     /// The service account that it acts as, if it has one of its own.
     account: Option<Arc<Account>>,
     /// Awaiting it runs the controller until the process is asked to stop.
@@ -82,7 +98,7 @@ struct Manager {
 pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let started = runtime.clock.now();
     let shown = Shown::new(&options)?;
-    let choice = choose(&options.controllers, REGISTRY, &options.gates);
+    let choice = choose(&options.controllers, REGISTRY, &options.gates).with(&options);
     choice.log();
     let (kubeconfig, master) = (options.kubeconfig.clone(), options.master.clone());
     let server = ConnectOptions { kubeconfig, master, ..ConnectOptions::default() };
@@ -178,10 +194,25 @@ impl Lead<'_> {
 }
 
 impl Running {
+    /// Two engines that are one controller. They write as the same account.
+    pub fn both(self, other: Self) -> Self {
+        let Self { name, inspect, graph, account, run } = self;
+        let inspect: Arc<dyn Inspect> = Arc::new(Both(inspect, other.inspect));
+        let run = async move {
+            futures::future::join(run, other.run).await;
+        };
+        Self { name, inspect, graph, account, run: Box::pin(run) }
+    }
+
+    /// The controller, with a graph to show.
+    pub fn with_graph(self, graph: Graph) -> Self {
+        Self { graph: Some(graph), ..self }
+    }
+
     /// Runs the controller after a pause of one to two intervals (no pause if that is zero), so
     /// that not all of them begin at once.
     async fn start(self, interval: Duration, runtime: Runtime) {
-        let Self { name, inspect, account, run } = self;
+        let Self { name, inspect, account, run, .. } = self;
         let pause = runtime.random.jitter(interval, 1.0);
         let begin = async {
             if !pause.is_zero() {
@@ -248,6 +279,7 @@ impl Context {
         registry: &Registry,
     ) -> anyhow::Result<Self> {
         let root_ca = authority::root_ca(&options)?;
+        let token_signer = token_signer(&options)?.map(Arc::new);
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
@@ -264,18 +296,28 @@ impl Context {
             GatedUser::Same
         };
         let gated = connection.gated(&turn.fence().guard(), user)?;
+        let gated_root = match user {
+            GatedUser::Nobody => Some(connection.gated(&turn.fence().guard(), GatedUser::Same)?),
+            GatedUser::Same => None,
+        };
         client_metrics.count_transport();
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
             Client::new(kube.clone(), informer_settings, &client_metrics, runtime);
+        let metadata_settings = settings(&options, host, "metadata-informers");
+        let metadata_client =
+            Client::new(kube.clone(), metadata_settings, &client_metrics, runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone())
+            .with_metadata_client(metadata_client)
             .with_metrics(informer_metrics)
             .with_resync(options.resync_period_min);
         Ok(Self {
             options,
             root_ca,
+            token_signer,
             connection,
             gated,
+            gated_root,
             runtime: runtime.clone(),
             turn: Arc::new(turn),
             informers,
@@ -293,15 +335,24 @@ impl Context {
         Client::new(kube, settings, &self.client_metrics, &self.runtime)
     }
 
-    /// The client that a controller writes with: as its service account if the flags say so, and
-    /// only while it is our turn.
-    fn controller_client(&self, name: &str) -> (Client, Option<Arc<Account>>) {
-        let Connection { kube, host, .. } = &self.gated;
+    /// What a controller writes with: as its service account if the flags say so, and only while
+    /// it is our turn.
+    pub fn writer(&self, entry: &Entry) -> Writer {
+        let (connection, has_account) = match (&self.gated_root, entry.user) {
+            (Some(_), User::Account) => (&self.gated, true),
+            (Some(root), User::Root) => (root, false),
+            (None, User::Account | User::Root) => (&self.gated, false),
+        };
+        let Connection { kube, host, .. } = connection;
+        let Rate { qps_factor, burst_factor } = entry.rate;
         let gated = |user: &str| {
             let settings = settings(&self.options, host, user);
+            let (qps, burst) = (settings.qps * qps_factor, settings.burst * burst_factor);
+            let settings = Settings { qps, burst, ..settings };
             Client::new(kube.clone(), settings, &self.client_metrics, &self.runtime)
         };
-        let account = self.options.use_service_account_credentials.then(|| {
+        let name = entry.account;
+        let account = has_account.then(|| {
             let account = Account::new(self.client(name), name, &self.runtime);
             Arc::new(account)
         });
@@ -309,7 +360,10 @@ impl Context {
             Some(account) => gated(&account.user_name()).acting_as(Arc::clone(account)),
             None => gated(name),
         };
-        (client.guarded(self.turn.fence().guard()), account)
+        let client = client.guarded(self.turn.fence().guard());
+        let event_source = entry.event_source.unwrap_or(entry.account);
+        let recorder = Recorder::start(client.clone(), event_source, &self.runtime);
+        Writer { name: entry.name, client, recorder, account }
     }
 
     /// A workqueue with upstream's metrics under `name`, and upstream's usual limits.
@@ -323,6 +377,11 @@ impl Context {
         Queue::new(self.runtime.clock.clone(), limiter, Some(metrics))
     }
 
+    /// A workqueue with other limits and without metrics, for a controller that has none upstream.
+    pub fn unnamed_queue(&self, limiter: Limiter<Key>) -> Queue<Key> {
+        Queue::new(self.runtime.clock.clone(), limiter, None)
+    }
+
     /// How many workers a `--concurrent-*-syncs` flag asks for; 0 or less: none.
     pub fn workers(&self, flag: &str) -> usize {
         usize::try_from(self.options.flags.int32(flag)).unwrap_or(0)
@@ -332,26 +391,38 @@ impl Context {
     pub fn start<C: Controller>(
         &mut self,
         entry: &Entry,
-        own: Resource,
+        own: impl Into<Option<Resource>>,
+        work: (Queue<Key>, usize),
+        controller: C,
+    ) -> Running {
+        let writer = self.writer(entry);
+        self.start_with(&writer, own, work, controller)
+    }
+
+    /// The same for a controller of several engines, which share what they write with.
+    pub fn start_with<C: Controller>(
+        &mut self,
+        writer: &Writer,
+        own: impl Into<Option<Resource>>,
         (queue, workers): (Queue<Key>, usize),
         controller: C,
     ) -> Running {
-        let (client, account) = self.controller_client(entry.account);
-        let event_source = entry.event_source.unwrap_or(entry.account);
+        let Writer { name, client, recorder, account } = writer;
         let parts = Parts {
-            name: entry.name,
-            own,
+            name,
+            own: own.into(),
             workers,
             queue,
             drain_limit: self.options.controller_shutdown_timeout,
-            recorder: Recorder::start(client.clone(), event_source, &self.runtime),
-            client,
+            recorder: recorder.clone(),
+            client: client.clone(),
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),
         };
         let engine = Engine::new(controller, parts, &mut self.informers);
         let inspect: Arc<dyn Inspect> = Arc::clone(&engine) as _;
-        Running { name: entry.name, inspect, account, run: Box::pin(engine.run()) }
+        let run = Box::pin(engine.run());
+        Running { name, inspect, graph: None, account: account.clone(), run }
     }
 }
 
@@ -372,9 +443,15 @@ pub(crate) fn user_agent(name: &str) -> String {
 
 /// All controllers of the table, in its order.
 fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
-    let row = |entry: &Entry, engine| Row { name: entry.name, aliases: entry.aliases, engine };
+    let row = |entry: &Entry, engine| {
+        let Entry { name, aliases, .. } = *entry;
+        Row { name, aliases, engine, graph: None }
+    };
     let built = running.iter().zip(&choice.run);
-    let built = built.map(|(running, entry)| row(entry, Ok(Arc::clone(&running.inspect))));
+    let built = built.map(|(running, entry)| Row {
+        graph: running.graph.clone(),
+        ..row(entry, Ok(Arc::clone(&running.inspect)))
+    });
     let absent = |entries: &[&Entry], absence: fn(&Entry) -> Absence| {
         entries.iter().map(|entry| row(entry, Err(absence(entry)))).collect::<Vec<_>>()
     };
@@ -382,6 +459,7 @@ fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
         .chain(absent(&choice.gated, |entry| Absence::GateOff(entry.gates)))
         .chain(absent(&choice.cloud, |_| Absence::NeedsCloud))
         .chain(absent(&choice.disabled, |_| Absence::Off))
+        .chain(choice.lacking.iter().map(|(entry, why)| row(entry, Err(Absence::Lacks(why)))))
         .chain(absent(&choice.not_yet, |_| Absence::NotWritten))
         .collect();
     rows.sort_by_key(|row| row.name);

@@ -6,25 +6,14 @@ use std::time::Duration;
 use crate::flags::Failure;
 use crate::gates::Gates;
 use crate::options::{Election, Options};
-use crate::registry::{Entry, REGISTRY, Start};
+use crate::registry::{Entry, NOT_YET, REGISTRY, Start, User};
 use crate::selection::{choose, unknown};
 use crate::validation::aggregate;
 
 /// A table with one controller of each sort.
 fn table() -> Vec<Entry> {
     let start: Option<Start> = Some(|_, _| unreachable!("nothing is started here"));
-    let row = |name, aliases| Entry {
-        name,
-        aliases,
-        folder: None,
-        on_by_default: true,
-        always_on: false,
-        gates: &[],
-        cloud: false,
-        account: "",
-        event_source: None,
-        start,
-    };
+    let row = |name, aliases| Entry { name, aliases, start, ..NOT_YET };
     vec![
         row("daemonset-controller", &["daemonset"]),
         Entry {
@@ -124,6 +113,52 @@ fn the_registry_is_upstreams() {
         let old = ["resourceclaim-controller", "storageversion-garbage-collector-controller"];
         let is_new = !row.gates.is_empty() && !old.contains(&row.name);
         assert!(!is_new || row.aliases.is_empty(), "{}", row.name);
+    }
+}
+
+/// service_accounts.go: without a key there is no such controller, with one it has no account.
+#[test]
+fn the_token_controller_runs_only_with_a_key() {
+    let name = "serviceaccount-token-controller";
+    let off = "--controllers=-serviceaccount-token";
+    for (line, runs) in
+        [(&[off][..], false), (&[off, "--service-account-private-key-file=sa.key"], true)]
+    {
+        let options = parse(line);
+        let choice = choose(&options.controllers, REGISTRY, &options.gates).with(&options);
+        assert_eq!(choice.run.iter().any(|row| row.name == name), runs, "{line:?}");
+        let lacking: Vec<_> = choice.lacking.iter().map(|(row, why)| (row.name, *why)).collect();
+        let why = "Controller is disabled because there is no private key";
+        assert_eq!(lacking, if runs { vec![] } else { vec![(name, why)] }, "{line:?}");
+    }
+    let as_root = REGISTRY.iter().filter(|row| row.user == User::Root).map(|row| row.name);
+    assert_eq!(as_root.collect::<Vec<_>>(), [name]);
+}
+
+/// serviceaccount.md: the clean-up period must be above zero, or the start fails; upstream says so
+/// only if the controller runs.
+#[test]
+fn the_cleaner_needs_a_period() {
+    let error = |period: &str| {
+        let cleaner = "failed to init the legacy service account token cleaner";
+        vec![format!("{cleaner}: invalid CleanUpPeriod: {period}")]
+    };
+    for (line, expected) in [
+        (&["--legacy-service-account-token-clean-up-period=0"][..], error("0s")),
+        (&["--legacy-service-account-token-clean-up-period=-1h"], error("-1h0m0s")),
+        (&["--legacy-service-account-token-clean-up-period=1ns"], vec![]),
+        (
+            &[
+                "--legacy-service-account-token-clean-up-period=0",
+                "--controllers=*,-legacy-service-account-token-cleaner",
+            ],
+            vec![],
+        ),
+    ] {
+        let errors = parse(line).validate();
+        let errors: Vec<_> =
+            errors.into_iter().filter(|error| error.contains("CleanUpPeriod")).collect();
+        assert_eq!(errors, expected, "{line:?}");
     }
 }
 

@@ -19,10 +19,20 @@ fn upstreams_bytes_of_a_namespace_are_read_from_both_codecs() {
         include_bytes!("../../testdata/namespace.pb"),
         include_bytes!("../../testdata/namespace.json"),
     );
-    let Namespace { meta, phase } = &namespace;
+    let Namespace { meta, finalizers, phase, conditions } = &namespace;
     assert_eq!((&meta.key, meta.resource_version), (&Key::new("", "shop"), 12));
     assert_eq!(meta.labels, labels(&[("team", "a")]));
     assert_eq!(*phase, NamespacePhase::Terminating);
+    assert_eq!(**finalizers, [intern("kubernetes")]);
+    let failure = Condition {
+        r#type: "NamespaceDeletionContentFailure".to_owned(),
+        status: Status::True,
+        last_update_time: None,
+        last_transition_time: Some(Time::parse("2024-05-01T12:00:00Z").unwrap()),
+        reason: "R".to_owned(),
+        message: "M".to_owned(),
+    };
+    assert_eq!(**conditions, [failure]);
     for (phase, expected) in [
         (json!("Active"), NamespacePhase::Active),
         (json!(""), NamespacePhase::Unknown),
@@ -31,6 +41,7 @@ fn upstreams_bytes_of_a_namespace_are_read_from_both_codecs() {
         let json = json!({"metadata": {"name": "shop"}, "status": {"phase": phase}});
         let namespace = Namespace::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
         assert_eq!(namespace.phase, expected, "{json}");
+        assert_eq!((namespace.finalizers.len(), namespace.conditions.len()), (0, 0), "{json}");
     }
     let unreadable = Namespace::unreadable(meta.clone(), &DecodeError("no".to_owned()));
     assert_eq!(unreadable.phase, NamespacePhase::Unknown);
@@ -44,6 +55,61 @@ fn upstreams_bytes_of_a_service_account_are_read_from_both_codecs() {
     );
     assert_eq!(account.meta.key, Key::new("shop", "default"));
     assert_eq!((&*account.meta.uid, account.meta.resource_version), ("uid-default", 13));
+    assert_eq!(*account.secrets, ["s".into()]);
+    assert!(account.lists("s") && !account.lists("p"));
+    let unreadable = ServiceAccount::unreadable(account.meta, &DecodeError("no".to_owned()));
+    assert!(unreadable.secrets.is_empty());
+}
+
+/// Of the token there is nothing but that it is there.
+#[test]
+fn upstreams_bytes_of_a_token_secret_are_read_from_both_codecs() {
+    let secret: TokenSecret = read(
+        include_bytes!("../../testdata/token-secret.pb"),
+        include_bytes!("../../testdata/token-secret.json"),
+    );
+    assert_eq!((&secret.meta.key, &*secret.meta.uid), (&Key::new("shop", "builder-token"), "t1"));
+    assert_eq!(secret.meta.resource_version, 79);
+    assert_eq!(secret.meta.creation_timestamp, Some(Time::parse(super::NOON).unwrap()));
+    let expected = labels(&[("kubernetes.io/legacy-token-last-used", "2024-04-30")]);
+    assert_eq!(secret.meta.labels, expected);
+    assert_eq!((&*secret.account, &*secret.account_uid), ("builder", "b1"));
+    assert!(secret.has_token && secret.has_namespace);
+    assert_eq!(&*secret.root_ca, "CA Data\n");
+    assert!(!format!("{secret:?}").contains("ABC"), "{secret:?}");
+    let other =
+        TokenSecret::decode(Codec::Protobuf, include_bytes!("../../testdata/token-secret.pb"));
+    assert!(std::sync::Arc::ptr_eq(&secret.root_ca, &other.unwrap().root_ca));
+    assert_eq!(found(&secret).as_deref(), Some("shop/builder"));
+}
+
+fn found(secret: &TokenSecret) -> Option<Text> {
+    let [index] = TokenSecret::INDEXES else { panic!("one index") };
+    assert_eq!(index.name, TokenSecret::BY_ACCOUNT);
+    (index.value)(secret)
+}
+
+#[test]
+fn what_a_token_secret_lacks_is_empty() {
+    for data in [
+        json!(null),
+        json!({}),
+        json!({"token": null, "namespace": "", "ca.crt": null, "other": "AAAA"}),
+    ] {
+        let json = json!({"metadata": {"name": "a"}, "data": data}).to_string();
+        let secret = TokenSecret::decode(Codec::Json, json.as_bytes()).unwrap();
+        assert!(!secret.has_token && !secret.has_namespace, "{json}");
+        assert_eq!((&*secret.root_ca, &*secret.account, &*secret.account_uid), ("", "", ""));
+        assert_eq!(found(&secret), None);
+        let unreadable = TokenSecret::unreadable(secret.meta.clone(), &DecodeError(String::new()));
+        assert_eq!(unreadable, secret, "{json}");
+    }
+    let broken = br#"{"metadata": {}, "data": {"token": "S3Cret!"}}"#;
+    let error = TokenSecret::decode(Codec::Json, broken).unwrap_err();
+    assert_eq!(error.0, "data: \"token\" is not base64 at line 1 column 46");
+    let odd = br#"{"metadata": {}, "data": {"ca.crt": "/wA="}}"#;
+    let secret = TokenSecret::decode(Codec::Json, odd).unwrap();
+    assert_eq!(&*secret.root_ca, "\u{fffd}\0");
 }
 
 #[test]

@@ -387,6 +387,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         deletion_cost: -12,
         restarts_max: 7,
         sidecar_restarts_max: 5,
+        secrets: Box::default(),
     };
     let protobuf = Pod::decode(Codec::Protobuf, include_bytes!("../../testdata/pod.pb"));
     let json = Pod::decode(Codec::Json, include_bytes!("../../testdata/pod.json"));
@@ -411,6 +412,37 @@ fn upstreams_bytes_are_read_from_both_codecs() {
     assert_eq!(json.ready, Some((Status::True, None)));
     assert_eq!((json.phase, json.node_name.clone()), (Phase::Pending, None));
     assert_eq!(found(&json), [("orphans", "shop".to_owned()), shop]);
+}
+
+/// `VisitPodSecretNames`: each place where a pod can name a Secret, and none where it names
+/// something else.
+#[test]
+fn the_secrets_that_a_pod_names_are_read_from_both_codecs() {
+    let protobuf = Pod::decode(Codec::Protobuf, include_bytes!("../../testdata/secrets-pod.pb"));
+    let json = Pod::decode(Codec::Json, include_bytes!("../../testdata/secrets-pod.json"));
+    assert_eq!(protobuf, json);
+    let expected = [
+        "azure-file",
+        "cephfs",
+        "cinder",
+        "container-env",
+        "container-env-from",
+        "csi",
+        "ephemeral-env",
+        "ephemeral-env-from",
+        "flex",
+        "init-env",
+        "init-env-from",
+        "iscsi",
+        "projected",
+        "pull",
+        "rbd",
+        "scale-io",
+        "secret",
+        "storage-os",
+    ];
+    let pod = json.unwrap();
+    assert_eq!(pod.secrets.iter().map(|name| &**name).collect::<Vec<_>>(), expected);
 }
 
 #[test]

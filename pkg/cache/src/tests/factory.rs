@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Codec, Key, Kind, Pod, ReplicaSet, Time};
+use api::{Codec, Key, Object, Pod, ReplicaSet, Time};
 use controller::{Caches, View};
 
 use super::json;

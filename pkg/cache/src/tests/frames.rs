@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::{Codec, Kind, Pod};
+use api::{Codec, Object, Pod};
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ pub(super) fn wire_pod(name: &str, version: u64) -> WirePod {
         resource_version: version.to_string(),
         annotations: BTreeMap::new(),
     };
-    WirePod { metadata, spec: Some(TypeMeta { api_version: "x".into(), kind: "y".into() }) }
+    WirePod { metadata, spec: Some(TypeMeta::default()) }
 }
 
 pub(super) fn pod_list(pods: &[WirePod], version: u64) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{Codec, Kind, Pod, Resource};
+use api::{Codec, Object, Pod, Resource};
 use metrics::Registry;
 
 use super::json;

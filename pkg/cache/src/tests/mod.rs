@@ -24,7 +24,7 @@ fn text(change: &Change<Pod>) -> String {
 }
 
 /// A pod in namespace `default` as JSON.
-fn json(name: &str, uid: &str, version: u64) -> String {
+pub(crate) fn json(name: &str, uid: &str, version: u64) -> String {
     format!(
         r#"{{"metadata":{{"namespace":"default","name":"{name}","uid":"{uid}","resourceVersion":"{version}"}},"spec":{{}},"status":{{"phase":"Running"}}}}"#
     )

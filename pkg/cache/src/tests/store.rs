@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Codec, Key, Kind, Pod};
+use api::{Codec, Key, Object, Pod};
 use controller::{Change, Lister};
 
 use super::{json, on_node, text};

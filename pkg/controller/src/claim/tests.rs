@@ -182,13 +182,13 @@ fn orphans_are_taken_only_for_an_owner_that_stays() {
         ),
         (
             "unreadable",
-            Answer::Failed("timeout".to_owned()),
+            Answer::Failed("timeout".into()),
             false,
             refused("can't recheck DeletionTimestamp: timeout"),
         ),
     ] {
-        let query = Query { resource: resource.clone(), key: meta.key.clone() };
-        let facts = Facts([(query, answer)].into());
+        let query = Query::object(resource.clone(), meta.key.clone());
+        let facts = Facts::from([(query, answer)]);
         let plan = claim.plan(&resource, &meta, &facts).unwrap();
         let adopted = if adopted { adopt("a") + &adopt("b") } else { String::new() };
         let why = "why: 2 to adopt, 1 to release\n";

@@ -2,7 +2,7 @@
 //! them (see the top of `history.rs`), version 1.36.3: templates as the API server writes them, and
 //! the data of their revisions.
 
-use api::{Codec, ControllerRevision, Kind, Meta, Raw, Resource};
+use api::{Codec, ControllerRevision, Meta, Object as _, Raw, Resource};
 use serde::Deserialize;
 use serde_json::json;
 

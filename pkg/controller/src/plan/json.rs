@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::Edit;
 use serde_json::{Value, json};
 
-use super::{Action, Announce, Create, ObjectRef, Plan, Query, Step};
+use super::{Action, Announce, Create, Guard, ObjectRef, Plan, Query, Step, Update, shown};
 
 impl Plan {
     /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `samples`. A step has
@@ -40,8 +40,19 @@ fn step(step: &Step) -> Value {
     }
 }
 
-fn query(Query { resource, key }: &Query) -> Value {
-    json!({ "resource": resource.to_string(), "key": key.to_string() })
+fn query(query: &Query) -> Value {
+    match query {
+        Query::Object { resource, key } => {
+            json!({ "resource": resource.to_string(), "key": key.to_string() })
+        }
+        Query::Metadata { resource, key } => json!({
+            "resource": resource.to_string(), "key": key.to_string(), "metadataOnly": true,
+        }),
+        Query::All { resource, namespace } => json!({
+            "resource": resource.to_string(), "namespace": namespace, "metadataOnly": true,
+        }),
+        Query::Served => json!({ "discovery": true }),
+    }
 }
 
 fn all(actions: &[Action]) -> Vec<Value> {
@@ -71,8 +82,19 @@ fn one(action: &Action, times: usize) -> Option<Value> {
         Action::Delete(delete) => json!({
             "verb": "delete",
             "object": object(&delete.object),
+            "guard": match &delete.guard {
+                Guard::Uid => None,
+                Guard::Version => Some("version"),
+                Guard::SameOwners(_) => Some("sameOwners"),
+            },
+            "propagationPolicy": delete.propagation.map(|policy| format!("{policy:?}")),
             "gracePeriodSeconds": delete.grace_period_seconds,
             "event": delete.announce.as_ref().and_then(event_after),
+        }),
+        Action::DeleteCollection(all) => json!({
+            "verb": "deletecollection",
+            "resource": all.resource.to_string(),
+            "namespace": all.namespace,
         }),
         Action::Patch(patch) => json!({
             "verb": patch.kind.to_string(),
@@ -86,7 +108,7 @@ fn one(action: &Action, times: usize) -> Option<Value> {
             "verb": "update",
             "object": object(&update.object),
             "subresource": update.subresource,
-            "changes": update.edits.iter().map(change).collect::<Vec<_>>(),
+            "changes": changes(update),
         }),
         Action::Event(event) => json!({
             "verb": "event",
@@ -107,8 +129,14 @@ fn event_after(announce: &Announce) -> Option<Value> {
     Some(json!({ "about": object(&announce.about), "reason": reason }))
 }
 
-fn change(edit: &Edit) -> Value {
-    json!({ "field": edit.path.join("."), "value": edit.value })
+fn changes(update: &Update) -> Vec<Value> {
+    let resource = &update.object.resource;
+    let change = |edit| json!({ "field": path(edit), "value": shown(resource, edit) });
+    update.edits.iter().map(change).collect()
+}
+
+fn path(edit: &Edit) -> String {
+    edit.path.join(".")
 }
 
 fn object(object: &ObjectRef) -> Value {

@@ -31,26 +31,13 @@ fn everything() -> Plan {
     };
     let (done, r#type) = (Some(announce), EventType::Warning);
     let event = Event { about, r#type, reason: Cow::Borrowed("Odd"), message: "look".into() };
-    let patch = Patch {
-        object: web(),
-        subresource: None,
-        kind: PatchKind::Strategic,
-        body: "{".into(),
-        tally: None,
-        ignore_not_found: true,
-        ignore_invalid: false,
-    };
+    let patch = Patch::strategic(web(), "{".into());
     Plan {
         why: "all there is".into(),
         steps: vec![
-            Step::Fetch(vec![Query { resource: PODS, key: Key::new("shop", "web") }]),
+            Step::Fetch(vec![Query::object(PODS, Key::new("shop", "web"))]),
             Step::SlowStart(vec![create(&one, None), create(&one, None), create(&other, done)]),
-            Step::Together(vec![Action::Delete(Delete {
-                object: web(),
-                grace_period_seconds: None,
-                tally: None,
-                announce: None,
-            })]),
+            Step::Together(vec![Action::Delete(Delete::of(web()))]),
             Step::InOrder(vec![Action::Patch(patch), Action::Event(event)]),
         ],
         again: Some(Duration::from_millis(1500)),
@@ -97,19 +84,15 @@ fn a_plan_that_rests_says_why_and_nothing_else() {
 /// Two lists side by side: a pod is marked and deleted by force, another object is written.
 fn chains() -> Plan {
     let mark = Patch {
-        object: web(),
         subresource: Some("status"),
-        kind: PatchKind::Strategic,
-        body: r#"{"status":{"phase":"Failed"}}"#.into(),
-        tally: None,
         ignore_not_found: false,
         ignore_invalid: true,
+        ..Patch::strategic(web(), r#"{"status":{"phase":"Failed"}}"#.into())
     };
     let delete = Delete {
-        object: web(),
         grace_period_seconds: Some(0),
         tally: Some(Tally { attempts: "a", failures: "f", labels: vec!["shop".into()] }),
-        announce: None,
+        ..Delete::of(web())
     };
     let update = |subresource, edits| {
         Action::Update(Update { object: web(), subresource, raw: Raw::default(), edits })
@@ -188,13 +171,8 @@ fn chains_and_updates_as_json_say_all_that_they_hold() {
 #[test]
 fn an_apply_is_told_from_a_patch() {
     let apply = Patch {
-        object: web(),
-        subresource: None,
         kind: PatchKind::Apply { field_manager: "m" },
-        body: r#"{"a":1}"#.into(),
-        tally: None,
-        ignore_not_found: false,
-        ignore_invalid: false,
+        ..Patch::strategic(web(), r#"{"a":1}"#.into())
     };
     let plan = Plan::one("differs", Step::InOrder(vec![Action::Patch(apply)]));
     assert_eq!(plan.to_string(), "why: differs\nin order: apply pods shop/web {\"a\":1}\n");
@@ -210,5 +188,29 @@ fn a_plan_counts_its_writes() {
         (Plan::fetch("where?", vec![]), 0, false),
     ] {
         assert_eq!((plan.actions(), plan.is_rest()), (writes, rests), "{plan}");
+    }
+}
+
+/// What a Secret holds is not for the debug pages, nor for the log.
+#[test]
+fn what_a_secret_holds_is_not_shown() {
+    let object = |plural: &'static str| ObjectRef {
+        resource: Resource::namespaced("", "v1", plural, "Any"),
+        ..web()
+    };
+    for (plural, path, is_hidden) in [
+        ("secrets", vec!["data", "token"], true),
+        ("secrets", vec!["stringData"], true),
+        ("secrets", vec![], true),
+        ("secrets", vec!["metadata", "labels", "a"], false),
+        ("configmaps", vec!["data", "token"], false),
+    ] {
+        let edits = vec![Edit::new(path.clone(), json!("hunter2"))];
+        let update =
+            Update { object: object(plural), subresource: None, raw: Raw::default(), edits };
+        let plan = Plan::one("differs", Step::InOrder(vec![Action::Update(update)]));
+        for text in [plan.to_string(), plan.to_json().to_string()] {
+            assert_eq!(text.contains("hunter2"), !is_hidden, "{plural} {path:?}: {text}");
+        }
     }
 }

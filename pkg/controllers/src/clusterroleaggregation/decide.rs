@@ -57,14 +57,11 @@ fn apply(role: &ClusterRole, rules: &[&PolicyRule]) -> Action {
     if !rules.is_empty() {
         body["rules"] = rules.iter().map(|rule| json(rule)).collect();
     }
+    let object = ObjectRef::new(&ClusterRole::RESOURCE, &role.meta);
     Action::Patch(Patch {
-        object: ObjectRef::new(&ClusterRole::RESOURCE, &role.meta),
-        subresource: None,
         kind: PatchKind::Apply { field_manager: FIELD_MANAGER },
-        body: body.to_string(),
-        tally: None,
         ignore_not_found: false,
-        ignore_invalid: false,
+        ..Patch::strategic(object, body.to_string())
     })
 }
 

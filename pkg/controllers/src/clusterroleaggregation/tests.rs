@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::{ClusterRole, DecodeError, Key, Kind as _};
+use api::{ClusterRole, DecodeError, Key, Object as _};
 use controller::fixture::{Fixture, decode, woken};
 use controller::{Action, Change, Controller as _, Facts, PatchKind, Step};
 use serde_json::{Value, json};

@@ -148,7 +148,7 @@ fn make(s: &Snapshot, facts: &Facts) -> Result<Present, Plan> {
     let hash = new_hash(s);
     let name = history::name(&s.set.meta.key.name, &hash);
     let key = api::Key::new(&s.set.meta.key.namespace, &name);
-    let query = Query { resource: ControllerRevision::RESOURCE, key };
+    let query = Query::object(ControllerRevision::RESOURCE, key);
     let Some(answer) = facts.get(&query) else {
         return Err(Plan::fetch("the template has no revision yet", vec![query]));
     };
@@ -182,14 +182,14 @@ fn create(s: &Snapshot, name: &str, hash: String) -> Result<Present, Plan> {
 /// Another template has the name: the number of collisions, which the name depends on, is raised;
 /// but not if the cache does not show the latest one.
 fn collided(s: &Snapshot, facts: &Facts, name: &str) -> Plan {
-    let query = Query { resource: DaemonSet::RESOURCE, key: s.set.meta.key.clone() };
-    let (meta, raw) = match facts.get(&query) {
+    let query = Query::object(DaemonSet::RESOURCE, s.set.meta.key.clone());
+    let (meta, raw) = match facts.get(&query).map(Answer::object) {
         None => return Plan::fetch("another template has the name", vec![query]),
-        Some(Answer::Found(found)) => &**found,
-        Some(Answer::NotFound) => {
-            return failed(format!("daemonsets.apps {:?} not found", query.key.name));
+        Some(Ok(Some(found))) => found,
+        Some(Ok(None)) => {
+            return failed(format!("daemonsets.apps {:?} not found", s.set.meta.key.name));
         }
-        Some(Answer::Failed(error)) => return failed(error),
+        Some(Err(error)) => return failed(&error.text),
     };
     let (known, live) = (s.set.status.collision_count, collision_count(raw));
     if meta.uid != s.set.meta.uid || known != live {

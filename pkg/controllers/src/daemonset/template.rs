@@ -44,7 +44,11 @@ fn create(set: &DaemonSet, gap: &str, hash: &str) -> Result<Create, String> {
     let creates = pods::creates(&resource, &set.meta, edited.field("spec"), 1)?;
     let create = creates.into_iter().find_map(|action| match action {
         Action::Create(create) => Some(create),
-        Action::Delete(_) | Action::Patch(_) | Action::Update(_) | Action::Event(_) => None,
+        Action::Delete(_)
+        | Action::DeleteCollection(_)
+        | Action::Patch(_)
+        | Action::Update(_)
+        | Action::Event(_) => None,
     });
     create.ok_or_else(|| "no pod was made".to_owned())
 }

@@ -44,17 +44,17 @@ pub(super) fn name(s: &Snapshot) -> Name {
 pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> Plan {
     let name = name(s);
     let key = Key { namespace: s.deployment.meta.key.namespace.clone(), name: (*name.set).into() };
-    let query = Query { resource: ReplicaSet::RESOURCE, key };
-    match facts.get(&query) {
+    let query = Query::object(ReplicaSet::RESOURCE, key);
+    match facts.get(&query).map(Answer::object) {
         None => {
             Plan::fetch("there is no ReplicaSet of the template; is its name free?", vec![query])
         }
-        Some(Answer::Found(found)) if is_new(s, &found.0, &found.1) => {
+        Some(Ok(Some((meta, raw)))) if is_new(s, meta, raw) => {
             Plan::failed("the new ReplicaSet exists already", not_visible(&name.set))
         }
-        Some(Answer::Found(_)) => collision(s, &name.set),
+        Some(Ok(Some(_))) => collision(s, &name.set),
         // If it cannot be read, creating it will tell.
-        Some(Answer::NotFound | Answer::Failed(_)) => create(s, &name, replicas),
+        Some(Ok(None) | Err(_)) => create(s, &name, replicas),
     }
 }
 

@@ -10,7 +10,7 @@ mod waking;
 
 use std::sync::Arc;
 
-use api::{Deployment, Key, Kind, Pod, Raw, ReplicaSet};
+use api::{Deployment, Key, Kind, Object as _, Pod, Raw, ReplicaSet};
 use controller::fixture::{self, Fixture, NOW, ago, decode, owned_by, pod, with};
 use controller::{
     Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Step, UpdateStatus,
@@ -123,17 +123,17 @@ fn observed(deployment: &Value, sets: &[Value], pods: &[Value]) -> Snapshot {
 fn found<T: Kind>(object: &Value) -> (Query, Answer) {
     let meta = decode::<T>(object).meta().clone();
     let raw = Raw::parse(object.to_string().as_bytes()).unwrap();
-    let query = Query { resource: T::RESOURCE, key: meta.key.clone() };
+    let query = Query::object(T::RESOURCE, meta.key.clone());
     (query, Answer::Found(Box::new((meta, raw))))
 }
 
 /// The plan, where the API server has what the caches show.
 fn planned(deployment: &Value, sets: &[Value], pods: &[Value]) -> Plan {
     let snapshot = observed(deployment, sets, pods);
-    let mut facts = Facts([found::<Deployment>(deployment)].into());
+    let mut facts = Facts::from([found::<Deployment>(deployment)]);
     let plan = CONTROLLER.decide(&snapshot, &facts);
     let Some(Step::Fetch(queries)) = plan.steps.first() else { return plan };
-    facts.0.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
+    facts.answers.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
     CONTROLLER.decide(&snapshot, &facts)
 }
 
@@ -151,27 +151,27 @@ fn actions(plan: &Plan) -> Vec<&Action> {
 
 /// The messages of the Events, in order.
 fn told(plan: &Plan) -> Vec<String> {
-    let told = actions(plan).into_iter().filter_map(|action| match action {
-        Action::Event(event) => Some(event.message.clone()),
-        Action::Create(_) | Action::Delete(_) | Action::Patch(_) | Action::Update(_) => None,
+    let told = actions(plan).into_iter().filter_map(|action| {
+        let Action::Event(event) = action else { return None };
+        Some(event.message.clone())
     });
     told.collect()
 }
 
 /// The names of what is deleted, in order.
 fn removed(plan: &Plan) -> Vec<String> {
-    let removed = actions(plan).into_iter().filter_map(|action| match action {
-        Action::Delete(delete) => Some(delete.object.key.name.to_string()),
-        Action::Create(_) | Action::Event(_) | Action::Patch(_) | Action::Update(_) => None,
+    let removed = actions(plan).into_iter().filter_map(|action| {
+        let Action::Delete(delete) = action else { return None };
+        Some(delete.object.key.name.to_string())
     });
     removed.collect()
 }
 
 /// The body of the only create.
 fn created(plan: &Plan) -> Value {
-    let mut bodies = actions(plan).into_iter().filter_map(|action| match action {
-        Action::Create(create) => Some(serde_json::from_str(&create.body).unwrap()),
-        Action::Delete(_) | Action::Event(_) | Action::Patch(_) | Action::Update(_) => None,
+    let mut bodies = actions(plan).into_iter().filter_map(|action| {
+        let Action::Create(create) = action else { return None };
+        Some(serde_json::from_str(&create.body).unwrap())
     });
     bodies.next().expect("a create")
 }
@@ -182,7 +182,8 @@ fn body(update: &UpdateStatus) -> Value {
 }
 
 fn failed(error: &str, reason: &str) -> Outcome {
-    Outcome { error: Some(error.to_owned()), reason: reason.to_owned(), unsettled: false }
+    let (error, reason) = (Some(error.to_owned()), reason.to_owned());
+    Outcome { error, reason, ..Outcome::default() }
 }
 
 // === What is left alone ===
@@ -259,7 +260,7 @@ fn sets_are_claimed_before_anything_else() {
     assert_eq!(plan.matches("together: patch replicasets.apps shop/foo-v").count(), 2, "{plan}");
     let snapshot = observed(&it, &sets, &[]);
     assert!(CONTROLLER.report(&snapshot, &Outcome::default()).is_none());
-    let facts = Facts([found::<Deployment>(&deleted(it))].into());
+    let facts = Facts::from([found::<Deployment>(&deleted(it))]);
     let plan = CONTROLLER.decide(&snapshot, &facts).to_string();
     assert!(plan.contains("error: can't adopt ReplicaSet shop/foo-v1"), "{plan}");
 }

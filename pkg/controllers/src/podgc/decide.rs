@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
-use controller::{
-    Action, Answer, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally,
-};
+use controller::{Action, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally};
 use serde_json::{Value, json};
 
 use super::PERIOD;
@@ -54,12 +52,13 @@ enum Reason {
 }
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts, threshold: Option<usize>) -> Plan {
-    let reads: Vec<_> = s.due().into_iter().take(READS_MAX).map(query).collect();
-    let unasked: Vec<_> = reads.iter().filter(|read| facts.get(read).is_none()).cloned().collect();
+    let nodes: Vec<_> = s.due().into_iter().take(READS_MAX).collect();
+    let reads = nodes.iter().cloned().map(query);
+    let unasked: Vec<_> = reads.filter(|read| facts.get(read).is_none()).collect();
     if !unasked.is_empty() {
         return Plan::fetch("are the missing nodes gone?", unasked);
     }
-    let found = collected(s, &gone(&reads, facts), threshold);
+    let found = collected(s, &gone(&nodes, facts), threshold);
     let why = found.iter().filter(|(_, pods)| !pods.is_empty());
     let why = why.map(|(reason, pods)| format!("{} {}", pods.len(), reason.label()));
     let why = why.collect::<Vec<_>>().join(", ");
@@ -75,7 +74,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, threshold: Option<usize>) -> P
         // One step for all reasons: a step that fails would end the plan.
         Plan::one(why, Step::Chains(chains))
     };
-    Plan { error: unread(&reads, facts), ..plan }.again_after(Some(again))
+    Plan { error: unread(&nodes, facts), ..plan }.again_after(Some(again))
 }
 
 /// All pods to collect, by reason, each pod once. `gone`: the nodes that are.
@@ -136,24 +135,24 @@ fn window<'a>(pods: &[&'a Arc<Pod>], now: Time) -> impl Iterator<Item = &'a Arc<
 // === Nodes ===
 
 fn query(key: Key) -> Query {
-    Query { resource: Node::RESOURCE, key }
+    Query::object(Node::RESOURCE, key)
 }
 
 /// The nodes of which the live read says that there is none. One that could not be read counts as
 /// there.
-fn gone<'a>(reads: &'a [Query], facts: &Facts) -> BTreeSet<&'a str> {
-    let is_gone = |read: &&Query| match facts.get(read) {
-        Some(Answer::NotFound) => true,
-        Some(Answer::Found(_) | Answer::Failed(_)) | None => false,
+fn gone<'a>(nodes: &'a [Key], facts: &Facts) -> BTreeSet<&'a str> {
+    let is_gone = |node: &&Key| {
+        let answer = facts.get(&query((*node).clone()));
+        answer.is_some_and(|answer| matches!(answer.object(), Ok(None)))
     };
-    reads.iter().filter(is_gone).map(|read| &*read.key.name).collect()
+    nodes.iter().filter(is_gone).map(|node| &*node.name).collect()
 }
 
 /// The first node that could not be read.
-fn unread(reads: &[Query], facts: &Facts) -> Option<String> {
-    reads.iter().find_map(|read| match facts.get(read)? {
-        Answer::Failed(error) => Some(format!("cannot read node {}: {error}", read.key)),
-        Answer::Found(_) | Answer::NotFound => None,
+fn unread(nodes: &[Key], facts: &Facts) -> Option<String> {
+    nodes.iter().find_map(|node| {
+        let error = facts.get(&query(node.clone()))?.object().err()?;
+        Some(format!("cannot read node {node}: {error}"))
     })
 }
 

@@ -6,7 +6,7 @@ mod orphans;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{DecodeError, Key, Kind, Node, Pod};
+use api::{DecodeError, Key, Node, Object as _, Pod};
 use controller::fixture::{Fixture, NOW, ago, decode, time, with, woken};
 use controller::{Action, Answer, Change, Controller as _, Facts, Plan, Step, Tally};
 use serde_json::{Value, json};

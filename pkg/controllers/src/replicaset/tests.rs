@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::{Key, Kind, Pod, Raw, ReplicaSet};
+use api::{Key, Kind, Object as _, Pod, Raw, ReplicaSet};
 use controller::fixture::{
     self, Fixture, NOW, ago, decode, owned_by, pod, ready, time, with, woken,
 };
@@ -74,8 +74,8 @@ fn observed(set: &Value, pods: &[Value]) -> Snapshot {
 /// The plan for a set, whose live state is the one that the cache shows.
 fn planned(set: &Value, pods: &[Value]) -> Plan {
     let live = decode::<ReplicaSet>(set).meta.clone();
-    let query = Query { resource: ReplicaSet::RESOURCE, key: live.key.clone() };
-    let facts = Facts([(query, Answer::Found(Box::new((live, Raw::default()))))].into());
+    let query = Query::object(ReplicaSet::RESOURCE, live.key.clone());
+    let facts = Facts::from([(query, Answer::Found(Box::new((live, Raw::default()))))]);
     CONTROLLER.decide(&observed(set, pods), &facts)
 }
 
@@ -266,8 +266,8 @@ fn nothing_is_adopted_or_made_for_a_set_that_goes() {
         "why: orphans match; is the owner still there?\nfetch replicasets.apps shop/foobar\n";
     assert_eq!(ask.to_string(), expected);
     let live = decode::<ReplicaSet>(&deleted(set(2))).meta.clone();
-    let query = Query { resource: ReplicaSet::RESOURCE, key: live.key.clone() };
-    let facts = Facts([(query, Answer::Found(Box::new((live, Raw::default()))))].into());
+    let query = Query::object(ReplicaSet::RESOURCE, live.key.clone());
+    let facts = Facts::from([(query, Answer::Found(Box::new((live, Raw::default()))))]);
     let expected = "why: 1 to adopt, 0 to release\n\
          error: can't adopt Pod shop/pod1 (uid-pod1): \
          shop/foobar has just been deleted at 2024-05-01T12:00:00Z\n";

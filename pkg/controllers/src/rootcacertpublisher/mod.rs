@@ -14,11 +14,8 @@
 //!
 //! What an event costs: two look-ups, and a comparison of one text.
 //!
-//! Otherwise than upstream,
-//! - nothing is made in a namespace that is being deleted, or that the cache does not show: the API
-//!   server would refuse it. Upstream asks, and takes no for an answer;
-//! - the metrics `root_ca_cert_publisher_sync_total` and `_sync_duration_seconds` are missing:
-//!   their label is the API server's answer to the sync, which a plan does not know.
+//! Otherwise than upstream, nothing is made in a namespace that is being deleted, or that the cache
+//! does not show: the API server would refuse it. Upstream asks, and takes no for an answer.
 
 mod decide;
 mod snapshot;
@@ -27,9 +24,12 @@ mod snapshot;
 mod tests;
 
 use api::{Key, Namespace, NamespacePhase, RootCa};
-use controller::{Change, Facts, Plan, View, Wake, Watches};
+use controller::{Change, Counter, Facts, Histogram, Plan, Syncs, View, Wake, Watches};
 
 pub use snapshot::Snapshot;
+
+/// Upstream says the same of both families.
+const SYNCS: &str = "[ALPHA] Number of namespace syncs happened in root ca cert publisher.";
 
 /// The controller.
 #[derive(Clone, Debug)]
@@ -40,6 +40,22 @@ pub struct Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+
+    const SYNCS: Option<Syncs> = Some(Syncs {
+        total: Counter {
+            name: "root_ca_cert_publisher_sync_total",
+            help: SYNCS,
+            labels: &["code"],
+        },
+        duration: Histogram {
+            name: "root_ca_cert_publisher_sync_duration_seconds",
+            help: SYNCS,
+            buckets: &[
+                0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048,
+                4.096, 8.192, 16.384,
+            ],
+        },
+    });
 
     fn watches(table: &mut impl Watches<Self>) {
         table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));

@@ -27,7 +27,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
 impl Snapshot {
     /// Whether nothing can be made in the namespace.
     pub(super) fn is_terminating(&self) -> bool {
-        let Namespace { meta, phase } = &*self.namespace;
+        let Namespace { meta, phase, .. } = &*self.namespace;
         meta.is_terminating() || *phase == NamespacePhase::Terminating
     }
 

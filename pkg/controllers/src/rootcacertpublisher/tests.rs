@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::{DecodeError, Key, Kind as _, Namespace, RootCa};
+use api::{DecodeError, Key, Kind as _, Namespace, Object as _, RootCa};
 use controller::fixture::{Fixture, NOW, decode, with, woken};
 use controller::{Action, Change, Controller as _, Facts, Step};
 use serde_json::{Value, json};

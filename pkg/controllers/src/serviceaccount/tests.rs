@@ -1,6 +1,6 @@
 //! Tables, mirroring upstream's `pkg/controller/serviceaccount/serviceaccounts_controller_test.go`.
 
-use api::{DecodeError, Key, Kind as _, Namespace, ServiceAccount};
+use api::{DecodeError, Key, Namespace, Object as _, ServiceAccount};
 use controller::fixture::{Fixture, decode, woken};
 use controller::{Action, Change, Controller as _, Facts, Step};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::{DecodeError, Key, Kind as _, Node};
+use api::{DecodeError, Key, Node, Object as _};
 use controller::fixture::{Fixture, NOW, decode, with, woken};
 use controller::{Change, Controller as _, Facts};
 use serde_json::{Value, json};

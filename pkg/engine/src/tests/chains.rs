@@ -2,7 +2,7 @@
 
 use api::{Key, Kind, Pod};
 use cache::fixture::run;
-use controller::{Action, Delete, Event, EventType, ObjectRef, Patch, PatchKind, Plan, Step};
+use controller::{Action, Delete, Event, EventType, ObjectRef, Patch, Plan, Step};
 use serde_json::json;
 
 use super::steps::{create, delete};
@@ -20,26 +20,18 @@ fn object(name: &str) -> ObjectRef {
 
 /// Marks a pod as failed.
 fn mark(name: &str) -> Action {
+    let uid = format!("uid-{name}");
+    let body = json!({"metadata": {"uid": uid}, "status": {"phase": "Failed"}}).to_string();
     Action::Patch(Patch {
-        object: object(name),
         subresource: Some("status"),
-        kind: PatchKind::Strategic,
-        body: json!({"metadata": {"uid": format!("uid-{name}")}, "status": {"phase": "Failed"}})
-            .to_string(),
-        tally: None,
         ignore_not_found: false,
-        ignore_invalid: false,
+        ..Patch::strategic(object(name), body)
     })
 }
 
 /// Deletes a pod by force.
 fn kill(name: &str) -> Action {
-    Action::Delete(Delete {
-        object: object(name),
-        grace_period_seconds: Some(0),
-        tally: None,
-        announce: None,
-    })
+    Action::Delete(Delete { grace_period_seconds: Some(0), ..Delete::of(object(name)) })
 }
 
 fn event(reason: &'static str) -> Action {

@@ -22,7 +22,7 @@ fn web() -> Key {
 }
 
 fn query() -> Query {
-    Query { resource: ReplicaSet::RESOURCE, key: web() }
+    Query::object(ReplicaSet::RESOURCE, web())
 }
 
 fn at(seconds: i64) -> Time {
@@ -270,13 +270,13 @@ fn a_plan_that_cannot_be_had_is_explained_too() {
         let (mut cold, _sets, _pods) = standby(endless).await;
         let (key, engine) = (web(), Arc::clone(&cold.engine));
         let answered = async {
-            for _ in 0..4 {
+            for _ in 0..8 {
                 let get = cold.server.find("GET", "/apis/apps/v1/namespaces/shop/replicasets/web");
                 refuse(get.await, 404, "NotFound", "not there").await;
             }
         };
         let (explanation, ()) = tokio::join!(engine.explain(&key), answered);
-        let error = "still asks for live reads after four rounds";
+        let error = "still asks for live reads after eight rounds";
         assert_eq!(explanation.error.as_deref(), Some(error));
         assert_eq!(explanation.live_reads, ["replicasets.apps shop/web: not found"]);
     });

@@ -143,19 +143,13 @@ fn applies_as_the_field_manager_and_awaits_the_event() {
     run(async {
         let plan = |_: &_, _: &_| {
             let key = Key::new("shop", "a");
+            let (resource, uid) = (Pod::RESOURCE, "uid-a".into());
+            let object = ObjectRef { resource, key, uid, resource_version: 1 };
+            let body = r#"{"metadata":{"uid":"uid-a"}}"#.to_owned();
             let apply = Patch {
-                object: ObjectRef {
-                    resource: Pod::RESOURCE,
-                    key,
-                    uid: "uid-a".into(),
-                    resource_version: 1,
-                },
-                subresource: None,
                 kind: PatchKind::Apply { field_manager: "probe" },
-                body: r#"{"metadata":{"uid":"uid-a"}}"#.to_owned(),
-                tally: None,
                 ignore_not_found: false,
-                ignore_invalid: false,
+                ..Patch::strategic(object, body)
             };
             Plan::one("differs", Step::InOrder(vec![Action::Patch(apply)]))
         };

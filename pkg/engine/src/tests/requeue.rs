@@ -16,7 +16,7 @@ fn failed() -> Plan {
 }
 
 fn query() -> Query {
-    Query { resource: ReplicaSet::RESOURCE, key: Key::new("shop", "web") }
+    Query::object(ReplicaSet::RESOURCE, Key::new("shop", "web"))
 }
 
 /// Machinery card, DefaultTypedControllerRateLimiter: 5 ms, doubled each time; success forgets.
@@ -120,11 +120,11 @@ fn live_reads_have_a_limit() {
     run(async {
         let plan = |_: &_, _: &_| Plan::fetch("again and again", vec![query()]);
         let (mut world, log) = World::probe(plan).await;
-        for _ in 0..4 {
+        for _ in 0..8 {
             accept(world.get().await, &set(1, 0, 0)).await;
         }
         let _next = world.get().await;
-        let decided = ["0 decide web"; 5];
+        let decided = ["0 decide web"; 9];
         let next = ["5 observe web", "5 decide web"];
         assert_eq!(log.take(), [&["0 observe web"], &decided[..], &next].concat());
         world.quiet().await;
@@ -157,10 +157,10 @@ fn live_reads_reach_the_decision() {
 }
 
 fn text(answer: &Answer) -> String {
-    match answer {
-        Answer::Found(found) => format!("found at {}", found.0.resource_version),
-        Answer::NotFound => "not found".to_owned(),
-        Answer::Failed(error) => format!("failed: {error}"),
+    match answer.object() {
+        Ok(Some((meta, _))) => format!("found at {}", meta.resource_version),
+        Ok(None) => "not found".to_owned(),
+        Err(error) => format!("failed: {error}"),
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use api::{Key, Kind, Pod};
 use cache::fixture::run;
 use controller::{
-    Action, Controller, Counter, Delete, Facts, ObjectRef, Outcome, Plan, Step, Tally,
-    UpdateStatus, View, Watches,
+    Action, Controller, Counter, Delete, Facts, Histogram, ObjectRef, Outcome, Plan, Step, Syncs,
+    Tally, UpdateStatus, View, Watches,
 };
 
 use super::steps::create;
@@ -32,6 +32,19 @@ impl Controller for Pass {
         Counter { name: SWEPT, help: "[ALPHA] Swept.", labels: &["namespace", "reason"] },
         Counter { name: FAILED, help: "[ALPHA] Failed.", labels: &["namespace", "reason"] },
     ];
+
+    const SYNCS: Option<Syncs> = Some(Syncs {
+        total: Counter {
+            name: "root_ca_cert_publisher_sync_total",
+            help: "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
+            labels: &["code"],
+        },
+        duration: Histogram {
+            name: "root_ca_cert_publisher_sync_duration_seconds",
+            help: "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
+            buckets: &[1.0, 2.0],
+        },
+    });
 
     const SEEDS: &'static [&'static str] = &["pods", "shop/nodes"];
 
@@ -73,14 +86,13 @@ fn pass(plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static) -> (Pass, 
 fn sweep(name: &str, namespace: &str, reason: &str) -> Action {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     Action::Delete(Delete {
-        object: ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 },
         grace_period_seconds: Some(0),
         tally: Some(Tally {
             attempts: SWEPT,
             failures: FAILED,
             labels: vec![namespace.to_owned(), reason.to_owned()],
         }),
-        announce: None,
+        ..Delete::of(ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 })
     })
 }
 
@@ -265,7 +277,8 @@ fn an_outcome_says_why() {
             world.settle().await;
             let found = outcomes.lock().unwrap()[0].clone();
             let error = Some(message.to_owned());
-            assert_eq!(found, Outcome { unsettled: false, error, reason: reason.to_owned() });
+            let (reason, code) = (reason.to_owned(), Some(code));
+            assert_eq!(found, Outcome { unsettled: false, error, reason, code });
         });
     }
     run(async {
@@ -290,5 +303,35 @@ fn an_outcome_says_why() {
         world.settle().await;
         let found = outcomes.lock().unwrap()[0].clone();
         assert!(found.error.is_some() && found.reason.is_empty(), "{found:?}");
+    });
+}
+
+/// Metrics card, root_ca_cert_publisher_sync_total: the code of the answer, 500 for other failures.
+#[test]
+fn syncs_are_counted_by_code_and_timed() {
+    run(async {
+        let (pass, _log) = pass(|_, _| Plan::one("one", Step::InOrder(vec![create("a")])));
+        let (mut world, _engine) = World::start(pass, 1, &[], &[]).await;
+        let counted = |world: &World| {
+            let page = world.registry.page("").body;
+            let lines =
+                page.lines().filter_map(|line| line.strip_prefix("root_ca_cert_publisher_"));
+            let lines = lines.filter(|line| line.contains("_total") || line.contains("_sum"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let post = world.post().await;
+        world.wait(Duration::from_secs(2)).await;
+        refuse(post, 403, "Forbidden", "quota").await;
+        world.post().await.reset();
+        world.settle().await;
+        let expected = [
+            "sync_duration_seconds_sum{code=\"403\"} 2",
+            "sync_duration_seconds_sum{code=\"500\"} 0",
+            "sync_total{code=\"200\"} 1",
+            "sync_total{code=\"403\"} 1",
+            "sync_total{code=\"500\"} 1",
+        ];
+        let found = counted(&world);
+        assert!(expected.iter().all(|line| found.iter().any(|it| it == line)), "{found:?}");
     });
 }

@@ -21,7 +21,7 @@ pub(super) fn create(name: &str) -> Action {
 pub(super) fn delete(name: &str) -> Action {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
-    Action::Delete(Delete { object, grace_period_seconds: None, tally: None, announce: None })
+    Action::Delete(Delete::of(object))
 }
 
 pub(super) fn together(actions: &[Action]) -> Plan {

@@ -9,7 +9,10 @@ use std::time::Duration;
 use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
-use controller::{Change, Controller, Facts, Outcome, Plan, UpdateStatus, View, Watches, fixture};
+use controller::{
+    Answer, Change, Controller, Facts, Outcome, Plan, Query, UpdateStatus, View, Wake, Watches,
+    fixture,
+};
 use metrics::Registry;
 use runtime::{Instant, Task};
 use serde_json::{Value, json};
@@ -146,6 +149,13 @@ pub(super) async fn accept(call: Call, object: &Value) {
 /// Refuses a request.
 pub(super) async fn refuse(call: Call, code: u16, reason: &str, message: &str) {
     call.reply(code, status(code, reason, message)).await;
+}
+
+/// There is no such object.
+pub(super) async fn missing(call: Call, name: &str) {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+        "reason": "NotFound", "message": "not there", "details": {"name": name}});
+    call.reply(404, status.to_string()).await;
 }
 
 // === impl World ===
@@ -296,7 +306,7 @@ impl<C: Controller> Cold<C> {
         let queue_metrics = WorkqueueMetrics::new(&registry).unwrap().for_queue("test");
         let parts = Parts {
             name: "test-controller",
-            own: ReplicaSet::RESOURCE,
+            own: Some(ReplicaSet::RESOURCE),
             workers,
             drain_limit,
             queue: Queue::new(runtime.clock.clone(), Limiter::default(), Some(queue_metrics)),
@@ -434,6 +444,18 @@ impl Controller for Probe {
         self.log.add(seen, "decide");
         (self.hook)(Stage::Decide, &seen.key);
         (self.plan)(seen, facts)
+    }
+
+    fn learn(&self, query: &Query, answer: &Answer, _: &mut Wake) {
+        if !matches!(query, Query::Metadata { .. }) {
+            return;
+        }
+        let version = match answer.metadata() {
+            Ok(Some(found)) => found.meta.resource_version.to_string(),
+            Ok(None) => "none".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.log.0.lock().unwrap().push(format!("learn {query}: {version}"));
     }
 
     fn summary(&self, seen: &Seen) -> Vec<(&'static str, String)> {

@@ -41,8 +41,9 @@ use model::{Controller, Overview};
 /// How many explanations are made at once; more are refused. Each may read live, on the rate limit
 /// of its controller.
 const EXPLAINING_MAX: usize = 4;
-/// The longest name that the API server knows, for namespaces and objects alike.
-const NAME_BYTES_MAX: usize = 253;
+/// The longest part of a key. The API server knows names of up to 253 bytes; keys of the garbage
+/// collector have kind, name and uid in one.
+const NAME_BYTES_MAX: usize = 1024;
 
 /// What the manager tells of itself.
 pub trait Source: Send + Sync {
@@ -65,7 +66,13 @@ pub struct Row {
     pub aliases: &'static [&'static str],
     /// Its engine, or why there is none.
     pub engine: Result<Arc<dyn Inspect>, Absence>,
+    /// Its graph, if it has one.
+    pub graph: Option<Graph>,
 }
+
+/// Writes a graph as DOT: the objects with these uids and what they depend on, or all of it if
+/// there are none.
+pub type Graph = Arc<dyn Fn(&[&str]) -> String + Send + Sync>;
 
 /// Why a controller does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +83,8 @@ pub enum Absence {
     GateOff(&'static [&'static str]),
     /// It would need a built-in cloud provider.
     NeedsCloud,
+    /// It is not built with the flags that were given, for this reason.
+    Lacks(&'static str),
     /// Nobody has written it yet.
     NotWritten,
 }
@@ -127,12 +136,15 @@ struct Asked {
 /// - `/debug/controllers/<name or alias>`: one controller.
 /// - `/debug/controllers/<name or alias>/explain?key=<namespace>/<name>`: what it would do for a
 ///   key, and what keeps it from that.
+/// - `/debug/controllers/<name or alias>/graph?uid=<uid>&uid=…`: as DOT, what the garbage collector
+///   knows of owners and dependents. As `debugHTTPHandler` of upstream's.
 pub fn router(source: Arc<dyn Source>) -> Router {
     let site = Site { source, explaining: Semaphore::new(EXPLAINING_MAX) };
     Router::new()
         .route("/debug/controllers", get(overview))
         .route("/debug/controllers/{name}", get(controller))
         .route("/debug/controllers/{name}/explain", get(explain))
+        .route("/debug/controllers/{name}/graph", get(graph))
         .with_state(Arc::new(site))
 }
 
@@ -166,6 +178,24 @@ async fn explain(
     answer.unwrap_or_else(|refusal| refusal).respond(&headers)
 }
 
+async fn graph(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let graph = match site.graph(&name) {
+        Ok(graph) => graph,
+        Err(refusal) => return refusal.respond(&headers),
+    };
+    let asked = Query::<Vec<(String, String)>>::try_from_uri(&uri).unwrap_or_default();
+    let uids = asked.iter().filter(|(name, _)| name == "uid").map(|(_, uid)| uid.as_str());
+    let dot = graph(&uids.collect::<Vec<_>>());
+    let headers =
+        [(header::CONTENT_TYPE, "text/vnd.graphviz"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    (headers, dot).into_response()
+}
+
 // === impl Site ===
 
 impl Site {
@@ -182,6 +212,15 @@ impl Site {
             page: pages::unknown(name, &names),
             json: json!({ "error": format!("no controller {name:?}"), "controllers": names }),
         })
+    }
+
+    fn graph(&self, name: &str) -> Result<Graph, Answer> {
+        let row = self.find(name)?;
+        let why = match &row.engine {
+            Ok(_) => format!("{} has no graph", row.name),
+            Err(absence) => format!("{} does not run here: {}", row.name, absence.reason()),
+        };
+        row.graph.ok_or_else(|| Answer::refused(StatusCode::NOT_FOUND, row.name, &why))
     }
 
     async fn explain(&self, name: &str, uri: &Uri) -> Result<Answer, Answer> {
@@ -240,6 +279,7 @@ impl Absence {
                 format!("not all of the feature gates {} are on", gates.join(", "))
             }
             Self::NeedsCloud => "it needs a built-in cloud provider; there are none".to_owned(),
+            Self::Lacks(why) => why.to_owned(),
             Self::NotWritten => "it is not written yet".to_owned(),
         }
     }

@@ -102,7 +102,7 @@ impl Overview {
 
 impl Controller {
     pub(super) fn new(row: &Row, source: &dyn Source) -> Self {
-        let Row { name, aliases, ref engine } = *row;
+        let Row { name, aliases, ref engine, .. } = *row;
         let (state, reason, stalled, status) = match engine {
             Ok(engine) => {
                 let status = engine.status();
@@ -150,7 +150,7 @@ impl State {
 
     fn without(absence: Absence) -> Self {
         match absence {
-            Absence::Off => Self::Off,
+            Absence::Off | Absence::Lacks(_) => Self::Off,
             Absence::GateOff(_) => Self::GateOff,
             Absence::NeedsCloud => Self::NeedsCloud,
             Absence::NotWritten => Self::NotWritten,

@@ -19,7 +19,7 @@ use runtime::{Clock, Instant};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{Absence, Leadership, Role, Row, Source, router};
+use super::{Absence, Graph, Leadership, Role, Row, Source, router};
 
 /// A name that no API server admits, and what it would do to a page.
 const ODD: &str = "<script>alert('x' & \"y\")</script>";
@@ -43,6 +43,7 @@ struct Fake {
     stalled: Option<String>,
     /// An explanation waits for a permit.
     gate: Option<Arc<tokio::sync::Semaphore>>,
+    graph: Option<Graph>,
 }
 
 fn ago(seconds: i64) -> Time {
@@ -170,7 +171,7 @@ fn informers() -> Vec<cache::Status> {
 
 impl Fake {
     fn new(status: Status) -> Self {
-        Self { status, explanation: explanation(), stalled: None, gate: None }
+        Self { status, explanation: explanation(), stalled: None, gate: None, graph: None }
     }
 }
 
@@ -232,28 +233,19 @@ impl Manager {
 impl Source for Manager {
     fn controllers(&self) -> Vec<Row> {
         let gates: &[&str] = &["StorageVersionAPI", "APIServerIdentity"];
+        let absent =
+            |name, aliases, absence| Row { name, aliases, engine: Err(absence), graph: None };
         let mut rows = vec![
-            Row {
-                name: "bootstrap-signer-controller",
-                aliases: &["bootstrapsigner"],
-                engine: Err(Absence::Off),
-            },
-            Row {
-                name: "service-lb-controller",
-                aliases: &["service"],
-                engine: Err(Absence::NeedsCloud),
-            },
-            Row {
-                name: "storageversion-garbage-collector-controller",
-                aliases: &[],
-                engine: Err(Absence::GateOff(gates)),
-            },
-            Row { name: "ttl-controller", aliases: &["ttl"], engine: Err(Absence::NotWritten) },
+            absent("bootstrap-signer-controller", &["bootstrapsigner"], Absence::Off),
+            absent("service-lb-controller", &["service"], Absence::NeedsCloud),
+            absent("storageversion-garbage-collector-controller", &[], Absence::GateOff(gates)),
+            absent("ttl-controller", &["ttl"], Absence::NotWritten),
         ];
         rows.extend(self.engines.iter().map(|(name, fake)| Row {
             name,
             aliases: &["replicaset"],
             engine: Ok(Arc::new(fake.clone())),
+            graph: fake.graph.clone(),
         }));
         rows
     }

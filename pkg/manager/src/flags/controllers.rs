@@ -215,13 +215,15 @@ pub(super) static GARBAGE_COLLECTOR_CONTROLLER: Section = Section {
             Int32,
             "20",
             "Objects that the garbage collector looks at at a time",
-        ),
+        )
+        .works(),
         Flag::new(
             "enable-garbage-collector",
             Bool,
             "true",
             "Collect garbage; must agree with the API server's flag of this name",
-        ),
+        )
+        .works(),
     ],
 };
 
@@ -284,14 +286,22 @@ pub(super) static LEGACY_SERVICEACCOUNT_TOKEN_CLEANER_CONTROLLER: Section = Sect
         Duration,
         "8760h0m0s",
         "How long a generated token Secret must be unused before it goes",
-    )],
+    )
+    .works()],
 };
 
 pub(super) static NAMESPACE_CONTROLLER: Section = Section {
     title: "Namespace-controller",
     flags: &[
-        Flag::new("concurrent-namespace-syncs", Int32, "10", "Namespaces emptied at a time"),
-        Flag::new("namespace-sync-period", Duration, "5m0s", "How often namespaces are looked at"),
+        Flag::new("concurrent-namespace-syncs", Int32, "10", "Namespaces emptied at a time")
+            .works(),
+        Flag::new(
+            "namespace-sync-period",
+            Duration,
+            "5m0s",
+            "When at the latest a namespace that is being deleted is looked at again",
+        )
+        .works(),
     ],
 };
 
@@ -485,21 +495,24 @@ pub(super) static SERVICEACCOUNT_CONTROLLER: Section = Section {
             "concurrent-serviceaccount-token-syncs",
             Int32,
             "5",
-            "Service accounts whose tokens are made at a time",
-        ),
+            "Service accounts, and as many token Secrets, worked on at a time",
+        )
+        .works(),
         Flag::new(
             "root-ca-file",
             Text,
             "",
-            "Authority of the API server, put into each namespace; not into token Secrets yet",
+            "Authority of the API server, put into each namespace and into token Secrets",
         )
         .works(),
         Flag::new(
             "service-account-private-key-file",
             Text,
             "",
-            "Key that signs service account tokens, PEM, RSA or ECDSA",
-        ),
+            "Key that signs service account tokens, PEM: RSA of 2048 to 4096 bits, ECDSA on P-256 \
+             or P-384; empty: token Secrets are not filled",
+        )
+        .works(),
     ],
 };
 

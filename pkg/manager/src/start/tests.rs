@@ -1,16 +1,19 @@
-//! A stop signal before there is anything to stop.
+//! A stop signal before there is anything to stop; and as whom controllers write.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use client::{ConnectOptions, connect};
 use runtime::Runtime;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
-use super::run;
+use super::{Context, run};
 use crate::options::Options;
+use crate::registry::REGISTRY;
+use crate::serve::Shown;
 
 /// Far more than anything here takes.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -70,7 +73,7 @@ impl Mute {
             "{{apiVersion: v1, kind: Config, current-context: c,\n\
              contexts: [{{name: c, context: {{cluster: c, user: u}}}}],\n\
              clusters: [{{name: c, cluster: {{server: \"http://{address}\"}}}}],\n\
-             users: [{{name: u, user: {{}}}}]}}\n"
+             users: [{{name: u, user: {{token: of-the-user}}}}]}}\n"
         );
         std::fs::write(&path, text).unwrap();
         Kubeconfig(path)
@@ -139,5 +142,56 @@ fn a_stop_while_the_api_server_is_waited_for_is_no_error() {
         )));
         server.is_asked("/healthz").await;
         manager.stop().await.unwrap();
+    });
+}
+
+/// The lines of the first request that comes, in lower case.
+async fn head(listener: &TcpListener) -> Vec<String> {
+    let (stream, _) = listener.accept().await.unwrap();
+    let (mut lines, mut head) = (BufReader::new(stream).lines(), Vec::new());
+    while let Some(line) = lines.next_line().await.unwrap().filter(|line| !line.is_empty()) {
+        head.push(line.to_ascii_lowercase());
+    }
+    head
+}
+
+/// serviceaccount.md: with service account credentials, the token controller alone still writes as
+/// the user of the kubeconfig.
+#[test]
+fn the_token_controller_has_no_account() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let kubeconfig = Mute { address, requests: mpsc::channel(1).1 }.kubeconfig();
+        let path = kubeconfig.0.display();
+        let line = format!("--kubeconfig={path} --leader-elect=false");
+        for (more, has_account) in [("", false), (" --use-service-account-credentials", true)] {
+            let Ok(options) = Options::parse(flags(&format!("{line}{more}"))) else { panic!() };
+            let kubeconfig = Some(kubeconfig.0.clone());
+            let server = ConnectOptions { kubeconfig, ..ConnectOptions::default() };
+            let connection = connect(&server).await.unwrap();
+            let registry = Shown::new(&options).unwrap().registry;
+            let (metrics, runtime) = (client::Metrics::new(&registry).unwrap(), Runtime::system());
+            let context = Context::new(options, connection, metrics, &runtime, &registry).unwrap();
+            let writer = |name: &str| {
+                let entry = REGISTRY.iter().find(|entry| entry.name == name).unwrap();
+                context.writer(entry)
+            };
+            let other = writer("serviceaccount-controller").account;
+            assert_eq!(other.is_some(), has_account, "{more}");
+            let token = writer("serviceaccount-token-controller");
+            assert!(token.account.is_none(), "{more}");
+            let ask = async { token.client.get("/x").await.map(|_| ()) };
+            tokio::select! {
+                biased;
+                asked = ask => panic!("no answer was given: {asked:?}"),
+                head = head(&listener) => {
+                    let user = "authorization: bearer of-the-user".to_owned();
+                    assert!(head.contains(&user), "{head:?}");
+                    let agent = head.iter().find(|line| line.starts_with("user-agent: ")).unwrap();
+                    assert!(agent.ends_with("/tokens-controller"), "{agent}");
+                }
+            }
+        }
     });
 }

@@ -32,6 +32,7 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
     }
     errors.extend(signing(flags));
     errors.extend(counts(flags));
+    errors.extend(clean_up_period(options));
     if flags.text("service-cluster-ip-range").split(',').count() > 2 {
         let flag = "--service-cluster-ip-range";
         errors.push(format!("{flag} can not contain more than two entries"));
@@ -122,6 +123,19 @@ fn counts(flags: &Flags) -> Vec<String> {
         greater("concurrent-cron-job-syncs"),
     ]
     .concat()
+}
+
+/// Upstream says this later, and only if the controller runs.
+fn clean_up_period(options: &Options) -> Option<String> {
+    let choice = selection::choose(&options.controllers, REGISTRY, &options.gates);
+    let name = "legacy-serviceaccount-token-cleaner-controller";
+    let runs = choice.run.iter().any(|row| row.name == name);
+    let flag = "legacy-service-account-token-clean-up-period";
+    (runs && options.flags.positive(flag).is_zero()).then(|| {
+        let period = options.flags.duration(flag);
+        let failed = "failed to init the legacy service account token cleaner";
+        format!("{failed}: invalid CleanUpPeriod: {period}")
+    })
 }
 
 fn cloud(flags: &Flags) -> Vec<String> {

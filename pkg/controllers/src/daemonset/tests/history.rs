@@ -174,8 +174,8 @@ fn what_the_live_reads_say_of_a_taken_name_decides() {
     let (mut world, first) = running();
     let revision = by(&world, &first);
     world.revisions.clear();
-    let name = Query { resource: ControllerRevision::RESOURCE, key: Key::new("shop", &first) };
-    let owner = Query { resource: DaemonSet::RESOURCE, key: Key::new("shop", "foo") };
+    let name = Query::object(ControllerRevision::RESOURCE, Key::new("shop", &first));
+    let owner = Query::object(DaemonSet::RESOURCE, Key::new("shop", "foo"));
     let fetch = |what: &str| format!("fetch {what}\n");
     let failed = "error: failed to construct revisions of DaemonSet: ";
     let taken = || (name.clone(), found(&other(&revision, &first, 1)));
@@ -217,7 +217,7 @@ fn what_the_live_reads_say_of_a_taken_name_decides() {
         ),
     ];
     for (name, facts, want) in rows {
-        let facts = Facts(facts.into_iter().collect());
+        let facts = facts.into_iter().collect::<Facts>();
         let text = world.controller.decide(&world.snapshot(), &facts).to_string();
         assert!(text.ends_with(&want), "{name}: {text}");
     }

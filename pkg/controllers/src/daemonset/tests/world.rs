@@ -94,7 +94,7 @@ impl World {
             let plan = self.controller.decide(snapshot, &facts);
             let Some(Step::Fetch(queries)) = plan.steps.first() else { return plan };
             for query in queries {
-                facts.0.insert(query.clone(), self.live(query));
+                facts.answers.insert(query.clone(), self.live(query));
             }
         }
         panic!("asks for too many live reads");
@@ -105,9 +105,10 @@ impl World {
     }
 
     fn live(&self, query: &Query) -> Answer {
-        let object = match &*query.resource.plural {
+        let Query::Object { resource, key } = query else { panic!("must not be read: {query}") };
+        let object = match &*resource.plural {
             "daemonsets" => Some(&self.set),
-            "controllerrevisions" => self.revisions.get(&*query.key.name),
+            "controllerrevisions" => self.revisions.get(&*key.name),
             other => panic!("must not be read: {other}"),
         };
         object.map_or(Answer::NotFound, |object| {
@@ -179,6 +180,7 @@ impl World {
                     _ => self.put_revision(object),
                 }
             }
+            Action::DeleteCollection(all) => panic!("deletes all {}", all.resource),
             Action::Event(event) => {
                 done.counts.2 += 1;
                 done.events.push(format!("{:?} {}: {}", event.r#type, event.reason, event.message));

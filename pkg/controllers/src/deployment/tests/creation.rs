@@ -84,7 +84,7 @@ fn a_name_that_is_taken_is_told_apart() {
         ("another template", named(set("v2", 1)), &bump),
         ("somebody else's", stranger, &bump),
     ] {
-        let plan = CONTROLLER.decide(&snapshot, &Facts([found::<ReplicaSet>(&live)].into()));
+        let plan = CONTROLLER.decide(&snapshot, &Facts::from([found::<ReplicaSet>(&live)]));
         assert_eq!(plan.to_string(), *expected, "{case}");
         let outcome = failed(plan.error.as_deref().unwrap(), "");
         assert!(CONTROLLER.report(&snapshot, &outcome).is_none(), "{case}");
@@ -98,8 +98,8 @@ fn a_name_that_is_taken_is_told_apart() {
 fn a_failed_look_up_does_not_stop_the_creation() {
     let snapshot = observed(&deployment("v1", 1), &[], &[]);
     let name = creation::name(&snapshot).set;
-    let query = Query { resource: ReplicaSet::RESOURCE, key: Key::new("shop", &name) };
-    let facts = Facts([(query, Answer::Failed("no route to host".to_owned()))].into());
+    let query = Query::object(ReplicaSet::RESOURCE, Key::new("shop", &name));
+    let facts = Facts::from([(query, Answer::Failed("no route to host".into()))]);
     assert_eq!(created(&CONTROLLER.decide(&snapshot, &facts))["metadata"]["name"], *name);
 }
 

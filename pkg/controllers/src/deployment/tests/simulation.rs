@@ -96,7 +96,7 @@ impl World {
         let mut facts = Facts::default();
         let mut plan = CONTROLLER.decide(&s, &facts);
         if let Some(Step::Fetch(queries)) = plan.steps.first() {
-            facts.0.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
+            facts.answers.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
             plan = CONTROLLER.decide(&s, &facts);
         }
         assert_eq!(plan.error, None, "{plan}");
@@ -146,7 +146,9 @@ impl World {
                     json!({"resourceVersion": version, "generation": generation + is_changed});
                 *known = with(written, json!({ "metadata": meta }));
             }
-            Action::Patch(_) => panic!("nothing is to be claimed here"),
+            Action::Patch(_) | Action::DeleteCollection(_) => {
+                panic!("nothing is to be claimed here, or emptied")
+            }
         }
         self.writes += 1;
     }

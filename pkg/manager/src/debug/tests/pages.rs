@@ -134,3 +134,35 @@ EXPLAIN ANOTHER KEY
 ";
     assert_eq!(page, expected, "\n{page}");
 }
+
+/// garbage-collector card, debug endpoint: uids may be repeated; the content types of upstream's.
+#[tokio::test(start_paused = true)]
+async fn a_graph_is_shown_as_dot() {
+    let mut fake = Fake::new(healthy());
+    fake.graph = Some(Arc::new(|uids: &[&str]| format!("graph of {uids:?}\n")));
+    let manager = Manager::new(fake);
+    for (query, expected) in
+        [("", "graph of []\n"), ("?uid=a&uid=b%2Fc&other=d", "graph of [\"a\", \"b/c\"]\n")]
+    {
+        let path = format!("/debug/controllers/replicaset-controller/graph{query}");
+        let response = manager.response(&path, "text/html").await;
+        let headers = response.headers();
+        assert_eq!(headers["content-type"], "text/vnd.graphviz");
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        assert_eq!(body, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_no_graph_says_so() {
+    let manager = Manager::new(Fake::new(healthy()));
+    for (name, why) in [
+        ("replicaset", "replicaset-controller has no graph"),
+        ("ttl", "ttl-controller does not run here: it is not written yet"),
+        ("nobody", "no controller \"nobody\""),
+    ] {
+        let (code, body) = manager.json(&format!("/debug/controllers/{name}/graph")).await;
+        assert_eq!((code, body["error"].as_str()), (404, Some(why)), "{name}");
+    }
+}

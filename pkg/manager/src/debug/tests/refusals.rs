@@ -35,7 +35,7 @@ replicaset-controller
 #[tokio::test(start_paused = true)]
 async fn a_key_must_be_one() {
     let manager = Manager::new(Fake::new(busy()));
-    let long = format!("?key=shop/{}", "x".repeat(254));
+    let long = format!("?key=shop/{}", "x".repeat(1025));
     for (query, given) in [
         ("", "no key was given"),
         ("?other=a", "no key was given"),

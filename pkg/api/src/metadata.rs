@@ -1,0 +1,48 @@
+//! The metadata of an object of any kind, as `PartialObjectMetadata` travels.
+
+use crate::wire::{self, MetadataOnly};
+use crate::{Codec, DecodeError, Index, Labels, Meta, Object};
+
+/// What is held of an object whose kind is known at run time only: no labels, and never its
+/// content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Name, owners, finalizers and so on; the labels are left out.
+    pub meta: Meta,
+    /// How long the object may take to end, once its deletion was asked for.
+    pub deletion_grace_period_seconds: Option<i64>,
+}
+
+impl Metadata {
+    /// What to accept of a read or watch, so that nothing but the metadata is sent; as client-go's
+    /// metadata client.
+    pub const ACCEPT: &str = "application/vnd.kubernetes.protobuf;\
+        as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+        application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+    /// The same of a list.
+    pub const ACCEPT_LIST: &str = "application/vnd.kubernetes.protobuf;\
+        as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
+        application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+}
+
+impl Object for Metadata {
+    const CODEC: Codec = Codec::Protobuf;
+    const METADATA_ONLY: bool = true;
+    const INDEXES: &'static [Index<Self>] = &[];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let wire = wire::decode::<MetadataOnly>(codec, bytes)?.metadata;
+        let meta = Meta { labels: Labels::default(), ..wire.meta()? };
+        let deletion_grace_period_seconds = wire.deletion_grace_period_seconds;
+        Ok(Self { meta, deletion_grace_period_seconds })
+    }
+
+    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
+        let meta = Meta { labels: Labels::default(), ..meta };
+        Self { meta, deletion_grace_period_seconds: None }
+    }
+}

@@ -1,0 +1,396 @@
+//! The metadata of all objects of all kinds, as kinds come and go.
+//!
+//! As upstream's pkg/controller/garbagecollector (`Sync` in garbagecollector.go and `syncMonitors`
+//! in graph_builder.go): every so often the API server is asked what it serves, and there is an
+//! informer for each kind that can be listed, watched and deleted. Unlike there, a kind that cannot
+//! be listed delays nobody, and a kind that is gone leaves nothing behind.
+
+mod kind;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use api::{Key, Metadata, Resource, Served, Verb};
+use client::{ApiError, Client};
+use controller::MetadataChange;
+use discovery::Discovery;
+use futures::future::BoxFuture;
+use metrics::IntCounter;
+use runtime::{Instant, Runtime, fenced, spawn};
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::health::Status;
+use crate::informer::{Followed, Informer};
+use kind::Kind;
+
+/// How often the API server is asked what it serves, as upstream.
+const PERIOD: Duration = Duration::from_secs(30);
+/// How long after a change of a CustomResourceDefinition it is asked: more changes may come, and
+/// the API server is not done with it at once.
+const DEFINED_DELAY: Duration = Duration::from_secs(1);
+/// The shortest time from one such question to the next.
+const DEFINED_PERIOD_MIN: Duration = Duration::from_secs(5);
+/// How long after a change of the kinds it is an error that not all of them were listed, as
+/// upstream.
+const SYNC_LIMIT: Duration = Duration::from_secs(30);
+/// How many of them the log names.
+const LATE_NAMED: usize = 5;
+/// How many kinds may be listed at once.
+const LISTS_MAX: usize = 16;
+/// What a kind must admit to be watched.
+const VERBS: &[Verb] = &[Verb::Delete, Verb::List, Verb::Watch];
+/// Kinds that are left out, as `DefaultIgnoredResources` of
+/// pkg/controller/garbagecollector/graph_builder.go: group and plural. Events are many, own nothing
+/// and end by themselves.
+const IGNORED: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events")];
+/// Objects of this kind, group and plural, say what the API server will serve.
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+
+/// The metadata of all objects of all kinds that the API server serves in the version that it
+/// prefers, and that can be listed, watched and deleted; but no events.
+///
+/// A kind of which there is an informer already is not watched twice. A kind whose group cannot be
+/// discovered stays as it was known. Handlers hear of a kind's changes in order and of
+/// [`MetadataChange::Dropped`] last, and each kind is told of by a task of its own: who is slow
+/// delays that kind only.
+pub struct Everything {
+    parts: Parts,
+    hooks: Arc<Hooks>,
+    /// Informers of others, with all objects of their kind.
+    shared: OnceLock<BTreeMap<Resource, Arc<dyn Followed>>>,
+    served: watch::Sender<Option<Arc<Served>>>,
+    kinds: RwLock<BTreeMap<Resource, Kind>>,
+    lists: Arc<Semaphore>,
+    started: AtomicBool,
+}
+
+/// What it is built from.
+pub(crate) struct Parts {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) client: Client,
+    pub(crate) runtime: Runtime,
+    pub(crate) sync_errors: Option<IntCounter>,
+}
+
+/// Says what the API server serves.
+pub(crate) trait Source: Send + Sync {
+    fn served(&self) -> BoxFuture<'_, Result<Arc<Served>, ApiError>>;
+}
+
+/// Called for each change of an object of this kind, as [`crate::Handler`] is.
+pub type MetadataHandler = Box<dyn Fn(&Resource, &MetadataChange<'_>) + Send + Sync>;
+/// Called with what the API server serves.
+pub type ServedHook = Box<dyn Fn(&Arc<Served>) + Send + Sync>;
+/// Called with the version of this kind's cache each time it has advanced.
+pub type MetadataVersionHook = Box<dyn Fn(&Resource, u64) + Send + Sync>;
+
+/// Whom to tell.
+#[derive(Default)]
+struct Hooks {
+    changed: RwLock<Vec<MetadataHandler>>,
+    served: RwLock<Vec<ServedHook>>,
+    reached: RwLock<Vec<MetadataVersionHook>>,
+    /// A CustomResourceDefinition changed.
+    defined: Notify,
+}
+
+/// What the rounds of discovery remember.
+#[derive(Default)]
+struct Rounds {
+    /// When the kinds changed, until it was looked whether all of them were listed since.
+    changed: Option<Instant>,
+    said: Said,
+}
+
+/// What the log has said last.
+#[derive(Default)]
+struct Said {
+    /// Why there is no answer.
+    error: Option<String>,
+    /// The groups that were missing in the last answer.
+    missing: BTreeSet<String>,
+}
+
+// === impl Everything ===
+
+impl Everything {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            hooks: Arc::default(),
+            shared: OnceLock::new(),
+            served: watch::Sender::new(None),
+            kinds: RwLock::default(),
+            lists: Arc::new(Semaphore::new(LISTS_MAX)),
+            started: AtomicBool::new(false),
+        }
+    }
+
+    /// Calls `handler` for each change of each object: first all there are, as added. One that is
+    /// added after the start hears only of what changes from then on.
+    pub fn add_handler(&self, handler: MetadataHandler) {
+        self.hooks.changed.write().unwrap_or_else(PoisonError::into_inner).push(handler);
+    }
+
+    /// Calls `hook` with what the API server serves: the first answer and each that differs from
+    /// the one before, ahead of the changes that come of it. Of groups that cannot be discovered it
+    /// holds what was known last.
+    pub fn on_served(&self, hook: ServedHook) {
+        self.hooks.served.write().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    /// Calls `hook` each time the cache of a kind has advanced, after the handlers.
+    pub fn on_version(&self, hook: MetadataVersionHook) {
+        self.hooks.reached.write().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    /// The resource version up to which the cache of a kind is complete, 0 before its first list;
+    /// none if the kind is not watched.
+    pub fn version_of(&self, resource: &Resource) -> Option<u64> {
+        self.kinds().get(resource).map(|kind| kind.informer.version())
+    }
+
+    /// Whether the object with this key is the one with this uid, and not being deleted.
+    pub fn holds(&self, resource: &Resource, key: &Key, uid: &str) -> bool {
+        self.kinds().get(resource).is_some_and(|kind| kind.informer.holds(key, uid))
+    }
+
+    /// Waits until it is known what the API server serves, and the handlers have heard of all
+    /// objects of all kinds; at most for `limit`. Whether it is so.
+    pub async fn ready(&self, limit: Duration) -> bool {
+        let ready = async {
+            let mut served = self.served.subscribe();
+            // An error says that the sender is gone, which cannot be: we hold it.
+            drop(served.wait_for(Option::is_some).await);
+            loop {
+                let missing = self.kinds().values().find(|kind| !kind.is_told()).map(Kind::told);
+                let Some(mut told) = missing else { return };
+                // An error says that the kind is gone.
+                drop(told.wait_for(|told| *told).await);
+            }
+        };
+        self.parts.runtime.clock.timeout(limit, ready).await.is_ok()
+    }
+
+    /// How the informers fare that are not those of others, sorted by resource.
+    pub fn status(&self) -> Vec<Status> {
+        let kinds = self.kinds();
+        kinds.values().filter(|kind| !kind.is_shared).map(|kind| kind.informer.status()).collect()
+    }
+
+    /// Starts to ask what there is, until the runtime is cancelled. `informers` are those of
+    /// others. Later calls do nothing.
+    pub(crate) fn start(self: &Arc<Self>, informers: impl Iterator<Item = Arc<dyn Followed>>) {
+        if self.started.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let whole = informers.filter(|informer| informer.is_whole());
+        let whole = whole.map(|informer| (informer.resource().clone(), informer));
+        self.shared.get_or_init(|| whole.collect());
+        spawn("discovery", Arc::clone(self).run());
+    }
+
+    async fn run(self: Arc<Self>) {
+        let for_ever = async {
+            let mut rounds = Rounds::default();
+            loop {
+                self.look(&mut rounds).await;
+                self.rest(self.parts.runtime.clock.instant()).await;
+                self.look_for_late(&mut rounds);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.parts.runtime.cancel.cancelled() => {}
+            () = for_ever => {}
+        }
+    }
+
+    /// Waits until it is time to ask again.
+    async fn rest(&self, asked: Instant) {
+        let clock = &self.parts.runtime.clock;
+        let defined = clock.timeout(PERIOD, self.hooks.defined.notified()).await;
+        if defined.is_ok() {
+            let at = (clock.instant() + DEFINED_DELAY).max(asked + DEFINED_PERIOD_MIN);
+            clock.sleep_until(at).await;
+        }
+    }
+
+    /// Asks what there is, and starts and stops what differs.
+    async fn look(&self, rounds: &mut Rounds) {
+        let served = match self.parts.source.served().await {
+            Ok(served) if wanted(&served).is_empty() => Err("no kinds to watch".to_owned()),
+            Ok(served) => Ok(served),
+            Err(error) => Err(error.to_string()),
+        };
+        rounds.said.log(&served);
+        let Ok(served) = served else {
+            self.count_error();
+            return;
+        };
+        let before = self.served.borrow().clone();
+        let served = match &before {
+            Some(before) if !served.failed.is_empty() => Arc::new(served.keeping(before)),
+            Some(_) | None => served,
+        };
+        if before.is_some_and(|before| !differ(&before, &served)) {
+            return;
+        }
+        self.hooks.served(&served);
+        self.apply(&wanted(&served));
+        self.served.send_replace(Some(served));
+        rounds.changed.get_or_insert(self.parts.runtime.clock.instant());
+    }
+
+    /// Counts and logs the kinds that were not listed in time, once for each change of the kinds.
+    fn look_for_late(&self, rounds: &mut Rounds) {
+        let now = self.parts.runtime.clock.instant();
+        if rounds.changed.is_none_or(|changed| now - changed < SYNC_LIMIT) {
+            return;
+        }
+        rounds.changed = None;
+        let kinds = self.kinds();
+        let late: Vec<_> =
+            kinds.iter().filter(|(_, kind)| !kind.is_told()).map(|(it, _)| it).collect();
+        if !late.is_empty() {
+            let named: Vec<_> = late.iter().take(LATE_NAMED).map(ToString::to_string).collect();
+            let (count, such_as) = (late.len(), named.join(", "));
+            tracing::warn!(count, such_as, "some kinds could not be listed yet; others go on");
+            self.count_error();
+        }
+    }
+
+    /// Stops the kinds that are not among these, and starts those that are missing.
+    fn apply(&self, wanted: &BTreeSet<Resource>) {
+        let is_gone = |resource: &Resource, _: &mut Kind| !wanted.contains(resource);
+        let gone: Vec<_> = self.kinds_mut().extract_if(.., is_gone).collect();
+        let new = |resource: &&Resource| !self.kinds().contains_key(*resource);
+        let new: Vec<_> = wanted.iter().filter(new).collect();
+        let (started, stopped, watched) = (new.len(), gone.len(), wanted.len());
+        if started + stopped > 0 {
+            tracing::info!(started, stopped, watched, "the kinds that are watched changed");
+        }
+        for (resource, kind) in gone {
+            tracing::debug!(%resource, "the kind is gone");
+            kind.stop(&resource, &self.hooks);
+        }
+        for resource in new {
+            let kind = self.kind(resource);
+            // Not yet started when it shows: handlers may ask how far their kind has come.
+            let mut kinds = self.kinds_mut();
+            kinds.entry(resource.clone()).or_insert(kind).start(&self.hooks);
+        }
+    }
+
+    fn kind(&self, resource: &Resource) -> Kind {
+        let Parts { client, runtime, .. } = &self.parts;
+        let runtime = Runtime { cancel: runtime.cancel.child_token(), ..runtime.clone() };
+        let shared = self.shared.get().and_then(|shared| shared.get(resource));
+        let is_shared = shared.is_some();
+        let informer = if let Some(informer) = shared {
+            Arc::clone(informer)
+        } else {
+            let resource = resource.clone();
+            let informer = Informer::<Metadata>::of(resource, client.clone(), runtime.clone());
+            Arc::new(informer.with_lists(Arc::clone(&self.lists)))
+        };
+        Kind::new(informer, is_shared, runtime.cancel)
+    }
+
+    fn count_error(&self) {
+        if let Some(errors) = &self.parts.sync_errors {
+            errors.inc();
+        }
+    }
+
+    fn kinds(&self) -> RwLockReadGuard<'_, BTreeMap<Resource, Kind>> {
+        self.kinds.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kinds_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<Resource, Kind>> {
+        self.kinds.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The kinds to watch.
+fn wanted(served: &Served) -> BTreeSet<Resource> {
+    let is_ignored = |it: &Resource| IGNORED.contains(&(&*it.group, &*it.plural));
+    served.preferred(VERBS).filter(|it| !is_ignored(it)).cloned().collect()
+}
+
+/// Whether there are other kinds, or other groups are missing. Why they are missing may be said in
+/// other words each time.
+fn differ(before: &Served, served: &Served) -> bool {
+    before.kinds != served.kinds || !before.failed.keys().eq(served.failed.keys())
+}
+
+impl Source for Discovery {
+    fn served(&self) -> BoxFuture<'_, Result<Arc<Served>, ApiError>> {
+        Box::pin(Self::served(self))
+    }
+}
+
+// === impl Hooks ===
+
+impl Hooks {
+    fn changed(&self, resource: &Resource, change: &MetadataChange<'_>) {
+        for handler in &*self.changed.read().unwrap_or_else(PoisonError::into_inner) {
+            fence(|| handler(resource, change));
+        }
+        if DEFINITIONS == (&*resource.group, &*resource.plural) {
+            self.defined.notify_one();
+        }
+    }
+
+    fn reached(&self, resource: &Resource, version: u64) {
+        for hook in &*self.reached.read().unwrap_or_else(PoisonError::into_inner) {
+            fence(|| hook(resource, version));
+        }
+    }
+
+    fn served(&self, served: &Arc<Served>) {
+        for hook in &*self.served.read().unwrap_or_else(PoisonError::into_inner) {
+            fence(|| hook(served));
+        }
+    }
+}
+
+fn fence(body: impl FnOnce()) {
+    if let Err(panic) = fenced(body) {
+        tracing::error!(panic = panic.0, "a handler of all kinds panicked");
+    }
+}
+
+// === impl Said ===
+
+impl Said {
+    /// Logs what is news.
+    fn log(&mut self, served: &Result<Arc<Served>, String>) {
+        match served {
+            Err(error) => {
+                if self.error.as_ref() != Some(error) {
+                    let text = "cannot discover the API server's kinds, those known stay watched";
+                    tracing::warn!(error, "{text}");
+                    self.error = Some(error.clone());
+                }
+            }
+            Ok(served) => {
+                if self.error.take().is_some() {
+                    tracing::info!("discovered the API server's kinds again");
+                }
+                for (group, error) in &served.failed {
+                    if !self.missing.contains(group) {
+                        let text = "cannot discover a group, its kinds stay as they were known";
+                        tracing::warn!(group, error, "{text}");
+                    }
+                }
+                self.missing = served.failed.keys().cloned().collect();
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! One of the kinds that are watched, from its start to its end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use api::Resource;
+use controller::MetadataChange;
+use runtime::{Cancel, spawn};
+use tokio::sync::watch;
+
+use super::Hooks;
+use crate::informer::{Followed, Follower};
+
+/// A kind that is watched.
+pub(super) struct Kind {
+    pub(super) informer: Arc<dyn Followed>,
+    /// Whether the informer is there for others too, and stays when this ends.
+    pub(super) is_shared: bool,
+    gate: Arc<Gate>,
+    /// Ends what runs for this kind.
+    cancel: Cancel,
+    /// Whether the handlers have heard of all objects.
+    told: watch::Sender<bool>,
+}
+
+/// Lets changes through to the handlers until it is shut. Since it is held meanwhile, nothing comes
+/// after what is told last.
+#[derive(Default)]
+struct Gate {
+    is_shut: Mutex<bool>,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(super) fn new(informer: Arc<dyn Followed>, is_shared: bool, cancel: Cancel) -> Self {
+        let (gate, told) = (Arc::default(), watch::Sender::new(false));
+        Self { informer, is_shared, gate, cancel, told }
+    }
+
+    /// Starts a task that tells `hooks` of what the informer holds, and sees to it that they also
+    /// hear of all changes.
+    pub(super) fn start(&self, hooks: &Arc<Hooks>) {
+        let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
+        let (informer, told) = (Arc::clone(&self.informer), self.told.clone());
+        let tell = async move {
+            informer.follow(follower).await;
+            Arc::clone(&informer).start();
+            // An error says that the informer is gone, which cannot be: we hold it.
+            drop(informer.watch_synced().wait_for(|synced| *synced).await);
+            told.send_replace(true);
+        };
+        spawn("kind", async move {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = tell => {}
+            }
+        });
+    }
+
+    /// Ends it, and says so last. A shared informer goes on.
+    pub(super) fn stop(self, resource: &Resource, hooks: &Hooks) {
+        self.cancel.cancel();
+        self.gate.shut(|| hooks.changed(resource, &MetadataChange::Dropped));
+    }
+
+    /// Whether the handlers have heard of all objects.
+    pub(super) fn is_told(&self) -> bool {
+        *self.told.borrow()
+    }
+
+    /// Shows true once [`Kind::is_told`].
+    pub(super) fn told(&self) -> watch::Receiver<bool> {
+        self.told.subscribe()
+    }
+
+    pub(super) fn follower(&self, hooks: &Arc<Hooks>) -> Follower {
+        let resource = self.informer.resource().clone();
+        let (gate, to) = (Arc::clone(&self.gate), Arc::clone(hooks));
+        let (version_gate, version_to) = (Arc::clone(&gate), Arc::clone(&to));
+        let of = resource.clone();
+        Follower {
+            cancel: self.cancel.clone(),
+            changed: Box::new(move |change| gate.pass(|| to.changed(&resource, change))),
+            reached: Box::new(move |version| {
+                version_gate.pass(|| version_to.reached(&of, version));
+            }),
+        }
+    }
+}
+
+// === impl Gate ===
+
+impl Gate {
+    fn pass(&self, tell: impl FnOnce()) {
+        let is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_shut {
+            tell();
+        }
+    }
+
+    fn shut(&self, tell_last: impl FnOnce()) {
+        let mut is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
+        *is_shut = true;
+        tell_last();
+    }
+}

@@ -1,0 +1,218 @@
+//! The informers of all kinds against a server that the test plays, and a discovery that it writes.
+
+mod discovery;
+mod kinds;
+mod sharing;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::{Resource, Served, ServedKind, Verb};
+use client::ApiError;
+use controller::MetadataChange;
+use futures::future::BoxFuture;
+use metrics::Registry;
+use runtime::{Clock, Instant};
+use tokio::sync::mpsc;
+
+use super::{Everything, Parts, Source, VERBS};
+use crate::fixture::{LIMIT, Server, Stream, bookmark, event};
+use crate::informer::Followed;
+use crate::metrics::Metrics;
+
+const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error_total ";
+const SECOND: Duration = Duration::from_secs(1);
+const NO_ANSWER: Answer = None;
+
+/// What discovery answers; none: an error.
+type Answer = Option<Arc<Served>>;
+
+/// A discovery that the test writes.
+struct Script {
+    answer: Mutex<Answer>,
+    asked: mpsc::UnboundedSender<Instant>,
+    clock: Clock,
+}
+
+/// The informers of all kinds, and what was heard of them.
+struct Test {
+    server: Server,
+    everything: Arc<Everything>,
+    script: Arc<Script>,
+    asked: mpsc::UnboundedReceiver<Instant>,
+    heard: mpsc::UnboundedReceiver<String>,
+    registry: Registry,
+}
+
+fn widgets() -> Resource {
+    Resource::namespaced("example.com", "v1", "widgets", "Widget")
+}
+
+fn gadgets() -> Resource {
+    Resource::namespaced("other.example.com", "v1", "gadgets", "Gadget")
+}
+
+/// Served in the preferred version, with all verbs.
+fn served(resources: impl IntoIterator<Item = Resource>) -> Arc<Served> {
+    let kind = |resource| ServedKind { resource, verbs: VERBS.into(), preferred: true };
+    Arc::new(Served::new(resources.into_iter().map(kind).collect(), [].into()))
+}
+
+/// Without these groups, which cannot be discovered.
+fn without(groups: &[&str], resources: impl IntoIterator<Item = Resource>) -> Arc<Served> {
+    let failed = groups.iter().map(|group| ((*group).to_owned(), "no answer".to_owned())).collect();
+    Arc::new(Served::new(served(resources).kinds.clone(), failed))
+}
+
+fn json(name: &str, uid: &str, version: u64) -> String {
+    format!(
+        r#"{{"metadata":{{"namespace":"default","name":"{name}","uid":"{uid}","resourceVersion":"{version}"}}}}"#
+    )
+}
+
+/// A change as `widgets + default/a@5`.
+fn text(resource: &Resource, change: &MetadataChange<'_>) -> String {
+    let plural = &resource.plural;
+    match change {
+        MetadataChange::Added(it) => format!("{plural} + {}@{}", it.key, it.resource_version),
+        MetadataChange::Updated { old, new } => {
+            format!("{plural} ~ {}@{}>{}", new.key, old.resource_version, new.resource_version)
+        }
+        MetadataChange::Deleted(it) => format!("{plural} - {}@{}", it.key, it.resource_version),
+        MetadataChange::Dropped => format!("{plural} dropped"),
+    }
+}
+
+// === impl Script ===
+
+impl Source for Arc<Script> {
+    fn served(&self) -> BoxFuture<'_, Result<Arc<Served>, ApiError>> {
+        self.asked.send(self.clock.instant()).unwrap();
+        let answer = self.answer.lock().unwrap().clone();
+        let error = || ApiError::Timeout("no answer".to_owned());
+        Box::pin(std::future::ready(answer.ok_or_else(error)))
+    }
+}
+
+// === impl Test ===
+
+impl Test {
+    fn new(answer: impl Into<Answer>) -> Self {
+        Self::beside(&Server::default, |_| Vec::new(), answer)
+    }
+
+    /// Started together with the informers of others.
+    fn beside(
+        server: &dyn Fn() -> Server,
+        others: impl FnOnce(&Server) -> Vec<Arc<dyn Followed>>,
+        answer: impl Into<Answer>,
+    ) -> Self {
+        let (server, registry) = (server(), Registry::default());
+        let (asked_sender, asked) = mpsc::unbounded_channel();
+        let (answer, clock) = (Mutex::new(answer.into()), server.runtime.clock.clone());
+        let script = Arc::new(Script { answer, asked: asked_sender, clock });
+        let everything = Arc::new(Everything::new(Parts {
+            source: Box::new(Arc::clone(&script)),
+            client: server.client.clone(),
+            runtime: server.runtime.clone(),
+            sync_errors: Metrics::new(&registry).unwrap().sync_errors().ok(),
+        }));
+        let (sender, heard) = mpsc::unbounded_channel();
+        let (changes, versions) = (sender.clone(), sender.clone());
+        let watched = Arc::downgrade(&everything);
+        everything.add_handler(Box::new(move |resource, change| {
+            let is_watched = watched.upgrade().unwrap().version_of(resource).is_some();
+            assert_eq!(is_watched, !matches!(change, MetadataChange::Dropped));
+            changes.send(text(resource, change)).unwrap();
+        }));
+        everything.on_version(Box::new(move |resource, version| {
+            versions.send(format!("{} at {version}", resource.plural)).unwrap();
+        }));
+        everything.on_served(Box::new(move |served| {
+            sender.send(format!("served {}", served.kinds.len())).unwrap();
+        }));
+        let others = others(&server);
+        for other in &others {
+            Arc::clone(other).start();
+        }
+        everything.start(others.into_iter());
+        Self { server, everything, script, asked, heard, registry }
+    }
+
+    /// One that holds the widget a@5, and watches from 10.
+    async fn watching() -> (Self, Stream) {
+        let mut test = Self::new(served([widgets()]));
+        let stream = test.list(&widgets(), &[("a", "a", 5)], 10).await;
+        test.hears(&["served 1", "widgets + default/a@5", "widgets at 10"]).await;
+        (test, stream)
+    }
+
+    /// Answers the next list of a kind, which goes on as its watch.
+    async fn list(
+        &mut self,
+        resource: &Resource,
+        objects: &[(&str, &str, u64)],
+        version: u64,
+    ) -> Stream {
+        let call = self.server.find("GET", &resource.collection_path("")).await;
+        assert!(call.path.contains("sendInitialEvents=true"), "{}", call.path);
+        let mut stream = call.answer(200, "application/json");
+        for (name, uid, version) in objects {
+            stream.send(event("ADDED", &json(name, uid, *version))).await;
+        }
+        stream.send(bookmark(version, true)).await;
+        stream
+    }
+
+    /// What discovery will answer from now on.
+    fn answer(&self, answer: impl Into<Answer>) {
+        *self.script.answer.lock().unwrap() = answer.into();
+    }
+
+    /// The answer, and the next time that it is asked for.
+    async fn asks_and_gets(&mut self, answer: impl Into<Answer>) -> Instant {
+        while self.asked.try_recv().is_ok() {}
+        self.answer(answer);
+        self.asks().await
+    }
+
+    /// The next time that discovery is asked.
+    async fn asks(&mut self) -> Instant {
+        let clock = &self.server.runtime.clock;
+        clock.timeout(LIMIT, self.asked.recv()).await.unwrap().unwrap()
+    }
+
+    /// What handlers and hooks hear next.
+    async fn hears(&mut self, expected: &[&str]) {
+        for expected in expected {
+            let clock = &self.server.runtime.clock;
+            let heard = clock.timeout(LIMIT, self.heard.recv()).await.unwrap().unwrap();
+            assert_eq!(heard, *expected);
+        }
+    }
+
+    /// Nothing is heard, whatever is under way.
+    async fn hears_nothing(&mut self) {
+        self.server.runtime.clock.sleep(Duration::from_millis(1)).await;
+        assert_eq!(self.heard.try_recv().ok(), None);
+    }
+
+    /// The paths that are asked for once no task has anything to do.
+    async fn asked_paths(&mut self) -> Vec<String> {
+        let calls = self.server.under_way().await;
+        let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
+        calls.iter().map(|call| path(&call.path)).collect()
+    }
+
+    fn sync_errors(&self) -> String {
+        let page = self.registry.page("").body;
+        let value = page.lines().find_map(|line| line.strip_prefix(SYNC_ERRORS));
+        value.unwrap_or_default().to_owned()
+    }
+}
+
+/// Somebody reads no more.
+async fn is_closed(stream: &mut Stream, server: &Server) -> bool {
+    let closed = async { while stream.try_send("\n").await.is_ok() {} };
+    server.runtime.clock.timeout(LIMIT, closed).await.is_ok()
+}

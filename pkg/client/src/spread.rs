@@ -1,0 +1,133 @@
+//! More streams than a server admits on one connection go over another one.
+//!
+//! An HTTP/2 server limits the streams of a connection, and a watch is a stream for minutes. The
+//! pool of hyper-util has one connection for each server, and what is beyond the limit waits there
+//! silently, behind watches that do not end: lists, writes and the renewal of the lease alike. Go's
+//! transport opens another connection instead (golang.org/x/net/http2/transport.go,
+//! `idleStateLocked`), and so does this.
+
+#[cfg(test)]
+mod tests;
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Body;
+use kube::client::Body as Sent;
+use tower::{BoxError, Service};
+
+/// The streams of one connection. The API server admits 100 unless it is told otherwise
+/// (k8s.io/apiserver/pkg/server/secure_serving.go), which is the least that RFC 9113 recommends;
+/// the others are for streams that have ended here and not yet there.
+pub(crate) const STREAMS_MAX: u32 = 90;
+/// Connections to one server; beyond that the streams share them evenly.
+const CONNECTIONS_MAX: usize = 64;
+
+/// Sends over the first connection that has room for another stream. Clones share them.
+pub(crate) struct Spread<S>(Arc<Mutex<Connections<S>>>);
+
+struct Connections<S> {
+    connect: Box<dyn Fn() -> S + Send>,
+    /// In the order of their making, those that streams are sent over first.
+    made: Vec<Load<S>>,
+}
+
+/// A connection (more of them, if the server speaks HTTP/1 only) and its streams.
+struct Load<S> {
+    service: S,
+    /// Held by this and by each stream.
+    streams: Arc<()>,
+}
+
+type Answered<B> = Pin<Box<dyn Future<Output = Result<Response<B>, BoxError>> + Send>>;
+type Counted = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+
+// === impl Spread ===
+
+impl<S> Spread<S> {
+    /// Over what `connect` makes, which opens a connection once it is used.
+    pub(crate) fn new(connect: impl Fn() -> S + Send + 'static) -> Self {
+        let connections = Connections { connect: Box::new(connect), made: Vec::new() };
+        Self(Arc::new(Mutex::new(connections)))
+    }
+}
+
+impl<S> Clone for Spread<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S, B> Service<Request<Sent>> for Spread<S>
+where
+    S: Service<Request<Sent>, Response = Response<B>, Future: Send + 'static>,
+    S::Error: Into<BoxError>,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Response = Response<Counted>;
+    type Error = BoxError;
+    type Future = Answered<Counted>;
+
+    /// Always: hyper's clients are.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Sent>) -> Self::Future {
+        let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let load = connections.choose();
+        let stream = Arc::clone(&load.streams);
+        let answer = load.service.call(request);
+        Box::pin(async move {
+            let answer = answer.await.map_err(Into::into)?;
+            Ok(answer.map(|body| {
+                let counted = body.map_frame(move |frame| {
+                    let _ = &stream;
+                    frame
+                });
+                counted.map_err(Into::into).boxed_unsync()
+            }))
+        })
+    }
+}
+
+// === impl Connections ===
+
+impl<S> Connections<S> {
+    /// The connection for one more stream. Those behind it that have none are closed.
+    fn choose(&mut self) -> &mut Load<S> {
+        let free = self.made.iter().position(|load| load.streams() < STREAMS_MAX);
+        let at = match free {
+            Some(at) => {
+                let mut behind = self.made.split_off(at + 1);
+                behind.retain(|load| load.streams() > 0);
+                self.made.append(&mut behind);
+                at
+            }
+            None if self.made.len() < CONNECTIONS_MAX => {
+                self.made.push(Load { service: (self.connect)(), streams: Arc::default() });
+                let connections = self.made.len();
+                tracing::debug!(connections, "opening a connection, the others are full");
+                connections - 1
+            }
+            None => {
+                let loads = self.made.iter().enumerate();
+                let least = loads.min_by_key(|(_, load)| load.streams());
+                least.map_or(0, |(at, _)| at)
+            }
+        };
+        &mut self.made[at]
+    }
+}
+
+// === impl Load ===
+
+impl<S> Load<S> {
+    fn streams(&self) -> u32 {
+        u32::try_from(Arc::strong_count(&self.streams) - 1).unwrap_or(u32::MAX)
+    }
+}

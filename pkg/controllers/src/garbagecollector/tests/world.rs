@@ -1,0 +1,309 @@
+//! The two controllers, their queues, and an API server that can be asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::{Codec, Key, Metadata, Object as _, OwnerRef, Resource, Served, ServedKind, intern};
+use controller::fixture::{Fixture, NOW, with, woken_by_any, woken_by_served};
+use controller::{
+    Answer, Call, Controller as _, Facts, MetadataChange, Plan, Query, Refused, Step, Wake,
+};
+use serde_json::{Value, json};
+
+use crate::garbagecollector::identity::Identity;
+use crate::garbagecollector::{Collector, Graph, Orphaner};
+
+pub(super) const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+pub(super) const NODES: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
+pub(super) const SECRETS: Resource = Resource::namespaced("", "v1", "secrets", "Secret");
+pub(super) const CONTROLLERS: Resource =
+    Resource::namespaced("", "v1", "replicationcontrollers", "ReplicationController");
+pub(super) const DEPLOYMENTS: Resource =
+    Resource::namespaced("apps", "v1", "deployments", "Deployment");
+pub(super) const ROLES: Resource =
+    Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role");
+pub(super) const OLD_ROLES: Resource =
+    Resource::namespaced("rbac.authorization.k8s.io", "v1beta1", "roles", "Role");
+
+pub(super) struct World {
+    pub(super) graph: Arc<Graph>,
+    pub(super) collector: Collector,
+    pub(super) orphaner: Orphaner,
+    /// What the caches show, by uid.
+    cache: BTreeMap<String, (Resource, Metadata)>,
+    /// What is there.
+    live: BTreeMap<Query, Metadata>,
+    /// What cannot be read.
+    broken: Vec<Query>,
+    pub(super) pending: Vec<Key>,
+    pub(super) to_orphan: Vec<Key>,
+    version: u64,
+}
+
+/// As upstream's `makeID`.
+pub(super) fn id(
+    api_version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+    uid: &str,
+) -> Identity {
+    let [kind, api_version, namespace, name, uid] =
+        [kind, api_version, namespace, name, uid].map(intern);
+    Identity { kind, api_version, namespace, name, uid }
+}
+
+/// The JSON of an object with these owners.
+pub(super) fn object(id: &Identity, owners: &[&Identity]) -> Value {
+    let owners: Vec<_> = owners.iter().map(|owner| reference(owner, false)).collect();
+    json!({"metadata": {"name": &*id.name, "namespace": &*id.namespace, "uid": &*id.uid,
+        "resourceVersion": "1", "ownerReferences": owners}})
+}
+
+/// The JSON of an object that blocks the deletion of these owners.
+pub(super) fn blocking(id: &Identity, owners: &[&Identity]) -> Value {
+    let owners: Vec<_> = owners.iter().map(|owner| reference(owner, true)).collect();
+    with(object(id, &[]), json!({"metadata": {"ownerReferences": owners}}))
+}
+
+pub(super) fn reference(owner: &Identity, blocks: bool) -> Value {
+    json!({"apiVersion": &*owner.api_version, "kind": &*owner.kind, "name": &*owner.name,
+        "uid": &*owner.uid, "blockOwnerDeletion": blocks})
+}
+
+pub(super) fn finalizers(object: Value, finalizers: &[&str]) -> Value {
+    with(object, json!({"metadata": {"finalizers": finalizers}}))
+}
+
+pub(super) fn ending(object: Value) -> Value {
+    with(object, json!({"metadata": {"deletionTimestamp": NOW}}))
+}
+
+/// Is being deleted in the foreground.
+pub(super) fn waiting(object: Value) -> Value {
+    ending(finalizers(object, &["foregroundDeletion"]))
+}
+
+pub(super) fn metadata(object: &Value) -> Metadata {
+    Metadata::decode(Codec::Json, object.to_string().as_bytes()).unwrap()
+}
+
+pub(super) fn owner_ref(owner: &Identity) -> OwnerRef {
+    let object = object(&id("v1", "Pod", "ns1", "a", "a"), &[owner]);
+    metadata(&object).meta.owners[0].clone()
+}
+
+pub(super) fn served(resources: &[Resource]) -> Arc<Served> {
+    let kind = |resource: &Resource| ServedKind {
+        resource: resource.clone(),
+        verbs: Box::default(),
+        preferred: *resource != OLD_ROLES,
+    };
+    Arc::new(Served::new(resources.iter().map(kind).collect(), BTreeMap::new()))
+}
+
+/// All kinds above.
+pub(super) fn all_served() -> Arc<Served> {
+    served(&[PODS, NODES, SECRETS, CONTROLLERS, DEPLOYMENTS, ROLES, OLD_ROLES])
+}
+
+fn resource_of(id: &Identity) -> Resource {
+    all_served().find(&id.api_version, &id.kind).unwrap().clone()
+}
+
+fn query(id: &Identity) -> Query {
+    let key = Key { namespace: id.namespace.clone(), name: id.name.clone() };
+    Query::Metadata { resource: resource_of(id), key }
+}
+
+/// `ns1/Pod:name`.
+pub(super) fn short(key: &Key) -> String {
+    let text = key.to_string();
+    text.rsplit_once(':').map_or(text.clone(), |(name, _)| name.to_owned())
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let graph = Arc::<Graph>::default();
+        let mut world = Self {
+            collector: Collector::new(Arc::clone(&graph)),
+            orphaner: Orphaner::new(Arc::clone(&graph)),
+            graph,
+            cache: BTreeMap::new(),
+            live: BTreeMap::new(),
+            broken: Vec::new(),
+            pending: Vec::new(),
+            to_orphan: Vec::new(),
+            version: 0,
+        };
+        world.serve(&all_served());
+        world
+    }
+
+    pub(super) fn serve(&mut self, served: &Arc<Served>) {
+        let wake = woken_by_served(&self.collector, served, &Fixture::default());
+        self.enqueue(wake);
+    }
+
+    // === The API server ===
+
+    /// It has this object.
+    pub(super) fn live(&mut self, id: &Identity, object: &Value) {
+        self.live.insert(query(id), metadata(object));
+    }
+
+    pub(super) fn gone(&mut self, id: &Identity) {
+        self.live.remove(&query(id));
+    }
+
+    pub(super) fn broken(&mut self, id: &Identity) {
+        self.broken.push(query(id));
+    }
+
+    // === The caches ===
+
+    /// The cache of its kind shows the object so.
+    pub(super) fn see(&mut self, id: &Identity, object: &Value) {
+        self.version += 1;
+        let mut new = metadata(object);
+        new.meta.resource_version = self.version;
+        let resource = resource_of(id);
+        let old = self.cache.insert(id.uid.to_string(), (resource.clone(), new.clone()));
+        match &old {
+            None => self.tell(&resource, &MetadataChange::Added(&new.meta)),
+            Some((_, old)) => {
+                let (old, new) = (&old.meta, &new.meta);
+                self.tell(&resource, &MetadataChange::Updated { old, new });
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, id: &Identity, owners: &[&Identity]) {
+        self.see(id, &object(id, owners));
+    }
+
+    pub(super) fn delete(&mut self, id: &Identity) {
+        let (resource, old) = self.cache.remove(&*id.uid).unwrap();
+        self.tell(&resource, &MetadataChange::Deleted(&old.meta));
+    }
+
+    pub(super) fn drop_kind(&mut self, resource: &Resource) {
+        self.cache.retain(|_, (known, _)| known != resource);
+        self.tell(resource, &MetadataChange::Dropped);
+    }
+
+    fn tell(&mut self, resource: &Resource, change: &MetadataChange<'_>) {
+        let fixture = Fixture::default();
+        let wake = woken_by_any(&self.collector, resource, change, &fixture);
+        self.enqueue(wake);
+        let wake = woken_by_any(&self.orphaner, resource, change, &fixture);
+        self.to_orphan.extend(keys(wake));
+        self.graph.lock().check();
+    }
+
+    fn enqueue(&mut self, wake: Wake) {
+        for key in keys(wake) {
+            if !self.pending.contains(&key) {
+                self.pending.push(key);
+            }
+        }
+    }
+
+    // === The workers ===
+
+    /// The next key in the queue: what is read and written for it. One that fails, or is to be
+    /// looked at again, goes back to the end of the queue.
+    pub(super) fn look(&mut self) -> String {
+        let key = self.pending.remove(0);
+        let (mut text, plan) = self.sync(&key);
+        let Some(plan) = plan else { return "not there".to_owned() };
+        for line in plan.to_string().lines().filter(|line| !line.starts_with("why: ")) {
+            text.push_str(line.strip_prefix("in order: ").unwrap_or(line));
+            text.push('\n');
+        }
+        if plan.actions() > 0 {
+            // The engine waits until the caches show what was written.
+            self.pending.retain(|pending| *pending != key);
+        }
+        let again = plan.error.is_some() || plan.again.is_some();
+        let is_there = self.graph.lock().resolve(&key).is_some();
+        if again && is_there && !self.pending.contains(&key) {
+            self.pending.push(key);
+        }
+        text
+    }
+
+    /// All reads for a key, a line each, and the plan that comes of them.
+    pub(super) fn sync(&mut self, key: &Key) -> (String, Option<Plan>) {
+        let fixture = Fixture::default();
+        let Some(snapshot) = self.collector.observe(key, &fixture.view()) else {
+            return (String::new(), None);
+        };
+        let (mut text, mut facts) = (String::new(), Facts::default());
+        loop {
+            let plan = self.collector.decide(&snapshot, &facts);
+            let [Step::Fetch(queries)] = plan.steps.as_slice() else {
+                return (text, Some(plan));
+            };
+            for query in queries {
+                let Query::Metadata { resource, key } = query else { panic!("{query}") };
+                text.extend([format!("get {resource} {key}\n")]);
+                let answer = match self.live.get(query) {
+                    _ if self.broken.contains(query) => {
+                        Answer::Failed(Refused { code: Some(500), text: "broken".to_owned() })
+                    }
+                    Some(found) => Answer::Metadata(Box::new(found.clone())),
+                    None => Answer::NotFound,
+                };
+                let mut wake = Wake::default();
+                self.collector.learn(query, &answer, &mut wake);
+                self.enqueue(wake);
+                self.graph.lock().check();
+                facts.answers.insert(query.clone(), answer);
+            }
+        }
+    }
+
+    // === What is there to see ===
+
+    /// The nodes by uid: `Pod.v1 ns1/name -> uids of owners`; with a question mark if virtual.
+    pub(super) fn nodes(&self) -> String {
+        let nodes = self.graph.lock();
+        let lines = nodes.all().map(|node| {
+            let mark = if node.is_virtual() { "?" } else { "" };
+            let Identity { kind, api_version, .. } = node.identity();
+            let owners: Vec<_> = node.owners.iter().map(|owner| &*owner.uid).collect();
+            let arrow = if owners.is_empty() { "" } else { " -> " };
+            format!("{api_version}/{kind}{mark} {}{arrow}{}", node.key, owners.join(" "))
+        });
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The keys in the queue.
+    pub(super) fn queue(&self) -> String {
+        self.pending.iter().map(short).collect::<Vec<_>>().join("; ")
+    }
+
+    pub(super) fn absent(&self) -> String {
+        let absent = self.graph.lock().absent.all();
+        let names = absent.iter().map(|it| {
+            let key = Key { namespace: it.namespace.clone(), name: it.name.clone() };
+            format!("{}/{} {key}", it.api_version, it.kind)
+        });
+        names.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Checks graph and queue.
+    #[track_caller]
+    pub(super) fn is(&self, nodes: &str, queue: &str) {
+        assert_eq!(self.nodes(), nodes, "nodes");
+        assert_eq!(self.queue(), queue, "queue");
+    }
+}
+
+fn keys(wake: Wake) -> Vec<Key> {
+    let key = |call| match call {
+        Call::Now(key) | Call::After(key, _) | Call::Forget(key) => key,
+    };
+    wake.calls.into_iter().map(key).collect()
+}

@@ -1,0 +1,100 @@
+//! Two engines that are one controller to the outside.
+
+use std::sync::Arc;
+
+use api::Key;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use runtime::Instant;
+
+use crate::record::{FAILING_MAX, IN_WORK_MAX, PLANS_MAX};
+use crate::{Explanation, Inspect, Phase, Status};
+
+/// Two engines of one controller, each with a queue of its own, as upstream's garbage collector has
+/// one for deletions and one for owners that leave their dependents behind.
+pub struct Both(pub Arc<dyn Inspect>, pub Arc<dyn Inspect>);
+
+impl Inspect for Both {
+    fn status(&self) -> Status {
+        merged(self.0.status(), self.1.status())
+    }
+
+    /// The first engine's, unless only the second one finds the object.
+    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation> {
+        async move {
+            let first = self.0.explain(key).await;
+            if first.found {
+                return first;
+            }
+            let second = self.1.explain(key).await;
+            if second.found { second } else { first }
+        }
+        .boxed()
+    }
+
+    fn cannot_start(&self, why: &str) {
+        self.0.cannot_start(why);
+        self.1.cannot_start(why);
+    }
+
+    fn stalled(&self, now: Instant) -> Option<String> {
+        // Both are asked: each needs two looks to be sure.
+        let (first, second) = (self.0.stalled(now), self.1.stalled(now));
+        first.or(second)
+    }
+}
+
+fn merged(a: Status, b: Status) -> Status {
+    let by_time = |a: &crate::Failure, b: &crate::Failure| b.at.cmp(&a.at);
+    let mut waiting_for = joined(a.waiting_for, b.waiting_for);
+    waiting_for.sort_by(|a, b| a.resource.cmp(&b.resource));
+    waiting_for.dedup_by(|a, b| a.resource == b.resource);
+    let mut reads = joined(a.reads, b.reads);
+    reads.sort();
+    reads.dedup();
+    let mut in_work = joined(a.in_work, b.in_work);
+    in_work.sort_by_key(|work| work.since);
+    in_work.truncate(IN_WORK_MAX);
+    let mut failing = joined(a.failing, b.failing);
+    failing.sort_by(by_time);
+    failing.truncate(FAILING_MAX);
+    failing.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut plans = joined(a.plans, b.plans);
+    plans.sort_by_key(|plan| std::cmp::Reverse(plan.at));
+    plans.truncate(PLANS_MAX);
+    let mut errors = joined(Vec::from_iter(a.last_error), Vec::from_iter(b.last_error));
+    errors.sort_by(by_time);
+    Status {
+        phase: if progress(a.phase) <= progress(b.phase) { a.phase } else { b.phase },
+        cannot_start: a.cannot_start.or(b.cannot_start),
+        waiting_for,
+        reads,
+        workers: a.workers + b.workers,
+        workers_alive: a.workers_alive + b.workers_alive,
+        queued: a.queued + b.queued,
+        delayed: a.delayed + b.delayed,
+        unsettled: a.unsettled + b.unsettled,
+        in_work,
+        failing,
+        last_error: errors.into_iter().next(),
+        plans,
+        syncs: a.syncs + b.syncs,
+        failures: a.failures + b.failures,
+        panics: a.panics + b.panics,
+    }
+}
+
+fn joined<T>(mut a: Vec<T>, b: Vec<T>) -> Vec<T> {
+    a.extend(b);
+    a
+}
+
+/// How far a phase is on the way; the one that is behind is shown.
+fn progress(phase: Phase) -> u8 {
+    match phase {
+        Phase::NotStarted => 0,
+        Phase::WaitingForCaches => 1,
+        Phase::Running => 2,
+        Phase::Stopped => 3,
+    }
+}

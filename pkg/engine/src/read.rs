@@ -1,0 +1,125 @@
+//! Live reads, for plans that ask for them. All of them are GETs.
+
+use std::time::Duration;
+
+use api::{Codec, Meta, Metadata, Object, Raw, Resource, Text, wire};
+use cache::frames::ListDecoder;
+use client::{ApiError, Client};
+use controller::{Answer, Query, Refused};
+use discovery::Discovery;
+use futures::{StreamExt, stream};
+
+/// How many reads of one step are under way at once; the rate limit bounds them over time.
+const TOGETHER_MAX: usize = 16;
+/// How many objects a page of a list has, as client-go's pager asks for.
+const PAGE: usize = 500;
+/// How long an answer may be silent. The API server itself gives up after 60 seconds.
+const SILENCE_MAX: Duration = Duration::from_secs(65);
+
+/// The answers to `queries`, in their order.
+pub(crate) async fn fetch(
+    client: &Client,
+    discovery: &Discovery,
+    queries: &[Query],
+) -> Vec<Answer> {
+    let reads: Vec<_> = queries.iter().map(|query| answer(client, discovery, query)).collect();
+    stream::iter(reads).buffered(TOGETHER_MAX).collect().await
+}
+
+async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer {
+    let read = match query {
+        Query::Object { resource, key } => {
+            let body = client.get(&resource.object_path(key)).await;
+            body.and_then(|body| parse(&body)).map(|found| Answer::Found(Box::new(found)))
+        }
+        Query::Metadata { resource, key } => {
+            let found = metadata(client, &resource.object_path(key)).await;
+            found.map(|it| it.map_or(Answer::NotFound, |it| Answer::Metadata(Box::new(it))))
+        }
+        Query::All { resource, namespace } => {
+            all(client, resource, namespace).await.map(Answer::All)
+        }
+        Query::Served => discovery.served().await.map(Answer::Served),
+    };
+    match read {
+        Ok(answer) => answer,
+        // That the path is not served says nothing about the object.
+        Err(error) if matches!(query, Query::Metadata { .. }) => Answer::Failed(refused(&error)),
+        Err(error) if error.is_not_found() => Answer::NotFound,
+        Err(error) => Answer::Failed(refused(&error)),
+    }
+}
+
+/// The metadata of one object; none: there is no such object.
+pub(crate) async fn metadata(client: &Client, path: &str) -> Result<Option<Metadata>, ApiError> {
+    let mut answer = match client.stream(path, Metadata::ACCEPT, SILENCE_MAX).await {
+        Ok(answer) => answer,
+        Err(error) if error.is_object_missing() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
+        if body.len() + chunk.len() > cache::frames::OBJECT_BYTES_MAX {
+            return Err(ApiError::Decode("an object that is too long".to_owned()));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Metadata::decode(answer.codec, &body).map(Some).map_err(|error| ApiError::Decode(error.0))
+}
+
+/// The metadata of all objects of a kind in a namespace, page by page.
+async fn all(
+    client: &Client,
+    resource: &Resource,
+    namespace: &Text,
+) -> Result<Vec<Metadata>, ApiError> {
+    let path = resource.collection_path(namespace);
+    let (mut found, mut page) = (Vec::new(), String::new());
+    loop {
+        let query = format!("{path}?limit={PAGE}{page}");
+        let mut answer = client.stream(&query, Metadata::ACCEPT_LIST, SILENCE_MAX).await?;
+        let mut list = ListDecoder::new(answer.codec);
+        while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
+            list.feed(&chunk);
+            while let Some(item) = list.pop()? {
+                let item = Metadata::decode(answer.codec, item);
+                found.push(item.map_err(|error| ApiError::Decode(error.0))?);
+            }
+        }
+        let next = list.finish()?.r#continue;
+        if next.is_empty() {
+            return Ok(found);
+        }
+        page = format!("&continue={}", client::percent_encoded(&next));
+    }
+}
+
+/// How far the API server has come with a kind in a namespace.
+pub(crate) async fn version(
+    client: &Client,
+    resource: &Resource,
+    namespace: &Text,
+) -> Result<u64, ApiError> {
+    let path = format!("{}?limit=1", resource.collection_path(namespace));
+    let list: List = serde_json::from_slice(&client.get(&path).await?)
+        .map_err(|error| ApiError::Decode(error.to_string()))?;
+    let version = list.metadata.resource_version.parse();
+    version.map_err(|_| ApiError::Decode("the version of a list is not a number".to_owned()))
+}
+
+#[derive(serde::Deserialize)]
+struct List {
+    metadata: wire::ListMeta,
+}
+
+/// The metadata of an object in JSON, and the object.
+pub(crate) fn parse(body: &[u8]) -> Result<(Meta, Raw), ApiError> {
+    let meta = Meta::decode(Codec::Json, body).map_err(|error| ApiError::Decode(error.0))?;
+    let raw = Raw::parse(body).map_err(|error| ApiError::Decode(error.0))?;
+    Ok((meta, raw))
+}
+
+/// The error as a fact.
+pub(crate) fn refused(error: &ApiError) -> Refused {
+    Refused { code: error.status().map(|status| status.code), text: error.to_string() }
+}
