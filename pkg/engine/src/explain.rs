@@ -36,7 +36,7 @@ impl<C: Controller> Inspect for Engine<C> {
                 Phase::WaitingForCaches | Phase::Running => waiting,
                 Phase::NotStarted | Phase::Stopped => Vec::new(),
             },
-            reads: self.act.kinds.informers.keys().map(ToString::to_string).collect(),
+            reads: self.act.kinds.names(),
             workers: self.workers,
             workers_alive: state.alive,
             queued: backlog.depth,

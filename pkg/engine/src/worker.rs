@@ -466,6 +466,12 @@ impl Synced {
 // === impl Kinds ===
 
 impl Kinds {
+    /// What the controller reads, in words.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let everything = self.everything.iter().map(|_| "metadata of all kinds".to_owned());
+        self.informers.keys().map(ToString::to_string).chain(everything).collect()
+    }
+
     /// How far the cache of a kind has come; none if the controller does not read it.
     pub(crate) fn version_of(&self, resource: &Resource) -> Option<u64> {
         let of_all = || self.everything.as_ref()?.version_of(resource);

@@ -121,7 +121,8 @@ impl Controller {
         troubles.extend(status.cannot_start.iter().map(|why| format!("cannot start: {why}")));
         for kind in &status.waiting_for {
             let error = kind.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
-            troubles.push(format!("waits for the cache of {}{error}", kind.resource));
+            let how = if status.phase == Phase::Running { "works without" } else { "waits for" };
+            troubles.push(format!("{how} the cache of {}{error}", kind.resource));
         }
         if let Some(last) = status.failing.iter().max_by_key(|failure| failure.at) {
             let count = status.failing.len();

@@ -1,7 +1,7 @@
 //! What the pages say to people.
 
 use api::Time;
-use engine::{Explanation, Failure, Status, Unsettled};
+use engine::{Explanation, Failure, Phase, Status, Unsettled};
 
 use super::document::{Block, Cell, Page, Table, Tone, length, moment};
 use super::html::Encoded;
@@ -245,7 +245,13 @@ fn lists(name: &str, status: &Status, now: Time) -> Vec<Block> {
             let since = kind.since.map_or_else(|| "-".to_owned(), |at| moment(at, now));
             vec![kind.resource.clone().into(), since.into(), Cell::error(kind.error.clone())]
         });
-        blocks.push(Block::Heading("Waits for these caches"));
+        let heading = match status.phase {
+            Phase::Running => "Works without these caches: kinds that cannot be listed",
+            Phase::NotStarted | Phase::WaitingForCaches | Phase::Stopped => {
+                "Waits for these caches"
+            }
+        };
+        blocks.push(Block::Heading(heading));
         blocks.push(table_or("none", &["kind", "failing since", "error"], rows));
     }
     let rows = status

@@ -43,6 +43,9 @@ async fn what_needs_attention() {
     let error = Some("pods is forbidden".to_owned());
     status.waiting_for = vec![WaitingFor { resource: "pods".to_owned(), error, since: None }];
     status.failing = vec![failure("shop/web"), Failure { at: ago(5), ..failure("shop/db") }];
+    let mut running = status.clone();
+    running.phase = Phase::Running;
+    status.phase = Phase::WaitingForCaches;
     let mut manager = Manager::new(Fake::new(status));
     manager.engines[0].1.stalled = Some("keys are ready".to_owned());
     manager.informers[0].synced = false;
@@ -62,6 +65,12 @@ async fn what_needs_attention() {
         "replicasets.apps: 2 objects cannot be read".to_owned(),
     ];
     assert_eq!(lines, expected);
+    // Of a kind that cannot be listed the collector knows nothing, and goes on with the others.
+    let (_, all) = Manager::new(Fake::new(running)).json("/debug/controllers").await;
+    assert_eq!(
+        all["attention"][1]["trouble"],
+        "works without the cache of pods: pods is forbidden"
+    );
 }
 
 #[tokio::test(start_paused = true)]
