@@ -4,6 +4,9 @@
 //! What is left out of the comparison: see [`Normal`]. What is compared of `managedFields`: which
 //! managers wrote which part of an object, not the fields.
 
+#[path = "differential/ending.rs"]
+mod ending;
+
 use anyhow::{Context, ensure};
 use cluster_tests::{
     Binary, Cluster, Manager, Normal, Objects, Options, User, kubectl, quiet, rolled_out,
@@ -22,6 +25,11 @@ const CALM: Duration = Duration::from_secs(1);
 const ARGS: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      pod-garbage-collector-controller"];
+/// Who ends things, beside who makes them.
+const ENDING: &[&str] =
+    &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
+     garbage-collector-controller,namespace-controller,serviceaccount-controller,\
+     root-ca-certificate-publisher-controller"];
 /// A rollout that moves more than one pod at a time takes its steps as pods get ready: what its
 /// events count is a matter of moments, with upstream's manager too.
 const LOOSE: &str = "| loose |";
@@ -37,7 +45,26 @@ struct Story {
 
 #[tokio::test]
 async fn both_managers_tell_the_same_story() -> anyhow::Result<()> {
+    let told_by = async |binary| {
+        let teller = Teller::begin(binary, ARGS).await?;
+        tell(teller).await.with_context(|| format!("{binary:?}"))
+    };
     let (upstream, ours) = tokio::try_join!(told_by(Binary::Upstream), told_by(Binary::Ours))?;
+    compare(&upstream, &ours)
+}
+
+#[tokio::test]
+async fn both_managers_end_things_alike() -> anyhow::Result<()> {
+    let told_by = async |binary| {
+        let mut teller = Teller::begin(binary, ENDING).await?;
+        ending::tell(&mut teller).await.with_context(|| format!("{binary:?}"))?;
+        teller.end().await
+    };
+    let (upstream, ours) = tokio::try_join!(told_by(Binary::Upstream), told_by(Binary::Ours))?;
+    compare(&upstream, &ours)
+}
+
+fn compare(upstream: &Story, ours: &Story) -> anyhow::Result<()> {
     let mut differences = String::new();
     for ((step, left), (_, right)) in upstream.steps.iter().zip(&ours.steps) {
         difference(&mut differences, step, left, right)?;
@@ -63,13 +90,6 @@ fn difference<N: PartialEq + std::fmt::Display>(
         }
     }
     Ok(())
-}
-
-async fn told_by(binary: Binary) -> anyhow::Result<Story> {
-    let cluster = Cluster::start(Options { nodes: NODES, ..Options::default() }).await?;
-    let manager = Manager::start(&cluster, binary, User::ControllerManager, ARGS)?;
-    let teller = Teller { cluster, manager, normal: Normal::default(), story: Story::default() };
-    tell(teller).await.with_context(|| format!("{binary:?}"))
 }
 
 /// Each scene has a namespace of its own and leaves its objects where they are.
@@ -110,6 +130,12 @@ struct Scene {
 }
 
 impl Teller {
+    async fn begin(binary: Binary, args: &[&str]) -> anyhow::Result<Self> {
+        let cluster = Cluster::start(Options { nodes: NODES, ..Options::default() }).await?;
+        let manager = Manager::start(&cluster, binary, User::ControllerManager, args)?;
+        Ok(Self { cluster, manager, normal: Normal::default(), story: Story::default() })
+    }
+
     async fn deployment_scales(&mut self) -> anyhow::Result<()> {
         let scene = self.scene("deployments", "scales").await?;
         scene.create(json!({"replicas": 2})).await?;
@@ -398,10 +424,16 @@ impl Teller {
     /// Waits until nothing more happens, and keeps what is there.
     async fn settled(&mut self, scene: &Scene, step: &str) -> anyhow::Result<()> {
         quiet(&self.cluster, &self.manager, CALM).await.with_context(|| self.manager.log())?;
-        let objects = scene.objects.workloads().await?;
-        self.normal.learn(objects.values());
+        let objects: Vec<_> = scene.objects.workloads().await?.into_values().collect();
+        self.keep(scene, step, &objects);
+        Ok(())
+    }
+
+    /// Keeps what is there, without what differs between equal clusters.
+    fn keep(&mut self, scene: &Scene, step: &str, objects: &[Value]) {
+        self.normal.learn(objects);
         let mut counted = BTreeMap::new();
-        for object in objects.values() {
+        for object in objects {
             let mut text = self.normal.object(object).to_string();
             // Which node comes first is chance, with upstream's manager too.
             if step.contains("hanging") {
@@ -411,7 +443,6 @@ impl Teller {
             *counted.entry(text).or_default() += 1;
         }
         self.story.steps.push((format!("{}: {step}", scene.name), counted));
-        Ok(())
     }
 
     async fn end(mut self) -> anyhow::Result<Story> {

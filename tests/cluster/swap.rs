@@ -16,14 +16,20 @@ const CALM: Duration = Duration::from_secs(5);
 const NAMESPACE: &str = "swap";
 const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
-     pod-garbage-collector-controller",
+     pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
+     serviceaccount-controller,root-ca-certificate-publisher-controller,\
+     clusterrole-aggregation-controller,ttl-controller",
     "--leader-elect=true",
 ];
 /// Templates that the workloads are made of, see there.
 const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
-/// What exists of the workload kinds, whole, by resource and name.
+/// What is compared beside the workloads.
+const OTHERS: [&str; 4] =
+    ["configmaps", "serviceaccounts", "namespaces", "clusterroles.v1.rbac.authorization.k8s.io"];
+
+/// What exists of the kinds that are compared, whole, by resource and name.
 type Everything = BTreeMap<String, Value>;
 
 #[tokio::test]
@@ -63,8 +69,34 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     objects
         .wait("replicasets", "bare", "to be ready", |set| set["status"]["availableReplicas"] == 2)
         .await?;
+    owners(&objects).await?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
+}
+
+/// An owner that waits for a dependent, which a finalizer holds; and one that let its dependents
+/// go.
+async fn owners(objects: &Objects) -> anyhow::Result<()> {
+    let map = async |name: &str, owner: Option<&Value>, finalizers: Value| {
+        let owner = owner.map(|owner| &owner["metadata"]).map(|owner| {
+            json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"],
+                "uid": owner["uid"], "blockOwnerDeletion": true}])
+        });
+        let metadata = json!({"name": name, "ownerReferences": owner, "finalizers": finalizers});
+        objects.create("configmaps", &json!({ "metadata": metadata })).await
+    };
+    for (owner, dependent, policy) in
+        [("waiting", "holding", "Foreground"), ("left", "orphan", "Orphan")]
+    {
+        let made = map(owner, None, Value::Null).await?;
+        map(dependent, Some(&made), json!(["example.com/held"])).await?;
+        let options = json!({ "propagationPolicy": policy });
+        objects.delete_with("configmaps", owner, &options).await?;
+    }
+    objects.gone("configmaps", "left").await?;
+    let is_deleted = |map: &Value| map["metadata"]["deletionTimestamp"].is_string();
+    objects.wait("configmaps", "holding", "to be deleted", is_deleted).await?;
+    Ok(())
 }
 
 async fn deployments(
@@ -162,7 +194,7 @@ fn outcome_of_template(outcome: &str) -> Value {
 /// Ends the one manager, has the other take its place and checks that it changes nothing.
 async fn swapped(cluster: &Cluster, mut old: Manager, new: Binary) -> anyhow::Result<Manager> {
     let all = Objects::of(cluster, "")?;
-    let objects = all.workloads().await?;
+    let objects = everything(&all).await?;
     let events = events(&all).await?;
     let holder = holder(cluster).await?;
     let requests = cluster.request_counts().await?;
@@ -172,7 +204,7 @@ async fn swapped(cluster: &Cluster, mut old: Manager, new: Binary) -> anyhow::Re
     let calm = takes_over(cluster, &manager, &holder, &objects).await;
     // First what it has done, which tells more than that it does not come to an end.
     let told = || format!("{new:?} took over");
-    same(&objects, &all.workloads().await?).with_context(told)?;
+    same(&objects, &everything(&all).await?).with_context(told)?;
     same(&events, &self::events(&all).await?).with_context(told)?;
     let made = since(&requests, &cluster.request_counts().await?);
     let writes: Vec<_> = made
@@ -211,6 +243,17 @@ async fn takes_over(
         .await?;
     }
     quiet(cluster, manager, CALM).await
+}
+
+async fn everything(all: &Objects) -> anyhow::Result<Everything> {
+    let mut found = all.workloads().await?;
+    for resource in OTHERS {
+        for object in all.list(resource).await? {
+            let [namespace, name] = ["namespace", "name"].map(|key| &object["metadata"][key]);
+            found.insert(format!("{resource} {namespace}/{name}"), object);
+        }
+    }
+    Ok(found)
 }
 
 /// What is written to lead, to have tokens and to renew nodes.
@@ -283,5 +326,15 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     }
     let after = names(&objects.workloads().await?);
     ensure!(before == after, "{before:?}, then {after:?}");
-    Ok(())
+    // So do the deletions.
+    objects.find("configmaps", "waiting").await?.context("the owner waits")?;
+    let free = json!({"metadata": {"finalizers": null}});
+    for name in ["holding", "orphan"] {
+        objects.merge("configmaps", name, &free).await?;
+    }
+    objects.gone("configmaps", "waiting").await?;
+    objects.get("configmaps", "orphan").await?;
+    let all = objects.of_all();
+    all.delete("namespaces", NAMESPACE).await?;
+    all.gone("namespaces", NAMESPACE).await.with_context(|| manager.log())
 }

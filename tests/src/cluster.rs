@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::AuthInfo;
 use kube::{Api, Client, Config};
-use serde_json::json;
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,8 @@ const KEEP: &str = "CLUSTER_KEEP";
 pub struct Options {
     /// How many nodes to make before the start is complete.
     pub nodes: usize,
+    /// Whether a pod needs a service account, which a manager must make; by default it needs none.
+    pub service_accounts: bool,
     /// More flags for the API server, for example `--feature-gates=…`.
     pub apiserver_args: Vec<String>,
     /// The folder of its state, which must not exist yet. By default a new one below the system's
@@ -177,7 +179,7 @@ impl Cluster {
         self.label_node(name, Some("kwok")).await
     }
 
-    /// Makes a namespace. Pods can be made in it at once: they need no service account here.
+    /// Makes a namespace. Pods can be made in it at once, but with [`Options::service_accounts`].
     pub async fn create_namespace(&self, name: &str) -> anyhow::Result<()> {
         let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
         Api::all(self.admin()?).create(&PostParams::default(), &namespace).await?;
@@ -187,6 +189,18 @@ impl Cluster {
     /// How often the API server was asked for what, since it was last started.
     pub async fn request_counts(&self) -> anyhow::Result<Requests> {
         Ok(requests::parse(&get(&self.admin()?, "/metrics").await?))
+    }
+
+    /// How many watches are open at the API server, its own included, by `<resource>.<group>`.
+    pub async fn open_watches(&self) -> anyhow::Result<BTreeMap<String, u64>> {
+        Ok(requests::parse_watches(&get(&self.admin()?, "/metrics").await?))
+    }
+
+    /// The groups of APIs in the aggregated form of discovery, without the core group.
+    pub(crate) async fn aggregated_discovery(&self) -> anyhow::Result<Value> {
+        const FORM: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let request = Request::get("/apis").header("accept", FORM).body(Vec::new())?;
+        Ok(self.admin()?.request(request).await?)
     }
 
     /// Stops the API server as a restart of its pod does (SIGTERM) and waits for its end. Without
@@ -203,7 +217,7 @@ impl Cluster {
     /// it is ready. An error if it is running.
     pub async fn start_apiserver(&self) -> anyhow::Result<()> {
         anyhow::ensure!(self.running_apiserver().is_none(), "kube-apiserver is running");
-        let mut args = components::apiserver(&self.dir, &self.ports);
+        let mut args = components::apiserver(&self.dir, &self.ports, &self.options);
         args.extend(self.options.apiserver_args.iter().cloned());
         let mut process =
             self.spawn("kube-apiserver", &components::tool("kube-apiserver")?, args)?;

@@ -1,5 +1,6 @@
 //! Where the real components lie and the command line of each.
 
+use crate::cluster::Options;
 use crate::pki::Pki;
 use anyhow::Context;
 use std::net::TcpListener;
@@ -107,8 +108,9 @@ pub(crate) fn etcd(dir: &Path, ports: &Ports) -> Vec<String> {
 }
 
 /// The API server as kubeadm sets it up, without what needs a manager to be of use: pods need no
-/// service account, and a new node is not tainted until a manager calls it ready.
-pub(crate) fn apiserver(dir: &Path, ports: &Ports) -> Vec<String> {
+/// service account unless asked for, and a new node is not tainted until a manager calls it ready.
+pub(crate) fn apiserver(dir: &Path, ports: &Ports, options: &Options) -> Vec<String> {
+    let accounts = if options.service_accounts { "" } else { ",ServiceAccount" };
     vec![
         flag("etcd-servers", ports.etcd_url()),
         "--bind-address=127.0.0.1".into(),
@@ -126,7 +128,7 @@ pub(crate) fn apiserver(dir: &Path, ports: &Ports) -> Vec<String> {
         "--requestheader-group-headers=X-Remote-Group".into(),
         "--requestheader-extra-headers-prefix=X-Remote-Extra-".into(),
         "--authorization-mode=Node,RBAC".into(),
-        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition".into(),
+        format!("--disable-admission-plugins=TaintNodesByCondition{accounts}"),
         "--enable-bootstrap-token-auth".into(),
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local".into(),
         path_flag("service-account-key-file", &dir.join("sa.pub")),

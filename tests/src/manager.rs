@@ -29,6 +29,18 @@ pub enum Binary {
     Upstream,
 }
 
+impl Binary {
+    /// The manager that a suite is about: ours, or upstream's if the environment variable
+    /// `CLUSTER_MANAGER` is `upstream`, which shows that the suite asks for what upstream does.
+    pub fn under_test() -> anyhow::Result<Self> {
+        match std::env::var("CLUSTER_MANAGER").as_deref() {
+            Err(_) | Ok("ours") => Ok(Self::Ours),
+            Ok("upstream") => Ok(Self::Upstream),
+            Ok(other) => anyhow::bail!("CLUSTER_MANAGER is {other:?}, not `ours` or `upstream`"),
+        }
+    }
+}
+
 /// A running kube-controller-manager; dropping it kills it.
 pub struct Manager {
     process: Process,
@@ -175,6 +187,11 @@ impl Manager {
     /// The most memory that it has held so far (resident), in KiB.
     pub fn peak_rss_kib(&self) -> anyhow::Result<u64> {
         self.memory_kib("VmHWM:")
+    }
+
+    /// How many files, sockets and pipes it has open.
+    pub fn open_files(&self) -> anyhow::Result<usize> {
+        Ok(fs::read_dir(format!("/proc/{}/fd", self.process.pid()))?.count())
     }
 
     /// The processor time it has used so far, user and system, in seconds.

@@ -58,28 +58,48 @@ pub(crate) fn parse(metrics: &str) -> Requests {
     requests
 }
 
+/// Reads the watches that are open from the API server's /metrics, by `<resource>.<group>`.
+pub(crate) fn parse_watches(metrics: &str) -> BTreeMap<String, u64> {
+    let mut watches = BTreeMap::new();
+    for line in metrics.lines() {
+        let Some((labels, open)) = sample(line, "apiserver_longrunning_requests") else { continue };
+        let label = |name: &str| label(labels, name).unwrap_or_default();
+        if label("verb") == "WATCH" && open > 0 {
+            *watches.entry(format!("{}.{}", label("resource"), label("group"))).or_default() +=
+                open;
+        }
+    }
+    watches
+}
+
 fn series(line: &str) -> Option<(Request, u64)> {
-    let rest = line.strip_prefix("apiserver_request_total{")?;
-    let (labels, value) = rest.rsplit_once("} ")?;
-    // No value of these labels holds a quote or a comma.
-    let label = |name: &str| {
-        labels
-            .split(',')
-            .filter_map(|label| label.split_once('='))
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value.trim_matches('"').to_owned())
-    };
+    let (labels, count) = sample(line, "apiserver_request_total")?;
+    let label = |name: &str| label(labels, name);
     let resource = match (label("resource")?, label("subresource")?) {
-        (resource, subresource) if subresource.is_empty() => resource,
+        (resource, "") => resource.to_owned(),
         (resource, subresource) => format!("{resource}/{subresource}"),
     };
     let request = Request {
-        group: label("group")?,
+        group: label("group")?.to_owned(),
         resource,
-        verb: label("verb")?,
+        verb: label("verb")?.to_owned(),
         code: label("code")?.parse().ok()?,
     };
-    Some((request, count(value)?))
+    Some((request, count))
+}
+
+/// The labels and the value of a line of this metric.
+fn sample<'a>(line: &'a str, metric: &str) -> Option<(&'a str, u64)> {
+    let rest = line.strip_prefix(metric)?.strip_prefix('{')?;
+    let (labels, value) = rest.rsplit_once("} ")?;
+    Some((labels, count(value)?))
+}
+
+/// The value of a label, none of which holds a quote or a comma here.
+fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = labels.split(',').filter_map(|label| label.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    Some(value.trim_matches('"'))
 }
 
 /// A counter's value, which Prometheus writes as a float: 1e+06 from a million on.
@@ -105,6 +125,17 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="apps"
 apiserver_request_total{code="200",component="apiserver",dry_run="",group="apps",resource="replicasets",scope="namespace",subresource="",verb="LIST",version="v1"} 1e+06
 apiserver_request_duration_seconds_count{verb="LIST"} 7
 "#;
+
+    #[test]
+    fn watches_are_summed_by_resource_and_closed_ones_left_out() {
+        const METRICS: &str = r#"
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="WATCH",version="v1"} 3
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="log",verb="GET",version="v1"} 1
+apiserver_longrunning_requests{component="apiserver",group="apps",resource="daemonsets",scope="cluster",subresource="",verb="WATCH",version="v1"} 0
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="namespace",subresource="",verb="WATCH",version="v1"} 1
+"#;
+        assert_eq!(parse_watches(METRICS), BTreeMap::from([("pods.".to_owned(), 4)]));
+    }
 
     fn texts(requests: &Requests) -> Vec<String> {
         let text = |(r, count): (&Request, &u64)| {

@@ -55,9 +55,9 @@ const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefini
 /// prefers, and that can be listed, watched and deleted; but no events.
 ///
 /// A kind of which there is an informer already is not watched twice. A kind whose group cannot be
-/// discovered stays as it was known. Handlers hear of a kind's changes in order and of
-/// [`MetadataChange::Dropped`] last, and each kind is told of by a task of its own: who is slow
-/// delays that kind only.
+/// discovered stays as it was known. Handlers hear of a kind's changes in order, of
+/// [`MetadataChange::Complete`] after all objects that there are, of [`MetadataChange::Dropped`]
+/// last; and each kind is told of by a task of its own: who is slow delays that kind only.
 pub struct Everything {
     parts: Parts,
     hooks: Arc<Hooks>,

@@ -49,6 +49,8 @@ pub enum MetadataChange<'a> {
     },
     /// It is gone; its last known version.
     Deleted(&'a Meta),
+    /// All objects of the kind that there are have been told of; once after its watch began.
+    Complete,
     /// The whole kind is no longer watched, so what is known of its objects may be out of date.
     Dropped,
 }
@@ -141,12 +143,12 @@ impl<T> Change<T> {
 // === impl MetadataChange ===
 
 impl MetadataChange<'_> {
-    /// What it shows of the writes that led to it; none if the kind is no longer watched.
+    /// What it shows of the writes that led to it; none if it is about no object.
     pub fn seen(&self) -> Option<Seen> {
         let (meta, gone) = match self {
             Self::Added(meta) | Self::Updated { new: meta, .. } => (meta, meta.is_terminating()),
             Self::Deleted(meta) => (meta, true),
-            Self::Dropped => return None,
+            Self::Complete | Self::Dropped => return None,
         };
         Some(Seen { version: meta.resource_version, gone: gone.then(|| meta.uid.clone()) })
     }

@@ -403,9 +403,16 @@ impl<C: Controller> Engine<C> {
         resource: &Resource,
         change: &MetadataChange<'_>,
     ) {
-        match change.seen() {
-            Some(seen) => self.seen(resource, seen),
-            None => self.add_all(self.act.expectations().dropped(resource)),
+        match change {
+            MetadataChange::Dropped => {
+                self.add_all(self.act.expectations().dropped(resource));
+            }
+            MetadataChange::Complete
+            | MetadataChange::Added(_)
+            | MetadataChange::Updated { .. }
+            | MetadataChange::Deleted(_) => {
+                change.seen().into_iter().for_each(|seen| self.seen(resource, seen));
+            }
         }
         self.wake(|view, wake| (handlers.changed)(&self.controller, resource, change, view, wake));
     }

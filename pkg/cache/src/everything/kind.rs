@@ -42,11 +42,13 @@ impl Kind {
     pub(super) fn start(&self, hooks: &Arc<Hooks>) {
         let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
         let (informer, told) = (Arc::clone(&self.informer), self.told.clone());
+        let (gate, hooks) = (Arc::clone(&self.gate), Arc::clone(hooks));
         let tell = async move {
             informer.follow(follower).await;
             Arc::clone(&informer).start();
             // An error says that the informer is gone, which cannot be: we hold it.
             drop(informer.watch_synced().wait_for(|synced| *synced).await);
+            gate.pass(|| hooks.changed(informer.resource(), &MetadataChange::Complete));
             told.send_replace(true);
         };
         spawn("kind", async move {

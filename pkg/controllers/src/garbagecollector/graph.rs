@@ -197,6 +197,18 @@ impl Nodes {
         }
     }
 
+    /// All there are of a kind were observed. Virtual nodes of the kind may have been found by live
+    /// reads, and be gone since: they are looked for.
+    pub(super) fn complete(&self, resource: &Resource, wake: &mut Wake) {
+        for (_, node) in self.slab.iter().filter(|(_, node)| node.is_virtual()) {
+            let NodeKind { api_version, kind, .. } = &*node.kind;
+            let group = api_version.split_once('/').map_or("", |(group, _)| group);
+            if **kind == *resource.kind && group == resource.group {
+                wake.add(&node.queue_key());
+            }
+        }
+    }
+
     /// A kind is no longer watched, so nothing is known of its objects: those that nobody depends
     /// on are forgotten, the others are to be looked for.
     pub(super) fn drop_kind(&mut self, resource: &Resource, wake: &mut Wake) {

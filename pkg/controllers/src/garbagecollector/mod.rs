@@ -57,7 +57,8 @@
 //! - a dependent that comes to an owner that is waiting is looked at when it comes; upstream looks
 //!   at all blocking dependents whenever the owner is looked at, which is quadratic;
 //! - a virtual node that exists is looked at again after a minute, not after delays that double;
-//!   one whose kind is served all of a sudden at once; one that nobody names any longer is gone;
+//!   one whose kind is served all of a sudden, or can be listed at last, at once; one that nobody
+//!   names any longer is gone;
 //! - a cluster-scoped owner that is not there is absent for dependents in all namespaces at once;
 //! - an object that leaves its dependents behind *and* waits for them (both finalizers) leaves them
 //!   first, and waits then; upstream forgets to, and collects dependents that are to stay;
@@ -139,6 +140,7 @@ impl Collector {
                 nodes.put(resource, meta, wake);
             }
             MetadataChange::Deleted(meta) => nodes.delete(resource, meta, wake),
+            MetadataChange::Complete => nodes.complete(resource, wake),
             MetadataChange::Dropped => nodes.drop_kind(resource, wake),
         }
     }
@@ -191,7 +193,9 @@ impl controller::Controller for Orphaner {
                     MetadataChange::Updated { old, new } => {
                         Some(new).filter(|new| is_orphaning(new) && !is_orphaning(old))
                     }
-                    MetadataChange::Deleted(_) | MetadataChange::Dropped => None,
+                    MetadataChange::Deleted(_)
+                    | MetadataChange::Complete
+                    | MetadataChange::Dropped => None,
                 };
                 if let Some(meta) = starts {
                     wake.add(&Identity::observed(resource, meta).key());

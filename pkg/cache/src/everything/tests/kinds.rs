@@ -52,6 +52,36 @@ fn tells_of_objects_as_long_as_their_kind_is_there() {
     });
 }
 
+/// Once for each time that the kind comes, after all that there are then.
+#[test]
+fn says_when_all_objects_of_a_kind_were_told_of() {
+    run(async {
+        let mut test = Test::new(served([widgets()]));
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (to, taken) = (Arc::clone(&log), || std::mem::take(&mut *log.lock().unwrap()));
+        test.everything.add_handler(Box::new(move |resource, change| {
+            to.lock().unwrap().push(text(resource, change));
+        }));
+        let mut stream = test.list(&widgets(), &[("a", "a", 5), ("b", "b", 6)], 10).await;
+        test.hears(&["served 1", "widgets + default/a@5", "widgets + default/b@6"]).await;
+        test.hears(&["widgets at 10"]).await;
+        test.hears_nothing().await;
+        let (a, b) = ("widgets + default/a@5", "widgets + default/b@6");
+        assert_eq!(taken(), [a, b, "widgets complete"]);
+        stream.send(event("MODIFIED", &json("a", "a", 12))).await;
+        test.hears(&["widgets ~ default/a@5>12", "widgets at 12"]).await;
+        test.hears_nothing().await;
+        assert_eq!(taken(), ["widgets ~ default/a@5>12"]);
+
+        test.asks_and_gets(served([gadgets()])).await;
+        test.asks_and_gets(served([gadgets(), widgets()])).await;
+        let _stream = test.list(&widgets(), &[], 20).await;
+        test.hears(&["served 1", "widgets dropped", "served 2", "widgets at 20"]).await;
+        test.hears_nothing().await;
+        assert_eq!(taken(), ["widgets dropped", "widgets complete"]);
+    });
+}
+
 /// A kind of the same name is another one if its objects live elsewhere.
 #[test]
 fn a_kind_that_moved_out_of_namespaces_is_dropped_and_started() {

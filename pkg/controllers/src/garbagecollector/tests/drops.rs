@@ -52,6 +52,21 @@ fn objects_of_a_kind_that_is_dropped_leave_the_graph_and_delete_nothing() {
     w.is("", "");
 }
 
+/// A kind could not be listed, its object was found by a live read, and is gone by the time that
+/// the list is there: nothing else would ever tell.
+#[test]
+fn an_owner_that_went_before_its_kind_was_listed_is_looked_for() {
+    let mut w = World::new();
+    w.live(&deployment(), &object(&deployment(), &[]));
+    w.add(&pod("a"), &[&deployment()]);
+    assert_eq!(w.look(), "get deployments.apps ns1/web\nagain in 60s\n");
+    w.pending.clear();
+    for (kind, expected) in [(&PODS, ""), (&ROLES, ""), (&DEPLOYMENTS, "ns1/Deployment.apps:web")] {
+        w.complete(kind);
+        assert_eq!(w.queue(), expected, "{kind}");
+    }
+}
+
 /// Nothing is known of a dependent that is not watched: its owner must not wait for ever.
 #[test]
 fn an_owner_waits_for_no_dependent_of_a_dropped_kind() {

@@ -192,6 +192,11 @@ impl World {
         self.tell(resource, &MetadataChange::Dropped);
     }
 
+    /// All there are of a kind were told of.
+    pub(super) fn complete(&mut self, resource: &Resource) {
+        self.tell(resource, &MetadataChange::Complete);
+    }
+
     fn tell(&mut self, resource: &Resource, change: &MetadataChange<'_>) {
         let fixture = Fixture::default();
         let wake = woken_by_any(&self.collector, resource, change, &fixture);

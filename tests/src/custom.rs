@@ -1,0 +1,177 @@
+//! Kinds that come and go while a cluster runs, and kinds that cannot be had: a conversion webhook
+//! that is down, an aggregated API without a server.
+
+use crate::cluster::Cluster;
+use crate::objects::Objects;
+use crate::wait::wait_until;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const DEFINITIONS: &str = "customresourcedefinitions.v1.apiextensions.k8s.io";
+const API_SERVICES: &str = "apiservices.v1.apiregistration.k8s.io";
+/// An API server with a thousand definitions takes its time.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// A namespaced kind that a CustomResourceDefinition brings. It is served as v1 and v1beta1, and
+/// stored as v1beta1: who reads it as v1, as all do who ask for the preferred version, needs the
+/// conversion.
+#[derive(Debug, Clone)]
+pub struct CustomKind {
+    plural: String,
+    group: String,
+}
+
+/// A group of APIs that an APIService promises but that no server provides.
+#[derive(Debug, Clone)]
+pub struct NoServer {
+    group: String,
+}
+
+// === impl CustomKind ===
+
+impl CustomKind {
+    /// A kind with this plural in a group of its own; nothing is made yet.
+    pub fn new(plural: &str) -> Self {
+        Self::of_group(plural, &format!("{plural}.example.com"))
+    }
+
+    /// A kind of this group.
+    pub fn of_group(plural: &str, group: &str) -> Self {
+        Self { plural: plural.to_owned(), group: group.to_owned() }
+    }
+
+    /// Makes the definition and waits until the kind is served.
+    pub async fn define(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        let all = Objects::of(cluster, "")?;
+        all.create(DEFINITIONS, &self.definition()).await?;
+        let what = format!("{} to be served", self.resource());
+        wait_until(&what, LIMIT, async || Ok(Some(all.count(&self.resource()).await?)))
+            .await
+            .map(drop)
+    }
+
+    /// Deletes the definition, all objects with it, and waits until both are gone.
+    pub async fn withdraw(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        let all = Objects::of(cluster, "")?;
+        all.delete(DEFINITIONS, &self.definition_name()).await?;
+        all.gone(DEFINITIONS, &self.definition_name()).await
+    }
+
+    /// From now on conversion is done by a webhook at an address that refuses connections. Returns
+    /// once this object of the kind cannot be read.
+    pub async fn break_conversion(&self, objects: &Objects, name: &str) -> anyhow::Result<()> {
+        let client = json!({"url": "https://127.0.0.1:1/convert"});
+        let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1"]});
+        let conversion = json!({"strategy": "Webhook", "webhook": webhook});
+        self.convert_by(objects, &conversion).await?;
+        wait_until("the conversion to fail", LIMIT, async || {
+            Ok(objects.get(&self.resource(), name).await.err().map(drop))
+        })
+        .await
+    }
+
+    /// Lets conversion be nothing to do again, and returns once this object can be read.
+    pub async fn repair_conversion(&self, objects: &Objects, name: &str) -> anyhow::Result<()> {
+        self.convert_by(objects, &json!({"strategy": "None", "webhook": null})).await?;
+        let read = async || Ok(Some(objects.get(&self.resource(), name).await?));
+        wait_until("the conversion to work", LIMIT, read).await.map(drop)
+    }
+
+    /// The resource as [`Objects`] names it.
+    pub fn resource(&self) -> String {
+        format!("{}.v1.{}", self.plural, self.group)
+    }
+
+    /// The kind's name.
+    pub fn kind(&self) -> String {
+        let plural = self.plural.trim_end_matches('s');
+        let (first, rest) = plural.split_at(1.min(plural.len()));
+        format!("{}{rest}", first.to_uppercase())
+    }
+
+    /// An object of the kind with this metadata.
+    pub fn object(&self, metadata: &Value) -> Value {
+        let version = format!("{}/v1", self.group);
+        json!({"apiVersion": version, "kind": self.kind(), "metadata": metadata})
+    }
+
+    async fn convert_by(&self, objects: &Objects, conversion: &Value) -> anyhow::Result<()> {
+        let patch = json!({"spec": {"conversion": conversion}});
+        objects.of_all().merge(DEFINITIONS, &self.definition_name(), &patch).await
+    }
+
+    fn definition_name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    fn definition(&self) -> Value {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let version = |name: &str, is_stored: bool| {
+            json!({"name": name, "served": true, "storage": is_stored,
+                "schema": {"openAPIV3Schema": schema}})
+        };
+        let names = json!({"plural": self.plural, "kind": self.kind(),
+            "singular": self.kind().to_lowercase(), "listKind": format!("{}List", self.kind())});
+        let versions = [version("v1", false), version("v1beta1", true)];
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.definition_name()},
+            "spec": {"group": self.group, "scope": "Namespaced", "names": names,
+                "versions": versions},
+        })
+    }
+}
+
+// === impl NoServer ===
+
+impl NoServer {
+    /// Promises v1 of this group and waits until discovery calls it unavailable.
+    pub async fn promise(cluster: &Cluster, group: &str) -> anyhow::Result<Self> {
+        let all = Objects::of(cluster, "")?;
+        let name = format!("v1.{group}");
+        let service = json!({"name": "nobody", "namespace": "default"});
+        let spec = json!({"group": group, "version": "v1", "service": service,
+            "insecureSkipTLSVerify": true, "groupPriorityMinimum": 1000, "versionPriority": 10});
+        all.create(API_SERVICES, &json!({"metadata": {"name": name}, "spec": spec})).await?;
+        all.wait(API_SERVICES, &name, "to be unavailable", |service| {
+            let conditions = service["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.into_iter().any(|c| c["type"] == "Available" && c["status"] == "False")
+        })
+        .await?;
+        let here = Self { group: group.to_owned() };
+        here.is_discovered(cluster).await?;
+        Ok(here)
+    }
+
+    /// Takes the promise back; discovery forgets the group some moments later.
+    pub async fn take_back(self, cluster: &Cluster) -> anyhow::Result<()> {
+        let all = Objects::of(cluster, "")?;
+        all.delete(API_SERVICES, &format!("v1.{}", self.group)).await
+    }
+
+    async fn is_discovered(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        wait_until(&format!("{} in discovery", self.group), LIMIT, async || {
+            let groups = cluster.aggregated_discovery().await?;
+            let mut items = groups["items"].as_array().into_iter().flatten();
+            let is_there = items.any(|item| item["metadata"]["name"] == self.group);
+            Ok(is_there.then_some(()))
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_from_the_plural() {
+        let kind = CustomKind::new("things");
+        assert_eq!(kind.resource(), "things.v1.things.example.com");
+        assert_eq!(kind.definition()["metadata"]["name"], "things.things.example.com");
+        let object = kind.object(&json!({"name": "one"}));
+        assert_eq!(object["apiVersion"], "things.example.com/v1");
+        assert_eq!(object["kind"], "Thing");
+    }
+}
