@@ -434,7 +434,14 @@ impl Teller {
         self.normal.learn(objects);
         let mut counted = BTreeMap::new();
         for object in objects {
-            let mut text = self.normal.object(object).to_string();
+            let mut object = self.normal.object(object);
+            // All pods are gone at once and come at once: which condition changed last is chance.
+            if scene.name == "recreates"
+                && let Some(conditions) = object["status"]["conditions"].as_array_mut()
+            {
+                conditions.sort_by_key(|condition| condition["type"].to_string());
+            }
+            let mut text = object.to_string();
             // Which node comes first is chance, with upstream's manager too.
             if step.contains("hanging") {
                 let names = (0..NODES).map(|index| format!("\"node-{index}\""));

@@ -42,7 +42,7 @@ pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
 pub use intern::{Text, intern};
 pub use kind::{Codec, DecodeError, Index, Kind, Object};
 pub use meta::{Key, Labels, Meta, OwnerRef};
-pub use metadata::Metadata;
+pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;

@@ -9,6 +9,13 @@ use crate::{Codec, DecodeError, Index, Labels, Meta, Object};
 pub struct Metadata {
     /// Name, owners, finalizers and so on; the labels are left out.
     pub meta: Meta,
+}
+
+/// The same, read from a list that is not held for long, and what is left of the object's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// As in [`Metadata`].
+    pub meta: Meta,
     /// How long the object may take to end, once its deletion was asked for.
     pub deletion_grace_period_seconds: Option<i64>,
 }
@@ -35,14 +42,22 @@ impl Object for Metadata {
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self { meta: Listed::decode(codec, bytes)?.meta })
+    }
+
+    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
+        Self { meta: Meta { labels: Labels::default(), ..meta } }
+    }
+}
+
+// === impl Listed ===
+
+impl Listed {
+    /// Decodes one object.
+    pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let wire = wire::decode::<MetadataOnly>(codec, bytes)?.metadata;
         let meta = Meta { labels: Labels::default(), ..wire.meta()? };
         let deletion_grace_period_seconds = wire.deletion_grace_period_seconds;
         Ok(Self { meta, deletion_grace_period_seconds })
-    }
-
-    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
-        let meta = Meta { labels: Labels::default(), ..meta };
-        Self { meta, deletion_grace_period_seconds: None }
     }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Edit, Key, Meta, Metadata, OwnerRef, Raw, Resource, Served, Text};
+use api::{Edit, Key, Listed, Meta, Metadata, OwnerRef, Raw, Resource, Served, Text};
 use serde_json::Value;
 
 /// Why a plan is as it is, in a few words.
@@ -343,7 +343,7 @@ pub enum Answer {
     /// The metadata of the object.
     Metadata(Box<Metadata>),
     /// The metadata of the objects, in the order of the API server.
-    All(Vec<Metadata>),
+    All(Vec<Listed>),
     /// What is served. A group that fails is part of it.
     Served(Arc<Served>),
     /// There is none.
@@ -625,7 +625,7 @@ impl Answer {
     }
 
     /// The answer to [`Query::All`]; none: there is no such namespace or kind.
-    pub fn all(&self) -> Result<Option<&[Metadata]>, &Refused> {
+    pub fn all(&self) -> Result<Option<&[Listed]>, &Refused> {
         match self {
             Self::All(found) => Ok(Some(found)),
             Self::NotFound => Ok(None),

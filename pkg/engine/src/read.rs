@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Codec, Meta, Metadata, Object, Raw, Resource, Text, wire};
+use api::{Codec, Listed, Meta, Metadata, Object, Raw, Resource, Text, wire};
 use cache::frames::ListDecoder;
 use client::{ApiError, Client};
 use controller::{Answer, Query, Refused};
@@ -72,7 +72,7 @@ async fn all(
     client: &Client,
     resource: &Resource,
     namespace: &Text,
-) -> Result<Vec<Metadata>, ApiError> {
+) -> Result<Vec<Listed>, ApiError> {
     let path = resource.collection_path(namespace);
     let (mut found, mut page) = (Vec::new(), String::new());
     loop {
@@ -82,7 +82,7 @@ async fn all(
         while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
             list.feed(&chunk);
             while let Some(item) = list.pop()? {
-                let item = Metadata::decode(answer.codec, item);
+                let item = Listed::decode(answer.codec, item);
                 found.push(item.map_err(|error| ApiError::Decode(error.0))?);
             }
         }

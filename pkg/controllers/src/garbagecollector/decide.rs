@@ -82,7 +82,7 @@ fn look(s: &Snapshot, facts: &Facts) -> Plan {
         }
         Ok(live) => live.filter(|live| live.meta.uid == *uid),
     };
-    let Some(Metadata { meta, .. }) = live else {
+    let Some(Metadata { meta }) = live else {
         // It is no longer in the graph then, or has another name.
         return Plan::rest("it does not exist; those that name it as owner are looked at")
             .again_after(Some(LOOK_AGAIN));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api::{Key, Kind, Metadata, Namespace, Pod, Resource, ServedKind, Text, Time, Verb};
+use api::{Key, Kind, Listed, Namespace, Pod, Resource, ServedKind, Text, Time, Verb};
 use controller::{
     Action, Answer, Delete, DeleteCollection, Facts, ObjectRef, Plan, Propagation, Query, Refused,
     Step,
@@ -50,14 +50,14 @@ enum State<'a> {
     /// DELETE of all of them comes next.
     Full,
     /// DELETE of each of these comes next.
-    OneByOne(&'a [Metadata]),
+    OneByOne(&'a [Listed]),
     /// All is known.
     Over(Left<'a>),
 }
 
 /// The objects of a kind, as they were last seen.
 enum Listing<'a> {
-    Items(&'a [Metadata]),
+    Items(&'a [Listed]),
     /// They cannot be listed.
     Unsupported,
     Failed(&'a Refused),
@@ -163,7 +163,7 @@ fn is_unsupported(refused: &Refused) -> bool {
     matches!(refused.code, Some(404 | 405))
 }
 
-fn delete(resource: &Resource, item: &Metadata) -> Action {
+fn delete(resource: &Resource, item: &Listed) -> Action {
     let object = ObjectRef::new(resource, &item.meta);
     let propagation = Some(Propagation::Background);
     Action::Delete(Delete { propagation, ..Delete::of(object) })
@@ -171,7 +171,7 @@ fn delete(resource: &Resource, item: &Metadata) -> Action {
 
 /// A read of one of the objects of a kind. It tells that they were deleted one by one, as nothing
 /// else does: such a read is asked for behind that, and nowhere else.
-fn mark(resource: &Resource, item: &Metadata) -> Query {
+fn mark(resource: &Resource, item: &Listed) -> Query {
     Query::Metadata { resource: resource.clone(), key: item.meta.key.clone() }
 }
 
@@ -195,7 +195,7 @@ impl Place<'_> {
 
     /// How long pods may still take; zero once they have had that long. As
     /// `estimateGracefulTermination`.
-    fn pods_seconds(&self, pods: &[Metadata]) -> u64 {
+    fn pods_seconds(&self, pods: &[Listed]) -> u64 {
         let grace = pods.iter().filter_map(|pod| pod.deletion_grace_period_seconds).max();
         let grace = grace.and_then(|grace| u64::try_from(grace).ok()).unwrap_or(0);
         let passed = self.deleted.map_or(0, |deleted| self.now.since(deleted).as_secs());
@@ -216,7 +216,7 @@ impl<'a> Left<'a> {
     }
 
     /// These objects.
-    pub(super) fn of(resource: &'a Resource, items: &[Metadata], place: &Place<'_>) -> Self {
+    pub(super) fn of(resource: &'a Resource, items: &[Listed], place: &Place<'_>) -> Self {
         if items.is_empty() {
             return Self::none(resource);
         }

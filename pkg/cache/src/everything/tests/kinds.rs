@@ -254,8 +254,8 @@ fn who_is_slow_delays_one_kind() {
         let (go_on, wait) = std::sync::mpsc::channel::<()>();
         let (entered, mut stuck) = mpsc::unbounded_channel();
         let wait = Mutex::new(wait);
-        test.everything.add_handler(Box::new(move |resource, _| {
-            if *resource == widgets() {
+        test.everything.add_handler(Box::new(move |resource, change| {
+            if *resource == widgets() && matches!(change, MetadataChange::Added(_)) {
                 entered.send(()).unwrap();
                 wait.lock().unwrap().recv_timeout(SLOW).unwrap();
             }

@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{
-    Codec, Key, Meta, Metadata, Namespace, Object as _, Raw, Resource, Served, ServedKind, Time,
-    Verb,
-};
+use api::{Codec, Key, Listed, Meta, Namespace, Raw, Resource, Served, ServedKind, Time, Verb};
 use controller::fixture::{Fixture, ago, time, with};
 use controller::{Action, Answer, Controller as _, Facts, Plan, Query, Refused, Step, Update};
 use serde_json::{Value, json};
@@ -341,6 +338,6 @@ fn found(object: &Value) -> Answer {
     Answer::Found(Box::new((meta, Raw::parse(bytes.as_bytes()).unwrap())))
 }
 
-fn metadata(object: &Value) -> Metadata {
-    Metadata::decode(Codec::Json, object.to_string().as_bytes()).unwrap()
+fn metadata(object: &Value) -> Listed {
+    Listed::decode(Codec::Json, object.to_string().as_bytes()).unwrap()
 }
