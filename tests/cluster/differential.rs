@@ -30,9 +30,10 @@ const ENDING: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      garbage-collector-controller,namespace-controller,serviceaccount-controller,\
      root-ca-certificate-publisher-controller"];
-/// A rollout that moves more than one pod at a time takes its steps as pods get ready: what its
-/// events count is a matter of moments, with upstream's manager too.
-const LOOSE: &str = "| loose |";
+/// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
+/// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
+/// What their events count is a matter of moments.
+const LOOSE: [&str; 3] = ["loose", "pauses", "d-surges"];
 
 /// What was seen on one cluster.
 #[derive(Default)]
@@ -459,13 +460,13 @@ impl Teller {
                 continue;
             }
             let (told, count) = self.normal.event(&event);
-            if told.contains(LOOSE) {
-                loose.insert(event["reason"].to_string());
-            } else {
-                *self.story.events.entry(told).or_default() += count;
+            let is_of = |scene: &&&str| event["involvedObject"]["namespace"] == ***scene;
+            match LOOSE.iter().find(is_of) {
+                Some(scene) => drop(loose.insert(format!("{scene} {}", event["reason"]))),
+                None => *self.story.events.entry(told).or_default() += count,
             }
         }
-        self.story.events.extend(loose.into_iter().map(|reason| (format!("{LOOSE} {reason}"), 1)));
+        self.story.events.extend(loose.into_iter().map(|reason| (reason, 1)));
         Ok(self.story)
     }
 }
