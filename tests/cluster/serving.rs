@@ -131,7 +131,7 @@ async fn the_debug_pages_explain(cluster: &Cluster, manager: &Manager) -> anyhow
     let runs =
         |line: &str| line.split_whitespace().take(2).eq(["replicaset-controller", "running"]);
     ensure!(page.lines().any(runs), "{page}");
-    ensure!(page.contains("it is not written yet"), "{page}");
+    ensure!(page.contains("--controllers does not switch it on"), "{page}");
     let sets: Api<ReplicaSet> = Api::namespaced(cluster.admin()?, "default");
     let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": {
