@@ -177,6 +177,13 @@ impl Everything {
         self.parts.runtime.clock.timeout(limit, ready).await.is_ok()
     }
 
+    /// The groups that cannot be discovered, as `group/version`, and why. Their kinds stay as they
+    /// were known.
+    pub fn missing(&self) -> BTreeMap<String, String> {
+        let served = self.served.borrow();
+        served.as_ref().map(|served| served.failed.clone()).unwrap_or_default()
+    }
+
     /// How the informers fare that are not those of others, sorted by resource.
     pub fn status(&self) -> Vec<Status> {
         let kinds = self.kinds();

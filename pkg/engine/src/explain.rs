@@ -132,6 +132,12 @@ impl<C: Controller> Engine<C> {
     /// The kinds whose caches are not complete.
     pub(crate) fn incomplete(&self) -> Vec<WaitingFor> {
         let everything = self.act.kinds.everything.as_ref();
+        let missing = everything.map(|all| all.missing()).unwrap_or_default().into_iter();
+        let missing = missing.map(|(group, error)| WaitingFor {
+            resource: format!("all kinds of {group}"),
+            error: Some(error),
+            since: None,
+        });
         let everything = everything.map(|all| all.status()).unwrap_or_default();
         let informers = self.act.kinds.informers.values().map(|informer| informer.status());
         let informers = informers.chain(everything);
@@ -140,7 +146,7 @@ impl<C: Controller> Engine<C> {
             error: status.failing.as_ref().map(|failing| failing.error.clone()),
             since: status.failing.as_ref().map(|failing| failing.since),
         });
-        waiting.collect()
+        waiting.chain(missing).collect()
     }
 
     fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {

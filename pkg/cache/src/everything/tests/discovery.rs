@@ -99,6 +99,8 @@ fn a_group_that_cannot_be_discovered_keeps_its_kinds() {
         let (mut test, mut stream) = Test::watching().await;
         test.asks_and_gets(without(&["example.com/v1"], [gadgets()])).await;
         test.hears(&["served 2"]).await;
+        let missing = [("example.com/v1".to_owned(), "no answer".to_owned())];
+        assert_eq!(test.everything.missing(), missing.into());
         let _gadgets = test.list(&gadgets(), &[], 7).await;
         test.hears(&["gadgets at 7"]).await;
         // Another one is missing, which nobody has ever seen.
@@ -110,6 +112,7 @@ fn a_group_that_cannot_be_discovered_keeps_its_kinds() {
         // It is there again, without the kind.
         test.asks_and_gets(served([gadgets()])).await;
         test.hears(&["served 1", "widgets dropped"]).await;
+        assert!(test.everything.missing().is_empty());
         assert!(is_closed(&mut stream, &test.server).await);
     });
 }
