@@ -56,7 +56,7 @@ impl Listed {
     /// Decodes one object.
     pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let wire = wire::decode::<MetadataOnly>(codec, bytes)?.metadata;
-        let meta = Meta { labels: Labels::default(), ..wire.meta()? };
+        let meta = wire.without_labels()?;
         let deletion_grace_period_seconds = wire.deletion_grace_period_seconds;
         Ok(Self { meta, deletion_grace_period_seconds })
     }

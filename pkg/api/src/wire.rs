@@ -210,6 +210,11 @@ pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 impl ObjectMeta {
     /// The view of it. An error if the resource version is not a number.
     pub fn meta(&self) -> Result<Meta, DecodeError> {
+        Ok(Meta { labels: Labels::new(&self.labels), ..self.without_labels()? })
+    }
+
+    /// The view of it where nobody reads labels, which take time to intern.
+    pub(crate) fn without_labels(&self) -> Result<Meta, DecodeError> {
         let resource_version = match self.resource_version.as_str() {
             "" => 0,
             text => text.parse().map_err(|_| {
@@ -225,7 +230,7 @@ impl ObjectMeta {
             generation: self.generation,
             creation_timestamp: self.creation_timestamp.and_then(Time::view),
             deletion_timestamp: self.deletion_timestamp.and_then(Time::view),
-            labels: Labels::new(&self.labels),
+            labels: Labels::default(),
             owners: OwnerRef::shared(&owners),
             finalizers: self.finalizers.iter().map(|name| intern(name)).collect(),
         })

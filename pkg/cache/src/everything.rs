@@ -246,6 +246,8 @@ impl Everything {
             Some(_) | None => served,
         };
         if before.is_some_and(|before| !differ(&before, &served)) {
+            // Why groups are missing may be news.
+            self.served.send_replace(Some(served));
             return;
         }
         self.hooks.served(&served);

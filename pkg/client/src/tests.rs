@@ -256,9 +256,11 @@ fn patches_say_what_they_are() {
         let metrics = Metrics::new(&Registry::default()).unwrap();
         let client = Client::new(kube::Client::new(service, "d"), settings, &metrics, &runtime);
         client.patch("/x", Bytes::new()).await.unwrap();
+        client.merge("/x", Bytes::new()).await.unwrap();
         client.apply("/x/status", "some-controller", Bytes::new()).await.unwrap();
         let expected = [
             "PATCH /x application/strategic-merge-patch+json",
+            "PATCH /x application/merge-patch+json",
             "PATCH /x/status?fieldManager=some-controller&force=true application/apply-patch+yaml",
         ];
         assert_eq!(*seen.lock().unwrap(), expected);

@@ -154,8 +154,9 @@ impl Discovery {
         });
         let versions: Vec<(String, String)> = versions.collect();
         let listed = versions.into_iter().map(|(group, version)| async move {
-            let listed = self.listed(&group, &version).await;
-            (document::group_version(&group, &version), listed)
+            let group_version = document::group_version(&group, &version);
+            let listed = self.listed(&group_version, &group, &version).await;
+            (group_version, listed)
         });
         let listed: Vec<(String, Listed)> =
             stream::iter(listed).buffered(TOGETHER_MAX).collect().await;
@@ -170,8 +171,7 @@ impl Discovery {
         Served::new(kinds, failed)
     }
 
-    async fn listed(&self, group: &str, version: &str) -> Listed {
-        let group_version = document::group_version(group, version);
+    async fn listed(&self, group_version: &str, group: &str, version: &str) -> Listed {
         if group_version.is_empty() {
             return Err("groupVersion shouldn't be empty".to_owned());
         }

@@ -107,6 +107,9 @@ impl Expectations {
     /// The cache no longer holds the object, or holds it as terminating. Returns the keys that this
     /// settled.
     pub(crate) fn gone(&mut self, resource: &Resource, uid: &Text) -> Vec<Key> {
+        if self.by_uid.is_empty() {
+            return Vec::new();
+        }
         let object = (resource.clone(), uid.clone());
         let mut waiting = self.by_uid.remove(&object).unwrap_or_default();
         waiting.retain(|key| {

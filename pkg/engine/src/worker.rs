@@ -526,6 +526,7 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
             }
         }));
     }
+
     fn everything(&mut self, handlers: Everything<C>) {
         let everything = self.factory.everything();
         let handlers = Arc::new(handlers);

@@ -297,7 +297,10 @@ impl Context {
         };
         let gated = connection.gated(&turn.fence().guard(), user)?;
         let gated_root = match user {
-            GatedUser::Nobody => Some(connection.gated(&turn.fence().guard(), GatedUser::Same)?),
+            GatedUser::Nobody => {
+                client_metrics.count_transport();
+                Some(connection.gated(&turn.fence().guard(), GatedUser::Same)?)
+            }
             GatedUser::Same => None,
         };
         client_metrics.count_transport();

@@ -125,8 +125,9 @@ fn the_same_answer_is_told_once() {
         test.hears(&["served 1"]).await;
         let missing = [("a.example.com/v1".to_owned(), "other words".to_owned())];
         let kinds = served([widgets()]).kinds.clone();
-        test.asks_and_gets(Arc::new(Served::new(kinds, missing.into()))).await;
+        test.asks_and_gets(Arc::new(Served::new(kinds, missing.clone().into()))).await;
         test.hears_nothing().await;
+        assert_eq!(test.everything.missing(), missing.into());
         test.asks_and_gets(served([widgets()])).await;
         test.hears(&["served 1"]).await;
     });
