@@ -3,6 +3,7 @@
 tools := target/cluster-tools
 kube := kube-apiserver kube-controller-manager kube-scheduler kubectl
 modules := tests/cluster
+types := pkg/schema/src/types.txt
 
 # The release that the components say they are is the one that go.mod asks for.
 kube_version = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' $(modules)/kube/go.mod)
@@ -12,20 +13,26 @@ kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
 	-X $(version_package).gitMajor=$(call version_part,1) \
 	-X $(version_package).gitMinor=$(call version_part,2)
 
+# Simulation has a profile of its own, and deliberate bugs that can be switched on.
+simulation := cargo test --profile sim --features mutants -p cluster-tests --test simulation --
 # Tests of the tests package: those in cluster/ need the tools, the others do not.
-plain_suite := $(patsubst tests/%.rs,--test %,$(wildcard tests/*.rs))
+plain_suite := $(patsubst tests/%.rs,--test %,$(filter-out tests/simulation.rs,$(wildcard tests/*.rs)))
 cluster_suite := $(patsubst tests/cluster/%.rs,--test %,$(wildcard tests/cluster/*.rs))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help check deny test test-cluster cluster-tools cluster cluster-down
+.PHONY: help demo check deny test test-cluster cluster-tools cluster cluster-down schema sim sim-matrix \
+	sim-mutants
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
+demo: ## Play three minutes with a whole cluster in one process
+	@cargo run --quiet --bin sandbox -- --script tests/scripts/demo/story.txt --speed 1x
+
 check: ## Format, lints, docs and the rules of the tree
 	cargo fmt --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --features cluster-tests/mutants -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps
 	cargo test -p cluster-tests --test tidy
 
@@ -34,8 +41,9 @@ deny: ## Licences, sources and duplicates of the dependencies
 	cargo deny --locked check --hide-inclusion-graph bans licenses sources
 
 test: ## All tests: those without a cluster, then those with one
-	cargo test --workspace --exclude cluster-tests
-	cargo test -p cluster-tests --lib $(plain_suite)
+	cargo test --workspace --exclude cluster-tests --no-fail-fast
+	cargo test -p cluster-tests --no-fail-fast --lib $(plain_suite)
+	$(simulation)
 	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
 		$(MAKE) --no-print-directory test-cluster; \
 	else \
@@ -43,9 +51,18 @@ test: ## All tests: those without a cluster, then those with one
 		test "$$CI" != true; \
 	fi
 
+sim: ## Simulate all controllers under faults: SEEDS=1000 FROM=0 of them, or SEED=42 with its trace
+	$(simulation) --nocapture --exact seeds_keep_the_promises
+
+sim-matrix: ## Let each write of each controller meet each fault, and print the table
+	MATRIX=1 $(simulation) --nocapture --exact no_fault_at_a_write_shows_at_the_end
+
+sim-mutants: ## Let seeds find each deliberate bug, and print the table: ONLY=NoFence, UPDATE=1
+	MUTANTS=$${MUTANTS:-2000} $(simulation) --nocapture --exact mutants::deliberate_bugs_are_found
+
 # One cluster at a time: each keeps two cores busy.
 test-cluster: cluster-tools
-	cargo test -p cluster-tests $(cluster_suite) -- --test-threads=1
+	cargo test -p cluster-tests --no-fail-fast $(cluster_suite) -- --test-threads=1
 
 cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube)) ## Build etcd, Kubernetes and kwok
 
@@ -54,6 +71,13 @@ cluster: cluster-tools ## Start a cluster without controllers and leave it runni
 
 cluster-down: ## End that cluster
 	@cargo run --quiet -p cluster-tests --bin cluster -- down
+
+# Compiled with the flags of the tools, so that what they have in common is built once. Moved into
+# place when it is whole.
+schema: ## Write the table of the API's types anew, from the Kubernetes of go.mod
+	mkdir -p target
+	cd $(modules)/kube && go run -trimpath ./schema >$(CURDIR)/target/types.txt
+	mv target/types.txt $(types)
 
 $(tools)/etcd: $(modules)/etcd/go.mod $(modules)/etcd/go.sum
 	cd $(<D) && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3

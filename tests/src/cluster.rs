@@ -274,7 +274,18 @@ impl Cluster {
         self.client_as(url, &Caller::User(user))
     }
 
+    /// An admin's client that sends each request once: what is refused for now (429) is an answer.
+    pub fn admin_once(&self) -> anyhow::Result<Client> {
+        let mut config = self.config(&self.url(), &Caller::User(User::Admin))?;
+        config.default_retry = false;
+        Ok(Client::try_from(config)?)
+    }
+
     pub(crate) fn client_as(&self, url: &str, caller: &Caller) -> anyhow::Result<Client> {
+        Ok(Client::try_from(self.config(url, caller)?)?)
+    }
+
+    fn config(&self, url: &str, caller: &Caller) -> anyhow::Result<Config> {
         // Not from the kubeconfig, so that a proxy in the environment has no say.
         let mut config = Config::new(url.parse()?);
         config.root_cert = Some(vec![self.pki.ca_der().to_vec()]);
@@ -294,7 +305,7 @@ impl Cluster {
                 }
             }
         };
-        Ok(Client::try_from(config)?)
+        Ok(config)
     }
 
     async fn start_components(&mut self) -> anyhow::Result<()> {

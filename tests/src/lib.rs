@@ -30,6 +30,8 @@ mod pki;
 mod process;
 mod quiet;
 mod requests;
+mod sandbox;
+pub mod scripts;
 mod wait;
 
 pub use audit::{AuditLog, Claim, Purpose, Write};
@@ -44,4 +46,5 @@ pub use objects::{Objects, WORKLOADS, rolled_out, status_code};
 pub use pki::User;
 pub use quiet::{Queues, quiet};
 pub use requests::{Request, Requests, since, writes};
+pub use sandbox::{Said, Sandbox};
 pub use wait::wait_until;

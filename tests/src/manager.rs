@@ -271,16 +271,17 @@ fn flags(cluster: &Cluster, user: User, port: u16) -> anyhow::Result<Vec<String>
 /// Our kube-controller-manager, in the profile of the running test; built once per test process.
 /// The environment variable `KCM_BINARY` names another one.
 pub fn ours() -> anyhow::Result<PathBuf> {
+    const NAME: &str = "kube-controller-manager";
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     if let Some(path) = std::env::var_os("KCM_BINARY") {
         return Ok(path.into());
     }
-    let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    let built = BUILT.get_or_init(|| build(NAME, NAME).map_err(|error| format!("{error:#}")));
     built.clone().map_err(|error| anyhow!(error))
 }
 
-fn build() -> anyhow::Result<PathBuf> {
-    const NAME: &str = "kube-controller-manager";
+/// A binary of this repository, in the profile of the running test.
+pub(crate) fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     // target/<profile>/deps/<test>: the profile's folder is named as the profile, but for `dev`.
     let exe = std::env::current_exe()?;
     let folder = exe.ancestors().nth(2).context("a test binary lies in a folder of its profile")?;
@@ -289,9 +290,9 @@ fn build() -> anyhow::Result<PathBuf> {
         Some(name) => name,
     };
     let status = Command::new(std::env::var_os("CARGO").unwrap_or(OsString::from("cargo")))
-        .args(["build", "--quiet", "--package", NAME, "--profile", profile])
+        .args(["build", "--quiet", "--package", package, "--profile", profile])
         .current_dir(components::repository()?)
         .status()?;
-    anyhow::ensure!(status.success(), "cargo build of {NAME} ended with {status}");
-    Ok(folder.join(NAME))
+    anyhow::ensure!(status.success(), "cargo build of {package} ended with {status}");
+    Ok(folder.join(name))
 }

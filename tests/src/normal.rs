@@ -53,6 +53,7 @@ impl Normal {
                     object[part].as_object_mut().and_then(|part| part.remove(key));
                 }
             }
+            "Deployment" => forget_what_progressed(&mut object),
             _ => {}
         }
         self.value(object)
@@ -194,6 +195,18 @@ fn plain_pod(pod: &mut Value) {
     }
 }
 
+/// Which of its ReplicaSets a Deployment that is complete says has progressed is a matter of
+/// moments: the condition is written anew only if its reason was another one in between, and a
+/// Recreate whose status write met a conflict then was not seen in between.
+fn forget_what_progressed(deployment: &mut Value) {
+    let conditions = deployment.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        if condition["reason"] == "NewReplicaSetAvailable" {
+            condition["message"] = "<a ReplicaSet> has successfully progressed.".into();
+        }
+    }
+}
+
 fn is_time(text: &str) -> bool {
     let shape: String =
         text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).take(19).collect();
@@ -238,6 +251,19 @@ mod tests {
     fn other_content_is_another_name() {
         let (left, right) = (learned(&[set("abc", "a")]), learned(&[set("abc", "b")]));
         assert_ne!(left.object(&pod("abc", "bcdfg")), right.object(&pod("abc", "bcdfg")));
+    }
+
+    #[test]
+    fn which_replica_set_has_progressed_is_left_out() {
+        let deployment = |reason: &str, hash: &str| {
+            let message = format!("ReplicaSet \"web-{hash}\" is told of");
+            json!({"kind": "Deployment",
+                "status": {"conditions": [{"reason": reason, "message": message}]}})
+        };
+        let normal = learned(&[set("abc", "a"), set("xyz", "b")]);
+        let told = |reason, hash| normal.object(&deployment(reason, hash));
+        assert_eq!(told("NewReplicaSetAvailable", "abc"), told("NewReplicaSetAvailable", "xyz"));
+        assert_ne!(told("ReplicaSetUpdated", "abc"), told("ReplicaSetUpdated", "xyz"));
     }
 
     #[test]

@@ -141,7 +141,10 @@ impl Pki {
             }}],
             "users": [{"name": name, "user": {"client-certificate": cert, "client-key": key}}],
         });
-        fs::write(&path, serde_json::to_vec_pretty(&config)?)?;
+        // Whole at once: a manager that was started before may be reading it.
+        let new = path.with_extension("new");
+        fs::write(&new, serde_json::to_vec_pretty(&config)?)?;
+        fs::rename(&new, &path)?;
         Ok(path)
     }
 

@@ -13,7 +13,9 @@ fn of_every_file() {
     let word = format!("fn f() {{}} // {}: later\n{}S\n", BANNED_WORDS[1], BANNED_WORDS[1]);
     let call = format!("a_{}()\n{}()\n", BANNED_WORDS[4], BANNED_WORDS[4]);
     let path = format!("see {0}x\nsee target{0}x\n", MACHINE_PATHS[1]);
-    let rows: [(Check, &str, &str, &[&str]); 12] = [
+    let select = format!("f();\n    {}", concat!("tokio::sel", "ect! {"));
+    let (lots, biased) = (format!("{select}\n a = b"), format!("{select}\n biased;\n"));
+    let rows: [(Check, &str, &str, &[&str]); 14] = [
         (module_docs, "a.rs", "// a\n", &["a.rs: starts without `//!`"]),
         (module_docs, "a.rs", "//! a\n", &[]),
         (banned_words, "a.md", &word, &["a.md:1: "]),
@@ -22,6 +24,8 @@ fn of_every_file() {
         (module_names, "pkg/a/src/util/b.rs", "", &["pkg/a/src/util/b.rs: a name"]),
         (module_names, "a.rs", "pub(crate) mod helpers;\n", &["a.rs:1: `mod helpers`"]),
         (module_names, "a.rs", "mod utility_bill;\n", &[]),
+        (unbiased_selects, "a.rs", &lots, &["a.rs:2: a `select!`"]),
+        (unbiased_selects, "a.rs", &biased, &[]),
         (long_lines, "a.md", &long, &["a.md:1: 102 columns"]),
         (trailing_spaces, "Makefile", "a\nb \nc\r\n", &["Makefile:2: ", "Makefile:3: "]),
         (machine_paths, "a.yaml", &path, &["a.yaml:1: "]),

@@ -42,6 +42,11 @@ impl TokenSecret {
     pub const ROOT_CA: &'static str = "ca.crt";
     /// Secrets by the namespace and the name of their account, as [`crate::Key`] prints them.
     pub const BY_ACCOUNT: &'static str = "account";
+
+    /// Whether it is for the account of that name with this uid; one that says no uid is for any.
+    pub fn is_for(&self, uid: &str) -> bool {
+        self.account_uid.is_empty() || *self.account_uid == *uid
+    }
 }
 
 impl Kind for TokenSecret {

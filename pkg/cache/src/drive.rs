@@ -36,6 +36,20 @@ pub(crate) struct Drive<T: Object> {
     collected: BTreeMap<Key, Arc<T>>,
     /// The failure that was reported last.
     failure: Option<ApiError>,
+    /// How many of the lists that were asked for are done, or under way.
+    renewals: u64,
+}
+
+/// What is to be waited for, and may be given up for a new list.
+enum Next {
+    /// Nothing: this has happened.
+    Happened(Input),
+    /// The answer to a request.
+    Answer(Request),
+    /// The next thing that the open answer brings.
+    More,
+    /// The end of a pause.
+    Pause(Duration),
 }
 
 /// A watch that is being read.
@@ -67,6 +81,7 @@ impl<T: Object> Drive<T> {
             permit: None,
             collected: BTreeMap::new(),
             failure: None,
+            renewals: 0,
         }
     }
 
@@ -78,7 +93,19 @@ impl<T: Object> Drive<T> {
             loop {
                 let now = runtime.clock.instant().duration_since(self.started);
                 let effect = self.reflector.on(input, now);
-                input = self.carry_out(effect).await;
+                let next = self.carry_out(effect).await;
+                let renewal = Arc::clone(&self.informer);
+                let done = self.renewals;
+                // What is in the cache is told to the end; what is still to come is not needed.
+                input = tokio::select! {
+                    biased;
+                    count = renewal.renewal(done) => {
+                        self.renewals = count;
+                        self.clear();
+                        Input::Renew
+                    }
+                    input = self.wait_for(next) => input,
+                };
             }
         };
         tokio::select! {
@@ -88,19 +115,36 @@ impl<T: Object> Drive<T> {
         }
     }
 
-    async fn carry_out(&mut self, effect: Effect) -> Input {
-        match effect {
-            Effect::Send(request) => self.send(&request).await,
-            Effect::Wait { delay, why } => {
-                self.open = None;
-                self.permit = None;
-                self.collected.clear();
-                self.report(why);
+    /// Drops what is under way.
+    fn clear(&mut self) {
+        self.open = None;
+        self.permit = None;
+        self.collected.clear();
+    }
+
+    async fn wait_for(&mut self, next: Next) -> Input {
+        match next {
+            Next::Happened(input) => input,
+            Next::Answer(request) => self.send(&request).await,
+            Next::More => self.read().await,
+            Next::Pause(delay) => {
                 let runtime = self.informer.runtime();
                 runtime.clock.sleep(runtime.random.jitter(delay, 1.0)).await;
                 Input::Waited
             }
-            Effect::Read => self.read().await,
+        }
+    }
+
+    /// Does what is done at once, and says what comes then.
+    async fn carry_out(&mut self, effect: Effect) -> Next {
+        match effect {
+            Effect::Send(request) => Next::Answer(request),
+            Effect::Wait { delay, why } => {
+                self.clear();
+                self.report(why);
+                Next::Pause(delay)
+            }
+            Effect::Read => Next::More,
             Effect::Collect => {
                 match self.event.take() {
                     Some(Happened::Set(object)) => self.collect(object),
@@ -109,14 +153,14 @@ impl<T: Object> Drive<T> {
                     }
                     None => {}
                 }
-                self.read().await
+                Next::More
             }
             Effect::Apply => {
                 self.arrived();
                 if let Some(event) = self.event.take() {
                     self.apply(event).await;
                 }
-                self.read().await
+                Next::More
             }
             Effect::Advance(version) => {
                 self.arrived();
@@ -125,11 +169,11 @@ impl<T: Object> Drive<T> {
                     Vec::new()
                 };
                 self.informer.update(advance).await;
-                self.read().await
+                Next::More
             }
             Effect::Replace(version) => {
                 self.replace(version).await;
-                Input::Replaced
+                Next::Happened(Input::Replaced)
             }
         }
     }
@@ -304,7 +348,7 @@ impl<T: Object> Drive<T> {
         self.informer.update(|store| store.replace(list, version)).await;
         self.arrived();
         self.informer.health().lists += 1;
-        self.informer.set_synced();
+        self.informer.set_synced(self.renewals);
     }
 
     fn failed(&mut self, error: ApiError) -> Input {
@@ -394,7 +438,6 @@ fn selecting(query: String, fields: &str) -> String {
 
 fn version(before: &str, at: At) -> String {
     match at {
-        At::Any => format!("{before}resourceVersion=0"),
         At::Latest => String::new(),
         At::NotOlderThan(version) => format!("{before}resourceVersion={version}"),
     }

@@ -21,8 +21,8 @@ use controller::MetadataChange;
 use discovery::Discovery;
 use futures::future::BoxFuture;
 use metrics::IntCounter;
-use runtime::{Instant, Runtime, fenced, spawn};
-use tokio::sync::{Notify, Semaphore, watch};
+use runtime::{Instant, Latest, Runtime, fenced, spawn};
+use tokio::sync::{Notify, Semaphore};
 
 use crate::health::Status;
 use crate::informer::{Followed, Informer};
@@ -63,7 +63,7 @@ pub struct Everything {
     hooks: Arc<Hooks>,
     /// Informers of others, with all objects of their kind.
     shared: OnceLock<BTreeMap<Resource, Arc<dyn Followed>>>,
-    served: watch::Sender<Option<Arc<Served>>>,
+    served: Latest<Option<Arc<Served>>>,
     kinds: RwLock<BTreeMap<Resource, Kind>>,
     lists: Arc<Semaphore>,
     started: AtomicBool,
@@ -124,7 +124,7 @@ impl Everything {
             parts,
             hooks: Arc::default(),
             shared: OnceLock::new(),
-            served: watch::Sender::new(None),
+            served: Latest::new(None),
             kinds: RwLock::default(),
             lists: Arc::new(Semaphore::new(LISTS_MAX)),
             started: AtomicBool::new(false),
@@ -164,14 +164,16 @@ impl Everything {
     /// objects of all kinds; at most for `limit`. Whether it is so.
     pub async fn ready(&self, limit: Duration) -> bool {
         let ready = async {
-            let mut served = self.served.subscribe();
-            // An error says that the sender is gone, which cannot be: we hold it.
-            drop(served.wait_for(Option::is_some).await);
+            self.served.wait_for(|served| served.is_some().then_some(())).await;
             loop {
                 let missing = self.kinds().values().find(|kind| !kind.is_told()).map(Kind::told);
-                let Some(mut told) = missing else { return };
-                // An error says that the kind is gone.
-                drop(told.wait_for(|told| *told).await);
+                let late = || {
+                    let kinds = self.kinds();
+                    let synced = kinds.values().map(|kind| kind.informer.watch_synced());
+                    synced.into_iter().find(|synced| !synced.get())
+                };
+                let Some(missing) = missing.or_else(late) else { return };
+                missing.wait_for(|is_there| is_there.then_some(())).await;
             }
         };
         self.parts.runtime.clock.timeout(limit, ready).await.is_ok()
@@ -180,14 +182,20 @@ impl Everything {
     /// The groups that cannot be discovered, as `group/version`, and why. Their kinds stay as they
     /// were known.
     pub fn missing(&self) -> BTreeMap<String, String> {
-        let served = self.served.borrow();
-        served.as_ref().map(|served| served.failed.clone()).unwrap_or_default()
+        self.served.get().map(|served| served.failed.clone()).unwrap_or_default()
     }
 
     /// How the informers fare that are not those of others, sorted by resource.
     pub fn status(&self) -> Vec<Status> {
         let kinds = self.kinds();
         kinds.values().filter(|kind| !kind.is_shared).map(|kind| kind.informer.status()).collect()
+    }
+
+    /// Lets the informers that are not those of others list anew: as `Informer::renew`.
+    pub(crate) fn renew(&self) {
+        let kinds = self.kinds();
+        let own = kinds.values().filter(|kind| !kind.is_shared);
+        own.for_each(|kind| kind.informer.renew());
     }
 
     /// Starts to ask what there is, until the runtime is cancelled. `informers` are those of
@@ -240,19 +248,19 @@ impl Everything {
             self.count_error();
             return;
         };
-        let before = self.served.borrow().clone();
+        let before = self.served.get();
         let served = match &before {
             Some(before) if !served.failed.is_empty() => Arc::new(served.keeping(before)),
             Some(_) | None => served,
         };
         if before.is_some_and(|before| !differ(&before, &served)) {
             // Why groups are missing may be news.
-            self.served.send_replace(Some(served));
+            self.served.set(Some(served));
             return;
         }
         self.hooks.served(&served);
         self.apply(&wanted(&served));
-        self.served.send_replace(Some(served));
+        self.served.set(Some(served));
         rounds.changed.get_or_insert(self.parts.runtime.clock.instant());
     }
 

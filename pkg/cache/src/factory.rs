@@ -127,6 +127,14 @@ impl SharedInformerFactory {
         }
     }
 
+    /// Lets all informers list anew: as [`Informer::renew`].
+    pub fn renew(&self) {
+        self.all().into_iter().for_each(|informer| informer.renew());
+        if let Some(everything) = &self.everything {
+            everything.renew();
+        }
+    }
+
     /// How the informers fare, sorted by resource.
     pub fn status(&self) -> Vec<Status> {
         let mut all: Vec<_> = self.all().into_iter().map(|informer| informer.status()).collect();

@@ -8,8 +8,8 @@ use api::{Codec, DecodeError, Key, Kind, Meta, Object, Resource};
 use client::Client;
 use controller::{Change, Lister, MetadataChange};
 use futures::future::BoxFuture;
-use runtime::{Cancel, Runtime, fenced, spawn};
-use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore, watch};
+use runtime::{Cancel, Latest, Runtime, fenced, spawn};
+use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
 
 use crate::drive::Drive;
 use crate::health::{Health, Status};
@@ -29,8 +29,8 @@ pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
 
 /// Keeps a cache of all objects of one kind and tells handlers what changes.
 ///
-/// Until [`Informer::has_synced`] the cache is empty; then it holds every object, and never goes
-/// back to an older state. Objects that cannot be decoded are held as `Kind::unreadable`.
+/// Until the first list the cache is empty; then it holds every object, and never goes back to an
+/// older state. Objects that cannot be decoded are held as `Kind::unreadable`.
 pub struct Informer<T: Object> {
     resource: Resource,
     field_selector: &'static str,
@@ -42,7 +42,9 @@ pub struct Informer<T: Object> {
     followers: RwLock<Vec<Follower>>,
     /// Held while something is told, so that who comes later hears of all and in order.
     turn: Turn<()>,
-    synced: watch::Sender<bool>,
+    synced: Latest<bool>,
+    /// How often a new list was asked for.
+    renewals: Latest<u64>,
     health: Mutex<Health>,
     meter: Option<Meter>,
     /// How many may list at once.
@@ -60,8 +62,10 @@ pub trait AnyInformer: Send + Sync {
     fn version(&self) -> u64;
     /// Whether the object with this key is the one with this uid, and not being deleted.
     fn holds(&self, key: &Key, uid: &str) -> bool;
-    /// Shows true once [`Informer::has_synced`].
-    fn watch_synced(&self) -> watch::Receiver<bool>;
+    /// As [`Informer::renew`].
+    fn renew(&self);
+    /// Shows true while [`Informer::has_synced`].
+    fn watch_synced(&self) -> Latest<bool>;
     /// As [`Informer::status`].
     fn status(&self) -> Status;
     /// Tells the handlers of every object again, changed or not.
@@ -108,7 +112,8 @@ impl<T: Object> Informer<T> {
             hooks: RwLock::default(),
             followers: RwLock::default(),
             turn: Turn::default(),
-            synced: watch::Sender::new(false),
+            synced: Latest::new(false),
+            renewals: Latest::new(0),
             health: Mutex::default(),
             meter: None,
             lists: None,
@@ -160,16 +165,26 @@ impl<T: Object> Informer<T> {
         self.read().version()
     }
 
-    /// Whether the first list is in the cache and the handlers know of it.
+    /// Whether a list is in the cache and the handlers know of it: the first one, or after
+    /// [`Informer::renew`] one that was begun since.
     pub fn has_synced(&self) -> bool {
-        *self.synced.borrow()
+        self.synced.get()
     }
 
     /// Waits until [`Informer::has_synced`], at most for `limit`; whether it has.
     pub async fn synced(&self, limit: Duration) -> bool {
-        let mut synced = self.synced.subscribe();
-        let waited = self.runtime.clock.timeout(limit, synced.wait_for(|synced| *synced)).await;
-        waited.is_ok_and(|synced| synced.is_ok())
+        let synced = self.synced.wait_for(|synced| synced.then_some(()));
+        self.runtime.clock.timeout(limit, synced).await.is_ok()
+    }
+
+    /// Lists anew what is the latest now: until that is in the cache, [`Informer::has_synced`] says
+    /// no. The cache goes on to show what it has.
+    pub fn renew(&self) {
+        self.renewals.update(|count| {
+            *count += 1;
+            self.synced.set_if_changed(false);
+            true
+        });
     }
 
     /// Reads the cache.
@@ -297,9 +312,19 @@ impl<T: Object> Informer<T> {
         followers.push(follower);
     }
 
-    /// The first list is in the cache and the handlers know of it.
-    pub(crate) fn set_synced(&self) {
-        self.synced.send_replace(true);
+    /// A list is in the cache and the handlers know of it. It was begun after this many renewals.
+    pub(crate) fn set_synced(&self, renewals: u64) {
+        // Under the lock of the count, so that a renewal comes before or after it as a whole.
+        self.renewals.with(|count| {
+            if *count == renewals {
+                self.synced.set_if_changed(true);
+            }
+        });
+    }
+
+    /// Waits until it is asked for another list than `done` times, and says how often then.
+    pub(crate) async fn renewal(&self, done: u64) -> u64 {
+        self.renewals.wait_for(|count| Some(*count).filter(|count| *count != done)).await
     }
 
     /// Decodes an object. One that is broken is logged, and none if not even its metadata can be
@@ -399,8 +424,12 @@ impl<T: Object> AnyInformer for Informer<T> {
         meta.is_some_and(|meta| &*meta.uid == uid && !meta.is_terminating())
     }
 
-    fn watch_synced(&self) -> watch::Receiver<bool> {
-        self.synced.subscribe()
+    fn renew(&self) {
+        Self::renew(self);
+    }
+
+    fn watch_synced(&self) -> Latest<bool> {
+        self.synced.clone()
     }
 
     fn status(&self) -> Status {

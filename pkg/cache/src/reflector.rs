@@ -1,14 +1,19 @@
 //! Lists and watches one kind: every decision of it, and no I/O.
 //!
-//! A state machine: the driver (`informer`) says what happened ([`Input`]) and does what it is
-//! told ([`Effect`]). The rules are those of upstream's client-go tools/cache/reflector.go and
-//! tools/pager/pager.go, except that a list is refused if it is older than what was shown before:
-//! upstream then goes back in time, and a controller that saw a pod would make it again. Versions
-//! are comparable numbers since Kubernetes 1.35. After an etcd restore to an older revision the
-//! process must be restarted, or the revision bumped, as Kubernetes documents it.
+//! A state machine: the driver (`informer`) says what happened ([`Input`]) and does what it is told
+//! ([`Effect`]). The rules are those of upstream's client-go tools/cache/reflector.go and
+//! tools/pager/pager.go, except that nothing goes back in time, or a controller that saw a pod
+//! would make it again. A list is refused if it is older than what was shown before: versions are
+//! comparable numbers since Kubernetes 1.35. And the first list asks for the latest state, where
+//! upstream takes any (`resourceVersion=0`): a server that is behind does not know what this
+//! process did before it was started again, or the one that led before it. After an etcd restore to
+//! an older revision the process must be restarted, or the revision bumped, as Kubernetes documents
+//! it.
 
 use std::fmt;
 use std::time::Duration;
+
+use mutant::Mutant;
 
 /// Objects in one page of a paged list, as upstream's pager.
 pub const PAGE_OBJECTS: u32 = 500;
@@ -29,9 +34,6 @@ pub struct Reflector {
     shown: Option<u64>,
     /// The server no longer has `shown`, or not yet: read what is newest.
     unavailable: bool,
-    /// A list at version 0 came in pages: the server has no watch cache, so lists at a version are
-    /// paged too.
-    paginated: bool,
     backoff: Backoff,
     /// When the last request was sent, or the list of a stream was complete.
     since: Duration,
@@ -75,6 +77,8 @@ pub enum Input {
     Start,
     /// The wait is over.
     Waited,
+    /// Whatever is under way, a list of the latest state is needed.
+    Renew,
     /// An object was added, changed or deleted, which made this version.
     Event(u64),
     /// All events up to `version` were sent.
@@ -166,8 +170,6 @@ pub enum Request {
 /// How new the state must be that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// `resourceVersion=0`: any state that the server has at hand.
-    Any,
     /// No `resourceVersion`: the newest, as etcd has it.
     Latest,
     /// This one or a newer one.
@@ -207,7 +209,6 @@ impl Default for Reflector {
             state: State::Idle,
             shown: None,
             unavailable: false,
-            paginated: false,
             backoff: Backoff { next: BACKOFF_MIN, last: Duration::ZERO },
             since: Duration::ZERO,
             events: false,
@@ -224,6 +225,10 @@ impl Reflector {
     )]
     pub fn on(&mut self, input: Input, now: Duration) -> Effect {
         match (self.state.clone(), input) {
+            (_, Input::Renew) => {
+                self.unavailable = true;
+                self.stream(now)
+            }
             (State::Idle, Input::Start) | (State::Resting, Input::Waited) => self.stream(now),
             (State::Pausing, Input::Waited) => self.watch(now),
 
@@ -256,7 +261,6 @@ impl Reflector {
             (State::Listing { at, limit, version: first }, Input::Page { version, next }) => {
                 let version = first.unwrap_or(version);
                 let Some(page) = next else {
-                    self.paginated |= at == At::Any && first.is_some();
                     return self.complete(version, false, now);
                 };
                 self.state = State::Listing { at, limit, version: Some(version) };
@@ -267,7 +271,7 @@ impl Reflector {
                 self.list(at, false, now)
             }
             (
-                State::Listing { at: At::Any | At::NotOlderThan(_), .. },
+                State::Listing { at: At::NotOlderThan(_), .. },
                 Input::Failed(Failure::Expired | Failure::TooLarge),
             ) => {
                 self.unavailable = true;
@@ -288,6 +292,7 @@ impl Reflector {
                 Effect::Apply
             }
             (State::Watching, Input::Bookmark { version, .. }) => {
+                let version = version + if mutant::is(Mutant::BookmarkTooFar) { 10 } else { 0 };
                 self.events = true;
                 self.shown = self.shown.max(Some(version));
                 Effect::Advance(version)
@@ -295,6 +300,12 @@ impl Reflector {
             // The server will take the same watch later: no need to list again.
             (State::Watching, Input::Failed(Failure::Unavailable)) => {
                 self.wait(State::Pausing, Why::Failed(Failure::Unavailable), now)
+            }
+            (State::Watching, Input::Failed(Failure::Expired))
+                if mutant::is(Mutant::ExpiredNotListed) =>
+            {
+                self.shown = None;
+                self.wait(State::Pausing, Why::Failed(Failure::Expired), now)
             }
             (State::Watching, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
             (State::Watching, Input::Ended) if self.is_short(now) => self.rest(Why::Short, now),
@@ -333,8 +344,9 @@ impl Reflector {
     }
 
     fn list(&mut self, at: At, paged: bool, now: Duration) -> Effect {
-        // A server with a watch cache serves a list at a version from it only if it is not paged.
-        let whole = matches!(at, At::NotOlderThan(_)) && !self.paginated;
+        // Asked for pages at a version, a server gives exactly that one, and not from its watch
+        // cache.
+        let whole = matches!(at, At::NotOlderThan(_));
         let limit = (paged && !whole).then_some(PAGE_OBJECTS);
         self.state = State::Listing { at, limit, version: None };
         self.send(Request::List { at, limit, page: None }, now)
@@ -342,9 +354,9 @@ impl Reflector {
 
     fn list_at(&self) -> At {
         match self.shown {
-            _ if self.unavailable => At::Latest,
-            Some(version) => At::NotOlderThan(version),
-            None => At::Any,
+            Some(version) if !self.unavailable => At::NotOlderThan(version),
+            // Another process may have acted on what a server that is behind does not know yet.
+            Some(_) | None => At::Latest,
         }
     }
 
@@ -360,7 +372,9 @@ impl Reflector {
 
     /// A list is complete.
     fn complete(&mut self, version: u64, stream: bool, now: Duration) -> Effect {
-        if let Some(shown) = self.shown.filter(|&shown| version < shown) {
+        if let Some(shown) =
+            self.shown.filter(|&shown| version < shown && !mutant::is(Mutant::OlderLists))
+        {
             return self.rest(Why::Older { list: version, shown }, now);
         }
         self.shown = Some(version);

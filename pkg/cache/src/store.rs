@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use api::{Key, Meta, Object, Text};
 use controller::{Change, Lister};
+use mutant::Mutant;
 
 /// What is known of the objects of one kind.
 ///
@@ -68,7 +69,7 @@ impl<T: Object> Store<T> {
         self.advance(version);
         let changes = match held {
             None => vec![Change::Added(Arc::clone(&object))],
-            Some(old) if old.meta().uid == object.meta().uid => {
+            Some(old) if old.meta().uid == object.meta().uid || mutant::is(Mutant::UidIgnored) => {
                 vec![Change::Updated { old, new: Arc::clone(&object) }]
             }
             Some(old) => vec![Change::Deleted(old), Change::Added(Arc::clone(&object))],
@@ -83,7 +84,8 @@ impl<T: Object> Store<T> {
     /// The object that `meta` speaks of was deleted. `last` is its final state, where that could
     /// be read; otherwise handlers get the state that was held.
     pub fn delete(&mut self, meta: &Meta, last: Option<Arc<T>>) -> Vec<Change<T>> {
-        let Some(held) = self.get(&meta.key) else {
+        let held = self.get(&meta.key).filter(|_| !mutant::is(Mutant::DeletionIgnored));
+        let Some(held) = held else {
             self.advance(meta.resource_version);
             return Vec::new();
         };
@@ -109,6 +111,7 @@ impl<T: Object> Store<T> {
                         *new = Arc::clone(held);
                     }
                 }
+                Some(_) | None if mutant::is(Mutant::RelistHidesDeletions) => {}
                 Some(_) | None => changes.push(Change::Deleted(Arc::clone(held))),
             }
         }

@@ -3,12 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use k8s_openapi::ByteString;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use tower::{ServiceBuilder, ServiceExt};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use crate::Guard;
 use crate::gate::GatedConnector;
@@ -56,12 +61,22 @@ pub enum GatedUser {
     Nobody,
 }
 
-/// How to reach the server, and the flag that says so.
+/// How to reach the server.
 #[derive(Clone)]
-pub(crate) struct Source {
-    pub(crate) config: Config,
-    pub(crate) flag: String,
+pub(crate) enum Source {
+    /// Over the network.
+    Network {
+        config: Box<Config>,
+        /// The flag that says so.
+        flag: String,
+    },
+    /// In this process.
+    Inside(Inside),
 }
+
+/// An API server in this process.
+type Inside = BoxCloneSyncService<Request<Body>, Response<AnyBody>, BoxError>;
+type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Why there is no client. Names the flag or the file at fault.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +122,7 @@ pub async fn connect(options: &ConnectOptions) -> Result<Connection, ConfigError
         Some(path) => format!("{} {}", options.kubeconfig_flag, path.display()),
         None => "in-cluster configuration".to_owned(),
     };
-    Connection::new(Source { config, flag }, None)
+    Connection::new(Source::Network { config: Box::new(config), flag }, None)
 }
 
 /// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` chooses:
@@ -144,16 +159,50 @@ impl Connection {
     /// that which was allowed earlier; a refusal ends the connection.
     pub fn gated(&self, guard: &Guard, user: GatedUser) -> Result<Self, ConfigError> {
         let mut source = self.source.clone();
-        if user == GatedUser::Nobody {
-            source.config.auth_info = kube::config::AuthInfo::default();
+        if let (GatedUser::Nobody, Source::Network { config, .. }) = (user, &mut source) {
+            config.auth_info = kube::config::AuthInfo::default();
         }
         Self::new(source, Some(guard))
     }
 
+    /// A connection to an API server in this process, for a sandbox and for simulation. Nobody
+    /// needs credentials there.
+    pub fn inside<S, B>(server: S) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Future: Send,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let wrap = |body: B| body.map_err(Into::into).boxed_unsync();
+        let server = server.map_response(move |answer| answer.map(wrap));
+        Self::to_inside(BoxCloneSyncService::new(server.map_err(Into::into)), None)
+    }
+
     fn new(source: Source, guard: Option<&Guard>) -> Result<Self, ConfigError> {
-        let Source { config, flag } = &source;
+        let (config, flag) = match &source {
+            Source::Network { config, flag } => (config, flag),
+            Source::Inside(server) => return Ok(Self::to_inside(server.clone(), guard)),
+        };
         let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
         Ok(Self { kube: build(config, flag, guard)?, host, source })
+    }
+
+    fn to_inside(server: Inside, guard: Option<&Guard>) -> Self {
+        let (gate, inner) = (guard.cloned(), server.clone());
+        let gated = tower::service_fn(move |request: Request<Body>| {
+            let (gate, inner) = (gate.clone(), inner.clone());
+            async move {
+                // Not before: a process may stand still between the call and here.
+                match gate.and_then(|gate| gate().err()) {
+                    Some(why) => Err(why.into()),
+                    None => inner.oneshot(request).await,
+                }
+            }
+        });
+        let kube = kube::Client::new(gated, "default");
+        Self { kube, host: "sandbox".to_owned(), source: Source::Inside(server) }
     }
 }
 

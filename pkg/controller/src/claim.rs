@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::{Kind, Meta, Resource};
+use mutant::Mutant;
 use serde::Serialize;
 
 use crate::{Action, Answer, Facts, Lister, ObjectRef, Patch, Plan, Query, Step};
@@ -100,10 +101,10 @@ fn stand(owner: &Meta, object: &Meta, mut matches: impl FnMut() -> bool) -> Stan
     match object.controller() {
         Some(controller) if controller.uid != owner.uid => Stand::Foreign,
         Some(_) if matches() => Stand::Mine,
-        Some(_) if owner.is_terminating() => Stand::Foreign,
+        Some(_) if owner.is_terminating() || mutant::is(Mutant::NoRelease) => Stand::Foreign,
         Some(_) => Stand::Release,
         None if owner.is_terminating() || object.is_terminating() || elsewhere => Stand::Foreign,
-        None if matches() => Stand::Adopt,
+        None if matches() || mutant::is(Mutant::AdoptsUnselected) => Stand::Adopt,
         None => Stand::Foreign,
     }
 }
@@ -162,6 +163,9 @@ impl<T: Kind> Claim<T> {
 /// Whether the live owner is the one that we know, and stays. As upstream's
 /// `RecheckDeletionTimestamp`.
 fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String> {
+    if mutant::is(Mutant::NoRecheck) {
+        return Ok(());
+    }
     let (kind, key) = (&resource.kind, &owner.key);
     let reason = match live.object() {
         Ok(Some((live, _))) => match live.deletion_timestamp {

@@ -13,6 +13,7 @@ use controller::{
 use discovery::Discovery;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use mutant::Mutant;
 use runtime::Runtime;
 
 use crate::events::Recorder;
@@ -87,7 +88,9 @@ impl Act {
                 outcome.code = status.map(|status| status.code);
                 outcome.reason = status.map(|status| status.reason.clone()).unwrap_or_default();
                 outcome.error = Some(failure.to_string());
-                break;
+                if !mutant::is(Mutant::StepsGoOn) {
+                    break;
+                }
             }
         }
         outcome
@@ -149,7 +152,8 @@ impl Act {
 
     /// Batches of 1, 2, 4, …; after a batch with a failure the rest is skipped.
     async fn slow_start(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
-        let (mut rest, mut size) = (actions, 1);
+        let all_at_once = mutant::is(Mutant::NoSlowStart);
+        let (mut rest, mut size) = (actions, if all_at_once { actions.len() } else { 1 });
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(size.min(rest.len()));
             if let Err(error) = self.together(turn, batch).await {
@@ -197,6 +201,7 @@ impl Act {
                 self.remember_version(key, &create.resource, u64::MAX);
                 Err(error)
             }
+            Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(()),
             Err(error) => {
                 self.doubt(key, &create.resource, &create.namespace, &error);
                 self.announce(create.announce.as_ref(), Err(&error));
@@ -207,7 +212,7 @@ impl Act {
 
     /// Notes that a create or a delete may have been carried out although it failed.
     fn doubt(&self, key: &Key, resource: &Resource, namespace: &Text, error: &ApiError) {
-        if error.is_ambiguous() {
+        if error.is_ambiguous() && !mutant::is(Mutant::LostIsNotDone) {
             self.doubts().insert((key.clone(), resource.clone(), namespace.clone()));
         }
     }
@@ -261,7 +266,8 @@ impl Act {
         let Delete { object, guard, .. } = delete;
         let path = object.resource.object_path(&object.key);
         let client = self.client(key);
-        let mut version = (*guard != Guard::Uid).then_some(object.resource_version);
+        let is_blind = *guard == Guard::Uid || mutant::is(Mutant::CollectUnguarded);
+        let mut version = (!is_blind).then_some(object.resource_version);
         let mut tries = 1..DELETE_TRIES_MAX;
         loop {
             let answer = client.delete(&path, options(delete, version).into()).await;
@@ -364,9 +370,15 @@ impl Act {
         subresource: Option<&str>,
         body: serde_json::Result<String>,
     ) -> Result<(), ApiError> {
-        let body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
+        let mut body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
+        if mutant::is(Mutant::UpdateWithoutVersion) {
+            body = body.replace("\"resourceVersion\":\"", "\"resourceVersion\":\"\",\"was\":\"");
+        }
         let answer = self.client(key).update(&path(object, subresource), body.into()).await;
         self.count("update", &object.resource, answer.as_ref().err());
+        if mutant::is(Mutant::ConflictIsDone) && answer.as_ref().is_err_and(ApiError::is_conflict) {
+            return Ok(());
+        }
         self.remember_version(key, &object.resource, version(&answer?)?);
         Ok(())
     }
@@ -376,7 +388,8 @@ impl Act {
     fn remember_version(&self, key: &Key, resource: &Resource, version: u64) {
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
-        if self.kinds.version_of(resource).is_some_and(|seen| seen < version) {
+        let awaits = !mutant::is(Mutant::WritesNotAwaited);
+        if awaits && self.kinds.version_of(resource).is_some_and(|seen| seen < version) {
             awaited.expect_version(key, resource, version, now);
         }
     }
@@ -385,7 +398,7 @@ impl Act {
     fn remember_gone(&self, key: &Key, object: &ObjectRef) {
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
-        if self.kinds.holds(object) {
+        if self.kinds.holds(object) && !mutant::is(Mutant::DeletionsNotAwaited) {
             awaited.expect_gone(key, &object.resource, &object.uid, now);
         }
     }
@@ -460,6 +473,9 @@ fn options(delete: &Delete, version: Option<u64>) -> String {
         "kind": "DeleteOptions",
         "preconditions": { "uid": &*delete.object.uid },
     });
+    if mutant::is(Mutant::DeleteWithoutUid) {
+        options["preconditions"] = serde_json::json!({});
+    }
     if let Some(version) = version {
         options["preconditions"]["resourceVersion"] = version.to_string().into();
     }

@@ -12,6 +12,7 @@ use controller::{
     Outcome, Plan, Query, Seen, View, Wake, Watches,
 };
 use discovery::Discovery;
+use mutant::Mutant;
 use runtime::{Runtime, Task, fenced_async};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
@@ -190,10 +191,9 @@ impl<C: Controller> Engine<C> {
     /// ever for caches of kinds that are only known at run time.
     async fn synced(&self) {
         for (resource, informer) in &self.act.kinds.informers {
-            let mut synced = informer.watch_synced();
-            let clock = &self.act.runtime.clock;
-            // An error says that the informer is gone, which cannot be: we hold it.
-            while clock.timeout(SYNC_NOTICE, synced.wait_for(|synced| *synced)).await.is_err() {
+            let (synced, clock) = (informer.watch_synced(), &self.act.runtime.clock);
+            let complete = || synced.wait_for(|synced| synced.then_some(()));
+            while clock.timeout(SYNC_NOTICE, complete()).await.is_err() {
                 let controller = self.act.controller;
                 tracing::warn!(controller, %resource, "still waiting for the cache to be complete");
             }
@@ -235,7 +235,7 @@ impl<C: Controller> Engine<C> {
             }
             Synced::Done(again) => {
                 self.forget(key);
-                if let Some(delay) = again {
+                if let Some(delay) = again.filter(|_| !mutant::is(Mutant::NoLookAgain)) {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
@@ -257,7 +257,9 @@ impl<C: Controller> Engine<C> {
                     tracing::warn!(error, retries, "sync failed, will be retried");
                 }
                 self.act.record.failed(key, retries + 1, &error);
-                self.queue.add_rate_limited(key.clone());
+                if !mutant::is(Mutant::ErrorsNotRetried) {
+                    self.queue.add_rate_limited(key.clone());
+                }
             }
         }
     }

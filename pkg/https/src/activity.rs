@@ -5,14 +5,12 @@ mod tests;
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use runtime::{Clock, Instant};
+use runtime::{Clock, Instant, Latest, Reader};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 
 use crate::Limits;
@@ -24,7 +22,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// What one connection is doing. Clones are the same connection.
 #[derive(Clone)]
 pub(crate) struct Activity {
-    state: Arc<watch::Sender<State>>,
+    state: Latest<State>,
     clock: Clock,
     protocol: Protocol,
 }
@@ -66,27 +64,41 @@ impl Activity {
     pub(crate) fn new(protocol: Protocol, clock: Clock) -> Self {
         let since = clock.instant();
         let state = State { answering: 0, since, is_in_head: protocol == Protocol::One };
-        Self { state: Arc::new(watch::Sender::new(state)), clock, protocol }
+        Self { state: Latest::new(state), clock, protocol }
+    }
+
+    /// What the connection does.
+    pub(crate) fn state(&self) -> State {
+        self.state.get()
     }
 
     /// What the connection does, and when that changes.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<State> {
-        self.state.subscribe()
+    pub(crate) fn reader(&self) -> Reader<State> {
+        self.state.reader()
     }
 
     /// A request has come.
     pub(crate) fn answer(&self) -> Answering {
-        self.state.send_modify(|state| state.answering += 1);
+        self.state.update(|state| {
+            state.answering += 1;
+            true
+        });
         Answering(self.clone())
     }
 
     /// Between requests, the first byte is the start of a head. In HTTP/2 it may be a sign of life.
     fn received(&self) {
-        let starts = |state: &State| state.answering == 0 && !state.is_in_head;
-        if self.protocol == Protocol::One && starts(&self.state.borrow()) {
-            let since = self.clock.instant();
-            self.state.send_modify(|state| (state.since, state.is_in_head) = (since, true));
+        if self.protocol == Protocol::Two {
+            return;
         }
+        let since = self.clock.instant();
+        self.state.update(|state| {
+            let starts = state.answering == 0 && !state.is_in_head;
+            if starts {
+                (state.since, state.is_in_head) = (since, true);
+            }
+            starts
+        });
     }
 
     /// A client that takes the rest of its answer slowly is not idle. Nobody needs to be told:
@@ -94,7 +106,7 @@ impl Activity {
     fn sent(&self) {
         let since = self.clock.instant();
         if self.protocol == Protocol::One {
-            self.state.send_if_modified(|state| {
+            self.state.update(|state| {
                 if !state.is_in_head {
                     state.since = since;
                 }
@@ -115,9 +127,10 @@ impl State {
 impl Drop for Answering {
     fn drop(&mut self) {
         let since = self.0.clock.instant();
-        self.0.state.send_modify(|state| {
+        self.0.state.update(|state| {
             state.answering -= 1;
             (state.since, state.is_in_head) = (since, false);
+            true
         });
     }
 }

@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::{Clock, Runtime};
+use runtime::{Clock, Latest, Runtime};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use tokio::sync::watch;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
@@ -33,13 +32,13 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(crate) struct Certificates {
     default: Slot,
     sni: Vec<Slot>,
-    table: watch::Sender<Arc<Table>>,
+    table: Latest<Arc<Table>>,
 }
 
 /// Chooses the certificate of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
-    table: watch::Receiver<Arc<Table>>,
+    table: Latest<Arc<Table>>,
     /// Our end of the connection, which stands for a name if the client gives none.
     address: Option<IpAddr>,
 }
@@ -99,13 +98,13 @@ impl Certificates {
             })
             .collect();
         let sni = sni?;
-        let (table, _) = watch::channel(Arc::new(Table::new(&default, &sni)));
+        let table = Latest::new(Arc::new(Table::new(&default, &sni)));
         Ok(Self { default, sni, table })
     }
 
     /// What new connections ask. It shows what was loaded last.
     pub(crate) fn chooser(&self) -> Chooser {
-        Chooser { table: self.table.subscribe(), address: None }
+        Chooser { table: self.table.clone(), address: None }
     }
 
     /// Loads what is new in the files, again and again.
@@ -122,7 +121,7 @@ impl Certificates {
             is_new |= slot.refresh().await;
         }
         if is_new {
-            self.table.send_replace(Arc::new(Table::new(&self.default, &self.sni)));
+            self.table.set(Arc::new(Table::new(&self.default, &self.sni)));
         }
     }
 }
@@ -157,7 +156,7 @@ impl Chooser {
 
 impl ResolvesServerCert for Chooser {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let table = self.table.borrow();
+        let table = self.table.get();
         let name = hello.server_name().map(str::to_owned);
         let name = name.or_else(|| self.address.map(|address| address.to_string()));
         Some(Arc::clone(table.choose(&name.unwrap_or_default())))

@@ -161,7 +161,7 @@ async fn until_ended<C: Future<Output = hyper::Result<()>>>(
         return ended;
     }
     close(connection.as_mut());
-    let is_answering = activity.subscribe().borrow().answering > 0;
+    let is_answering = activity.state().answering > 0;
     let goodbye_max = if is_answering { Duration::MAX } else { GOODBYE_MAX };
     let ended = terms.clock.timeout(goodbye_max, connection).await;
     ended.unwrap_or(Ok(()))
@@ -173,9 +173,9 @@ async fn while_active<C: Future>(
     activity: &Activity,
     terms: &Terms,
 ) -> Option<C::Output> {
-    let mut states = activity.subscribe();
+    let mut states = activity.reader();
     loop {
-        let closes_at = states.borrow_and_update().closes_at(&terms.limits);
+        let closes_at = states.look(|state| state.closes_at(&terms.limits));
         let idle = async {
             match closes_at {
                 Some(at) => terms.clock.sleep_until(at).await,
@@ -185,11 +185,10 @@ async fn while_active<C: Future>(
         tokio::select! { biased;
             () = terms.closing.cancelled() => return None,
             ended = connection.as_mut() => return Some(ended),
-            // There is always a sender, in `activity`.
-            _ = states.changed() => {}
+            () = states.changed() => {}
             () = idle => {
                 // The time may have been put off meanwhile.
-                let closes_at = states.borrow().closes_at(&terms.limits);
+                let closes_at = activity.state().closes_at(&terms.limits);
                 if closes_at.is_some_and(|at| at <= terms.clock.instant()) {
                     return None;
                 }

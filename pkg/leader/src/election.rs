@@ -10,6 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use api::Time;
+use mutant::Mutant;
 
 use crate::Timing;
 use crate::lease::Record;
@@ -18,6 +19,9 @@ use crate::timing::JITTER_FACTOR;
 /// Standbys that see a lease come free at the same moment write up to this much later, each at
 /// another time, so that one of them is first and the others see it.
 pub(crate) const CLAIM_JITTER: Duration = Duration::from_millis(20);
+
+/// The shortest pause before a leader tries again to renew.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// One contender.
 #[derive(Debug)]
@@ -271,9 +275,16 @@ impl Election {
         if now.boot >= deadline {
             return self.lose(Why::Deadline(self.timing.deadline()));
         }
-        let renew_at = last + self.timing.retry_period;
+        let renew_at = last + self.pause(deadline.saturating_sub(last));
         self.state = State::Leading(Lead { renewed, renew_at, attempt: Attempt::Fast });
         wait(renew_at.min(deadline), now)
+    }
+
+    /// How long to wait before the next try if so much time is left. Upstream's pauses are all the
+    /// same, so that the last one may end too late for a network that is back in time.
+    fn pause(&self, left: Duration) -> Duration {
+        let pause = self.timing.retry_period;
+        if pause < left { pause } else { pause.min((left / 2).max(PAUSE_MIN)) }
     }
 
     fn lose(&mut self, why: Why) -> Action {
@@ -289,7 +300,9 @@ impl Election {
         match &self.observed {
             Some(seen) if seen.record.holder == self.identity => now.mono,
             Some(seen) if !seen.record.holder.is_empty() => {
-                let end = seen.at.saturating_add(Duration::from_secs(seen.record.duration_seconds));
+                let parts = if mutant::is(Mutant::TakeoverTooEarly) { 3 } else { 1 };
+                let lasts = Duration::from_secs(seen.record.duration_seconds) / parts;
+                let end = seen.at.saturating_add(lasts);
                 if self.absent { end.max(at_once) } else { end }
             }
             Some(_) | None => at_once,

@@ -8,8 +8,9 @@ use api::Key;
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{Event, EventType, ObjectRef};
-use runtime::{Cancel, Instant, Random, Runtime};
-use tokio::sync::{mpsc, watch};
+use mutant::Mutant;
+use runtime::{Cancel, Instant, Latest, Random, Runtime};
+use tokio::sync::mpsc;
 
 use crate::election::{Action, Election, Input, Now};
 use crate::lease::{LEASES, Lease, Record};
@@ -34,7 +35,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Leadership {
     fence: Fence,
-    pub(crate) phase: watch::Receiver<Phase>,
+    pub(crate) phase: Latest<Phase>,
     pub(crate) release: Cancel,
     runtime: Runtime,
 }
@@ -63,6 +64,9 @@ pub(crate) enum Phase {
     Ended(Ended),
 }
 
+/// The phase, as everybody is told of it. Nobody is left to wait for the end.
+struct Told(Latest<Phase>);
+
 /// Boxed, since what a client does to send one is large.
 type Request = Pin<Box<dyn Future<Output = Result<Bytes, ApiError>> + Send>>;
 
@@ -80,7 +84,7 @@ struct Elector {
     election: Election,
     /// The Lease that was seen last; updates are updates of this.
     lease: Option<Lease>,
-    phase: watch::Sender<Phase>,
+    phase: Told,
     fence: Fence,
     release: Cancel,
 }
@@ -119,12 +123,12 @@ impl Leadership {
         runtime: &Runtime,
     ) -> Result<Self, InvalidTiming> {
         settings.timing.validate()?;
-        let (sender, phase) = watch::channel(Phase::Standby);
+        let phase = Latest::new(Phase::Standby);
         let fence = Fence::closed(runtime.clock.clone());
         let release = Cancel::new();
         let leadership = Self {
             fence: fence.clone(),
-            phase,
+            phase: phase.clone(),
             release: release.clone(),
             runtime: runtime.clone(),
         };
@@ -137,7 +141,7 @@ impl Leadership {
             runtime: runtime.clone(),
             started: runtime.clock.instant(),
             lease: None,
-            phase: sender,
+            phase: Told(phase),
             fence,
             release,
         };
@@ -152,14 +156,15 @@ impl Leadership {
 
     /// Whether we lead at this moment, beyond doubt.
     pub fn is_leader(&self) -> bool {
-        matches!(*self.phase.borrow(), Phase::Leading { .. }) && self.fence.check().is_ok()
+        self.phase.with(|phase| matches!(phase, Phase::Leading { .. }))
+            && self.fence.check().is_ok()
     }
 
     /// How long ago the lease was last renewed, on a clock that counts suspended time; none while
     /// we do not lead. Upstream's health check fails when this is longer than the lease duration
     /// and 20 s.
     pub fn since_renewal(&self) -> Option<Duration> {
-        match *self.phase.borrow() {
+        match self.phase.get() {
             Phase::Leading { renewed } => {
                 Some(self.runtime.clock.boottime().saturating_sub(renewed))
             }
@@ -169,18 +174,21 @@ impl Leadership {
 
     /// Waits until we lead. An error if the election ended instead.
     pub async fn elected(&self) -> Result<(), Ended> {
-        match self.wait_for(|phase| !matches!(phase, Phase::Standby)).await {
-            Phase::Ended(ended) => Err(ended),
-            Phase::Standby | Phase::Leading { .. } => Ok(()),
-        }
+        let outcome = |phase: &Phase| match phase {
+            Phase::Standby => None,
+            Phase::Leading { .. } => Some(Ok(())),
+            Phase::Ended(ended) => Some(Err(ended.clone())),
+        };
+        self.phase.wait_for(outcome).await
     }
 
     /// Waits until the election has ended, and says how. The fence is closed then.
     pub async fn lost(&self) -> Ended {
-        match self.wait_for(|phase| matches!(phase, Phase::Ended(_))).await {
-            Phase::Ended(ended) => ended,
-            Phase::Standby | Phase::Leading { .. } => gone(),
-        }
+        let outcome = |phase: &Phase| match phase {
+            Phase::Standby | Phase::Leading { .. } => None,
+            Phase::Ended(ended) => Some(ended.clone()),
+        };
+        self.phase.wait_for(outcome).await
     }
 
     /// Closes the fence, gives the lease back so that somebody else can take it at once, and ends
@@ -191,17 +199,18 @@ impl Leadership {
         self.release.cancel();
         self.lost().await
     }
-
-    async fn wait_for(&self, wanted: impl FnMut(&Phase) -> bool) -> Phase {
-        let mut phase = self.phase.clone();
-        let reached = phase.wait_for(wanted).await.map(|phase| phase.clone());
-        reached.unwrap_or_else(|_| Phase::Ended(gone()))
-    }
 }
 
-/// Only a panic ends the task without a word; the fence then closes by itself.
-fn gone() -> Ended {
-    Ended::Lost("its task ended".to_owned())
+// === impl Told ===
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let has_ended = self.0.with(|phase| matches!(phase, Phase::Ended(_)));
+        // Only a panic ends the task without a word; the fence then closes by itself.
+        if !has_ended {
+            self.0.set(Phase::Ended(Ended::Lost("its task ended".to_owned())));
+        }
+    }
 }
 
 // === impl Elector ===
@@ -218,7 +227,7 @@ impl Elector {
             self.record("stopped leading");
         }
         tracing::info!(lock, %ended, "leader election ended");
-        self.phase.send_replace(Phase::Ended(ended));
+        self.phase.0.set(Phase::Ended(ended));
     }
 
     async fn contend(&mut self) -> Ended {
@@ -263,7 +272,7 @@ impl Elector {
             self.fence.extend(until);
         }
         if let Some(renewed) = renewed.filter(|_| renewed != led) {
-            self.phase.send_replace(Phase::Leading { renewed });
+            self.phase.0.set(Phase::Leading { renewed });
         }
         if led.is_none() && renewed.is_some() {
             tracing::info!(lock = %self.settings.lease, "Successfully acquired lease");
@@ -338,6 +347,8 @@ impl Elector {
             Ok(lease) => {
                 let record = lease.record();
                 self.lease = Some(lease);
+                let came = self.runtime.clock.boottime();
+                let sent = if mutant::is(Mutant::FenceFromAnswer) { came } else { sent };
                 Input::Written { record, sent }
             }
             Err(error) if error.is_conflict() => {

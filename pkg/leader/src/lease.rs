@@ -2,6 +2,7 @@
 
 use api::{DecodeError, Key, Resource, Text, Time};
 use bytes::Bytes;
+use mutant::Mutant;
 use serde_json::{Map, Value, json};
 
 /// Where Leases live.
@@ -69,6 +70,9 @@ impl Lease {
     /// The body of an update of this very version that makes it say `record`.
     pub(crate) fn with_record(&self, record: &Record) -> Bytes {
         let mut object = self.object.clone();
+        if mutant::is(Mutant::LeaseWithoutVersion) {
+            object.entry("metadata").or_insert(Value::Null)["resourceVersion"] = Value::Null;
+        }
         let spec = object.entry("spec").or_insert(Value::Null);
         match spec.as_object_mut() {
             Some(spec) => spec.extend(record.fields()),

@@ -42,10 +42,24 @@ pub enum Format {
     Json,
 }
 
+/// Starts logging of warnings for `-v=0`, or at the level below: for a program in which the manager
+/// is a part.
+pub fn start_quiet(verbosity: u8) {
+    let limit = match verbosity {
+        0 => LevelFilter::WARN,
+        _ => LevelFilter::INFO,
+    };
+    start_with(Targets::new().with_default(limit), Format::Text);
+}
+
 /// Starts logging at the level of `-v`. Libraries only speak up when something is wrong, and from
 /// level 6 on.
 pub fn start(verbosity: u8, format: Format) {
-    let (filter, handle) = Reload::new(targets(verbosity));
+    start_with(targets(verbosity), format);
+}
+
+fn start_with(targets: Targets, format: Format) {
+    let (filter, handle) = Reload::new(targets);
     let lines = match format {
         Format::Text => {
             let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());

@@ -32,6 +32,8 @@ use crate::token_signer::{JwtSigner, token_signer};
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
 /// How often to ask meanwhile.
 const API_SERVER_INTERVAL: Duration = Duration::from_secs(1);
+/// Who is not elected after so long is a standby, and begins to fill its caches.
+const STANDBY_AFTER: Duration = Duration::from_millis(500);
 /// The first pause after a failed start of a controller; it doubles.
 const START_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest such pause.
@@ -81,8 +83,21 @@ pub struct Running {
     run: BoxFuture<'static, ()>,
 }
 
+/// All controllers that the options select, built and ready to run.
+pub struct Manager {
+    options: Options,
+    shown: Shown,
+    /// All controllers of the registry, for the debug pages.
+    rows: Vec<Row>,
+    running: Vec<Running>,
+    informers: Arc<SharedInformerFactory>,
+    turn: Arc<Turn>,
+    discovery: Client,
+    runtime: Runtime,
+}
+
 /// What the debug pages ask.
-struct Manager {
+struct Insight {
     rows: Vec<Row>,
     informers: Arc<SharedInformerFactory>,
     turn: Arc<Turn>,
@@ -117,39 +132,82 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let mut context = Context::new(options, connection, client_metrics, &runtime, &shown.registry)?;
-
-    let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
-    let running: Vec<_> = choice.run.iter().filter_map(build).collect();
-    let discovery = context.client("controller-discovery");
-    let Context { options, turn, informers, .. } = context;
-    let informers = Arc::new(informers);
-    if turn.is_late().is_some() {
-        let turn = Arc::clone(&turn);
-        shown.health.add("leaderElection", move || turn.is_late().unwrap_or(Ok(())));
-    }
+    let manager =
+        Manager::assemble(options, &choice, connection, &client_metrics, (&shown, &runtime))?;
     if let (Some(port), Some(guard)) = (port, guard) {
-        let manager = Manager {
-            rows: rows(&choice, &running),
-            informers: Arc::clone(&informers),
-            turn: Arc::clone(&turn),
-            clock: runtime.clock.clone(),
-        };
-        let site = Site { shown: shown.clone(), started, source: Arc::new(manager) };
-        serve::start(port, guard, site, &options, &runtime)?;
+        let site = Site { shown: shown.clone(), started, source: manager.source() };
+        serve::start(port, guard, site, &manager.options, &runtime)?;
     }
-    // A standby keeps its caches warm: to take over is to start the workers.
-    informers.start();
-    let lead = Lead { turn: &turn, discovery, shown: &shown, runtime: &runtime };
-    lead.run(running, options.controller_start_interval).await?;
-    turn.give_up().await;
-    Ok(())
+    manager.lead().await
+}
+
+impl Manager {
+    /// A manager over a connection that is there already, without a port and without a log of its
+    /// own: for a sandbox, for tests and for simulation. Nothing runs yet.
+    pub fn new(
+        options: Options,
+        connection: Connection,
+        runtime: &Runtime,
+    ) -> anyhow::Result<Self> {
+        let shown = Shown::new(&options)?;
+        let metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
+        let gates = options.gates.clone();
+        let choice = choose(&options.controllers, REGISTRY, &gates).with(&options);
+        Self::assemble(options, &choice, connection, &metrics, (&shown, runtime))
+    }
+
+    fn assemble(
+        options: Options,
+        choice: &Choice<'_>,
+        connection: Connection,
+        client_metrics: &client::Metrics,
+        (shown, runtime): (&Shown, &Runtime),
+    ) -> anyhow::Result<Self> {
+        let metrics = client_metrics.clone();
+        let mut context = Context::new(options, connection, metrics, runtime, &shown.registry)?;
+        let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
+        let running: Vec<_> = choice.run.iter().filter_map(build).collect();
+        let discovery = context.client("controller-discovery");
+        let Context { options, turn, informers, .. } = context;
+        if turn.is_late().is_some() {
+            let turn = Arc::clone(&turn);
+            shown.health.add("leaderElection", move || turn.is_late().unwrap_or(Ok(())));
+        }
+        let (shown, runtime) = (shown.clone(), runtime.clone());
+        let (rows, informers) = (rows(choice, &running), Arc::new(informers));
+        Ok(Self { options, shown, rows, running, informers, turn, discovery, runtime })
+    }
+
+    /// What the debug pages show.
+    pub fn source(&self) -> Arc<dyn Source> {
+        Arc::new(Insight {
+            rows: self.rows.clone(),
+            informers: Arc::clone(&self.informers),
+            turn: Arc::clone(&self.turn),
+            clock: self.runtime.clock.clone(),
+        })
+    }
+
+    /// Runs until the runtime is cancelled, or until somebody else leads, which is an error.
+    pub async fn lead(self) -> anyhow::Result<()> {
+        let Self { options, shown, running, informers, turn, discovery, runtime, .. } = self;
+        let at_once = runtime.clock.timeout(STANDBY_AFTER, turn.comes()).await;
+        // A standby keeps its caches warm.
+        informers.start();
+        let stale = at_once.is_err().then_some(&*informers);
+        let lead = Lead { turn: &turn, discovery, stale, shown: &shown, runtime: &runtime };
+        lead.run(running, options.controller_start_interval).await?;
+        turn.give_up().await;
+        Ok(())
+    }
 }
 
 /// What it takes to lead.
 struct Lead<'a> {
     turn: &'a Turn,
     discovery: Client,
+    /// Caches that may lack what another leader has written last; none: they are filled since.
+    stale: Option<&'a SharedInformerFactory>,
     shown: &'a Shown,
     runtime: &'a Runtime,
 }
@@ -158,11 +216,16 @@ impl Lead<'_> {
     /// Runs the controllers for as long as it is our turn. An error if it is taken from us: what
     /// they still want to write is refused by the fence, and the process must end at once.
     async fn run(self, running: Vec<Running>, interval: Duration) -> anyhow::Result<()> {
-        let Self { turn, discovery, shown, runtime } = self;
+        let Self { turn, discovery, stale, shown, runtime } = self;
         match turn.comes().await {
             Ok(()) => {}
             Err(Ended::Stopped | Ended::Released) => return Ok(()),
             Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
+        }
+        // A watch may be late: who acts on its cache as it is would do again what is done already.
+        // Upstream's caches are filled only now.
+        if let Some(informers) = stale {
+            informers.renew();
         }
         let tasks = async {
             let healthy = wait_for_api_server(&discovery, &runtime.clock);
@@ -469,7 +532,7 @@ fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
     rows
 }
 
-impl Source for Manager {
+impl Source for Insight {
     fn controllers(&self) -> Vec<Row> {
         self.rows.clone()
     }

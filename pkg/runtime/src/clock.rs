@@ -2,8 +2,10 @@
 #![expect(clippy::disallowed_methods, reason = "this is the wrapper that the ban points to")]
 
 use std::future::Future;
+use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use api::Time;
@@ -14,17 +16,33 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub struct Clock {
     /// None: the system's clocks.
-    origin: Option<Origin>,
+    origin: Option<Arc<Origin>>,
 }
 
 /// Where simulated clocks begin. They follow tokio's clock, which tests pause and advance.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Origin {
     /// The wall time at `at`.
     wall: Time,
     at: Instant,
+    /// How much faster they go than tokio's clock.
+    speed: NonZeroU32,
     /// How long the simulated machine was suspended, in nanoseconds.
-    suspended_ns: Arc<AtomicU64>,
+    suspended_ns: AtomicU64,
+    /// For how much of what tokio's clock has counted the simulated machine slept, in nanoseconds.
+    slept_ns: AtomicU64,
+    /// How far somebody has set the wall clock forward, in nanoseconds.
+    set_ns: AtomicI64,
+}
+
+/// A wait that goes on.
+struct Rest {
+    /// The first one; none: it was begun.
+    delay: Option<Duration>,
+    since: Instant,
+    total: Duration,
+    /// How long the machine had slept when it was last looked.
+    slept: Duration,
 }
 
 /// A wait that took longer than its limit.
@@ -39,14 +57,27 @@ impl Clock {
 
     /// A wall clock that shows `start` now and then follows tokio's clock.
     pub fn simulated(start: Time) -> Self {
-        let (at, suspended_ns) = (Instant::now(), Arc::default());
-        Self { origin: Some(Origin { wall: start, at, suspended_ns }) }
+        Self::faster(start, NonZeroU32::MIN)
+    }
+
+    /// A clock that shows `start` now and goes `speed` times as fast as tokio's; waits are as much
+    /// shorter. Instants of it are not tokio's: whoever waits for one waits here.
+    pub fn faster(start: Time, speed: NonZeroU32) -> Self {
+        let origin = Origin {
+            wall: start,
+            at: Instant::now(),
+            speed,
+            suspended_ns: AtomicU64::default(),
+            slept_ns: AtomicU64::default(),
+            set_ns: AtomicI64::default(),
+        };
+        Self { origin: Some(Arc::new(origin)) }
     }
 
     /// The wall time.
     pub fn now(&self) -> Time {
         match &self.origin {
-            Some(origin) => origin.wall + origin.elapsed(),
+            Some(origin) => origin.wall(),
             None => SystemTime::now()
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .map_or(Time::EPOCH, |since| Time::EPOCH + since),
@@ -55,7 +86,7 @@ impl Clock {
 
     /// The monotonic time.
     pub fn instant(&self) -> Instant {
-        Instant::now()
+        self.origin.as_ref().map_or_else(Instant::now, |origin| origin.at + origin.running())
     }
 
     /// The time since the machine started (if simulated: since the clock was made). Unlike
@@ -80,14 +111,55 @@ impl Clock {
         }
     }
 
+    /// Says that the simulated machine was suspended for this `time`, which tokio's clock has
+    /// counted: [`Clock::instant`] and all waits have stood still. Only who did not run meanwhile
+    /// can believe it. Nothing on the system's clock.
+    pub fn slept(&self, time: Duration) {
+        if let Some(origin) = &self.origin {
+            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            origin.slept_ns.fetch_add(nanos, Ordering::SeqCst);
+            self.suspend(time);
+        }
+    }
+
+    /// The clock of another simulated machine: it shows the same until one of them is set or
+    /// suspended. The system's clock is the same everywhere.
+    pub fn of_another_machine(&self) -> Self {
+        let apart = |origin: &Arc<Origin>| {
+            Arc::new(Origin {
+                wall: origin.wall,
+                at: origin.at,
+                speed: origin.speed,
+                suspended_ns: origin.suspended_ns.load(Ordering::SeqCst).into(),
+                slept_ns: origin.slept_ns.load(Ordering::SeqCst).into(),
+                set_ns: origin.set_ns.load(Ordering::SeqCst).into(),
+            })
+        };
+        Self { origin: self.origin.as_ref().map(apart) }
+    }
+
+    /// Sets the wall clock of the simulated machine: it shows so much more, or less, than it would
+    /// if nobody had ever set it. Nothing on the system's clock.
+    pub fn set_wall(&self, ahead_ms: i64) {
+        if let Some(origin) = &self.origin {
+            origin.set_ns.store(ahead_ms.saturating_mul(1_000_000), Ordering::SeqCst);
+        }
+    }
+
     /// Waits for `delay`.
     pub async fn sleep(&self, delay: Duration) {
-        tokio::time::sleep(delay).await;
+        let mut rest = Rest::new(self, delay);
+        while let Some(left) = rest.left(self) {
+            tokio::time::sleep(self.real(left)).await;
+        }
     }
 
     /// Waits until `at`.
     pub async fn sleep_until(&self, at: Instant) {
-        tokio::time::sleep_until(at).await;
+        match &self.origin {
+            Some(_) => self.sleep(at.saturating_duration_since(self.instant())).await,
+            None => tokio::time::sleep_until(at).await,
+        }
     }
 
     /// Waits for `future`, at most for `limit`.
@@ -96,13 +168,69 @@ impl Clock {
         limit: Duration,
         future: F,
     ) -> Result<F::Output, Elapsed> {
-        tokio::time::timeout(limit, future).await.map_err(|_| Elapsed)
+        let (mut future, mut rest) = (pin!(future), Rest::new(self, limit));
+        while let Some(left) = rest.left(self) {
+            let waited = tokio::time::timeout(self.real(left), &mut future).await;
+            if let Ok(output) = waited {
+                return Ok(output);
+            }
+        }
+        Err(Elapsed)
+    }
+
+    /// How long waits have stood still.
+    fn slept_so_far(&self) -> Duration {
+        self.origin.as_deref().map(Origin::slept).unwrap_or_default()
+    }
+
+    /// How long a wait takes on tokio's clock.
+    fn real(&self, delay: Duration) -> Duration {
+        self.origin.as_ref().map_or(delay, |origin| delay / origin.speed.get())
     }
 }
 
+// === impl Rest ===
+
+impl Rest {
+    fn new(clock: &Clock, delay: Duration) -> Self {
+        Self { delay: Some(delay), since: clock.instant(), total: delay, slept: Duration::ZERO }
+    }
+
+    /// How long to wait now. None: that is over. It is not if the machine slept meanwhile.
+    fn left(&mut self, clock: &Clock) -> Option<Duration> {
+        let slept = clock.slept_so_far();
+        let has_slept = std::mem::replace(&mut self.slept, slept) != slept;
+        if let Some(delay) = self.delay.take() {
+            return Some(delay);
+        }
+        let left = self.total.saturating_sub(clock.instant() - self.since);
+        Some(left).filter(|left| has_slept && !left.is_zero())
+    }
+}
+
+// === impl Origin ===
+
 impl Origin {
+    /// What the clock on the wall shows.
+    fn wall(&self) -> Time {
+        let set_ns = self.set_ns.load(Ordering::SeqCst);
+        let (time, by) = (self.wall + self.elapsed(), Duration::from_nanos(set_ns.unsigned_abs()));
+        if set_ns < 0 { time - by } else { time + by }
+    }
+
+    /// How long the machine has been there.
     fn elapsed(&self) -> Duration {
-        self.at.elapsed() + Duration::from_nanos(self.suspended_ns.load(Ordering::SeqCst))
+        self.running() + Duration::from_nanos(self.suspended_ns.load(Ordering::SeqCst))
+    }
+
+    /// For how much of that it was not suspended.
+    fn running(&self) -> Duration {
+        self.at.elapsed().saturating_mul(self.speed.get()).saturating_sub(self.slept())
+    }
+
+    /// How long it slept while tokio's clock went on.
+    fn slept(&self) -> Duration {
+        Duration::from_nanos(self.slept_ns.load(Ordering::SeqCst))
     }
 }
 
@@ -122,6 +250,87 @@ mod tests {
         assert_eq!(other.boottime(), 61 * SECOND);
         assert_eq!(other.now(), Time::EPOCH + 61 * SECOND);
         assert_eq!(other.instant() - started, SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sets_the_wall_clock_sets_nothing_else() {
+        let clock = Clock::simulated(Time::EPOCH + 3600 * SECOND);
+        let other = clock.of_another_machine();
+        let started = other.instant();
+        for (ahead_ms, shown) in [(60_000, 3661), (-60_000, 3542), (0, 3603)] {
+            clock.sleep(SECOND).await;
+            other.set_wall(ahead_ms);
+            assert_eq!(other.now(), Time::EPOCH + shown * SECOND);
+        }
+        assert_eq!(other.instant() - started, 3 * SECOND);
+        assert_eq!((other.boottime(), clock.now()), (3 * SECOND, other.now()));
+        other.suspend(SECOND);
+        assert_eq!((other.boottime(), clock.boottime()), (4 * SECOND, 3 * SECOND));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_stand_still_while_a_machine_sleeps() {
+        let site = Clock::simulated(Time::EPOCH);
+        let clock = site.of_another_machine();
+        let (other, started) = (clock.clone(), clock.instant());
+        let sleeper = async {
+            site.sleep(2 * SECOND).await;
+            other.slept(SECOND);
+        };
+        let sleep = async {
+            clock.sleep(3 * SECOND).await;
+            assert_eq!(site.boottime(), 4 * SECOND);
+        };
+        let until = async {
+            clock.sleep_until(started + 3 * SECOND).await;
+            assert_eq!(site.boottime(), 4 * SECOND);
+        };
+        let limit = clock.timeout(3 * SECOND, site.sleep(7 * SECOND / 2));
+        let (.., limit) = tokio::join!(sleeper, sleep, until, limit);
+        assert_eq!(limit, Ok(()));
+        assert_eq!((clock.boottime(), clock.now()), (site.boottime(), site.now()));
+        assert_eq!((clock.instant() - started, site.boottime()), (3 * SECOND, 4 * SECOND));
+        assert_eq!(clock.timeout(SECOND, std::future::pending::<()>()).await, Err(Elapsed));
+        assert_eq!(site.boottime(), 5 * SECOND);
+    }
+
+    /// What rang while the machine slept did not.
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_slept_waits_for_what_was_left() {
+        let site = Clock::simulated(Time::EPOCH);
+        let (clock, process) = (site.of_another_machine(), crate::Process::new());
+        let inside = clock.clone();
+        let wait = process.run(async move {
+            inside.sleep(5 * SECOND).await;
+            let timed_out = inside.timeout(2 * SECOND, std::future::pending::<()>()).await;
+            assert_eq!(timed_out, Err(Elapsed));
+        });
+        let sleeper = async {
+            for seconds in [3, 3] {
+                site.sleep(seconds * SECOND).await;
+                process.stop();
+                site.sleep(40 * SECOND).await;
+                clock.slept(40 * SECOND);
+                process.go_on();
+            }
+        };
+        tokio::join!(wait, sleeper);
+        assert_eq!(site.boottime(), 87 * SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_faster_clock_waits_shorter() {
+        let tokio = Instant::now();
+        let clock = Clock::faster(Time::EPOCH, NonZeroU32::new(60).unwrap());
+        let started = clock.instant();
+        clock.sleep(60 * SECOND).await;
+        assert_eq!(tokio.elapsed().as_secs(), 1);
+        assert_eq!(clock.now().since(Time::EPOCH).as_secs(), 60);
+        clock.sleep_until(started + 120 * SECOND).await;
+        assert_eq!(tokio.elapsed().as_secs(), 2);
+        assert_eq!(clock.timeout(60 * SECOND, std::future::pending::<()>()).await, Err(Elapsed));
+        assert_eq!(tokio.elapsed().as_secs(), 3);
+        assert_eq!((clock.instant() - started).as_secs(), 180);
     }
 
     #[test]

@@ -5,10 +5,16 @@
 //! elsewhere (`.clippy.toml`).
 
 mod clock;
+mod latest;
+mod process;
 mod random;
 mod task;
 
+use std::num::NonZeroU32;
+
 pub use clock::{Clock, Elapsed};
+pub use latest::{Latest, Reader};
+pub use process::{Process, outside};
 pub use random::Random;
 pub use task::{Fenced, Task, fenced, fenced_async, spawn};
 pub use tokio::time::Instant;
@@ -35,5 +41,10 @@ impl Runtime {
     /// tokio's (pausable) clock, randomness comes from `seed`.
     pub fn simulated(start: api::Time, seed: u64) -> Self {
         Self { clock: Clock::simulated(start), random: Random::seeded(seed), cancel: Cancel::new() }
+    }
+
+    /// The same as the system's, but it is `start` now, and time goes `speed` times as fast.
+    pub fn faster(start: api::Time, speed: NonZeroU32) -> Self {
+        Self { clock: Clock::faster(start, speed), ..Self::system() }
     }
 }

@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use futures::FutureExt;
 use tokio::task::JoinHandle;
 
+use crate::Process;
+
 /// A running task.
 pub type Task = JoinHandle<()>;
 
@@ -13,15 +15,19 @@ pub type Task = JoinHandle<()>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fenced(pub String);
 
-/// Starts a task on the current tokio runtime. A panic inside ends that task alone and is logged
-/// with the task's name.
+/// Starts a task on the current tokio runtime, in the process that runs now if that is one of a
+/// simulation. A panic inside ends that task alone and is logged with the task's name.
 #[expect(clippy::disallowed_methods, reason = "this is the wrapper that the ban points to")]
 pub fn spawn(name: &'static str, future: impl Future<Output = ()> + Send + 'static) -> Task {
-    tokio::spawn(async move {
+    let task = async move {
         if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
             tracing::error!(task = name, panic = panic_text(&*panic), "a task panicked and ended");
         }
-    })
+    };
+    match Process::current() {
+        None => tokio::spawn(task),
+        Some(process) => tokio::spawn(process.run(task).map(|_ended| ())),
+    }
 }
 
 /// Runs `body` and returns its panic, if it panics, as a value.

@@ -4,8 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::Resource;
 use controller::MetadataChange;
-use runtime::{Cancel, spawn};
-use tokio::sync::watch;
+use runtime::{Cancel, Latest, spawn};
 
 use super::Hooks;
 use crate::informer::{Followed, Follower};
@@ -18,8 +17,8 @@ pub(super) struct Kind {
     gate: Arc<Gate>,
     /// Ends what runs for this kind.
     cancel: Cancel,
-    /// Whether the handlers have heard of all objects.
-    told: watch::Sender<bool>,
+    /// Whether the handlers have heard of all objects, or never will.
+    told: Latest<bool>,
 }
 
 /// Lets changes through to the handlers until it is shut. Since it is held meanwhile, nothing comes
@@ -33,7 +32,7 @@ struct Gate {
 
 impl Kind {
     pub(super) fn new(informer: Arc<dyn Followed>, is_shared: bool, cancel: Cancel) -> Self {
-        let (gate, told) = (Arc::default(), watch::Sender::new(false));
+        let (gate, told) = (Arc::default(), Latest::new(false));
         Self { informer, is_shared, gate, cancel, told }
     }
 
@@ -46,10 +45,9 @@ impl Kind {
         let tell = async move {
             informer.follow(follower).await;
             Arc::clone(&informer).start();
-            // An error says that the informer is gone, which cannot be: we hold it.
-            drop(informer.watch_synced().wait_for(|synced| *synced).await);
+            informer.watch_synced().wait_for(|synced| synced.then_some(())).await;
             gate.pass(|| hooks.changed(informer.resource(), &MetadataChange::Complete));
-            told.send_replace(true);
+            told.set(true);
         };
         spawn("kind", async move {
             tokio::select! {
@@ -64,16 +62,17 @@ impl Kind {
     pub(super) fn stop(self, resource: &Resource, hooks: &Hooks) {
         self.cancel.cancel();
         self.gate.shut(|| hooks.changed(resource, &MetadataChange::Dropped));
+        self.told.set(true);
     }
 
     /// Whether the handlers have heard of all objects.
     pub(super) fn is_told(&self) -> bool {
-        *self.told.borrow()
+        self.told.get()
     }
 
-    /// Shows true once [`Kind::is_told`].
-    pub(super) fn told(&self) -> watch::Receiver<bool> {
-        self.told.subscribe()
+    /// Shows true once [`Kind::is_told`], or once this has ended.
+    pub(super) fn told(&self) -> Latest<bool> {
+        self.told.clone()
     }
 
     pub(super) fn follower(&self, hooks: &Arc<Hooks>) -> Follower {

@@ -130,7 +130,7 @@ fn falls_back_to_pages() {
     run(async {
         let mut test = Test::new();
         test.server.error(STREAM, 400, "Invalid", FORBIDDEN).await;
-        let mut page = test.server.json("/api/v1/pods?limit=500&resourceVersion=0").await;
+        let mut page = test.server.json("/api/v1/pods?limit=500").await;
         let list = format!(
             r#"{{"kind":"PodList","items":[{}],"metadata":{{"resourceVersion":"10","continue":"a+/="}}}}"#,
             json("b", "b1", 6)
@@ -164,7 +164,7 @@ fn asks_only_for_what_the_kind_selects() {
         };
         let stream = STREAM.trim_start_matches("/api/v1/pods?").to_owned() + "&";
         server.error(&selected(&stream), 400, "Invalid", FORBIDDEN).await;
-        let first = selected("limit=500&resourceVersion=0&");
+        let first = selected("limit=500&");
         server.json(&first).await.send(list("10", r#","continue":"a""#)).await;
         server.json(&selected("continue=a&limit=500&")).await.send(list("10", "")).await;
         let watch = watch_from(10);
@@ -338,6 +338,45 @@ fn leaves_a_silent_watch() {
     });
 }
 
+/// Issue 8: who takes over must not act on a watch that may be late.
+#[test]
+fn a_renewed_cache_is_as_new_as_the_server() {
+    run(async {
+        let (mut test, _quiet) = Test::watching().await;
+        assert!(test.informer.has_synced());
+        test.informer.renew();
+        assert!(!test.informer.has_synced());
+        // Until the new list is there it goes on to show what it has.
+        let mut late = test.server.json(STREAM).await;
+        late.send(event("ADDED", &json("a", "a", 5))).await;
+        assert_eq!(test.held(), ["a@5", "b@6"]);
+        // A list that was begun before it was asked for another one is not enough.
+        test.informer.renew();
+        let mut stream = test.server.json(STREAM).await;
+        for (name, version) in [("a", 5), ("c", 11)] {
+            stream.send(event("ADDED", &json(name, name, version))).await;
+        }
+        assert!(!test.informer.has_synced());
+        stream.send(bookmark(12, true)).await;
+        assert!(test.informer.synced(LIMIT).await);
+        assert_eq!(test.held(), ["a@5", "c@11"]);
+        test.hears(&["- default/b@6", "+ default/c@11", "at 12"]).await;
+    });
+}
+
+/// A cache that rests after a failure does not wait any longer either.
+#[test]
+fn a_failing_cache_is_renewed_at_once() {
+    run(async {
+        let mut test = Test::new();
+        test.server.call().await.refuse();
+        test.informer.renew();
+        let mut stream = test.server.json(STREAM).await;
+        stream.send(bookmark(3, true)).await;
+        assert!(test.informer.synced(LIMIT).await);
+    });
+}
+
 #[test]
 fn shows_why_it_cannot_list() {
     run(async {
@@ -345,7 +384,7 @@ fn shows_why_it_cannot_list() {
         let forbidden = "pods is forbidden: User \\\"x\\\" cannot list resource \\\"pods\\\"";
         for _ in 0..2 {
             test.server.error(STREAM, 403, "Forbidden", forbidden).await;
-            let list = "/api/v1/pods?limit=500&resourceVersion=0";
+            let list = "/api/v1/pods?limit=500";
             test.server.error(list, 403, "Forbidden", forbidden).await;
         }
         test.server.call().await.refuse();
@@ -365,7 +404,7 @@ fn shows_why_it_cannot_list() {
 fn survives_nonsense() {
     run(async {
         let mut test = Test::new();
-        let list = "/api/v1/pods?limit=500&resourceVersion=0";
+        let list = "/api/v1/pods?limit=500";
         test.server.json(STREAM).await.send("<html>\n").await;
         test.server.json(list).await.send(r#"{"items":[],"metadata":{}}"#).await;
         test.server.json(STREAM).await.send(event("ERROR", "7")).await;

@@ -59,7 +59,7 @@ fn watching() -> Script {
 
 /// The server knows no streaming lists.
 fn listing() -> Script {
-    vec![(0, Start, STREAM), (10, Failed(Other), list(At::Any, Some(500)))]
+    vec![(0, Start, STREAM), (10, Failed(Other), list(At::Latest, Some(500)))]
 }
 
 fn check(name: &str, scripts: &[Script]) {
@@ -97,7 +97,7 @@ fn streaming_list() {
     check("TestWatchList: any other error falls back to a list at once", &[listing()]);
     check(
         "TestWatchList: it ends at once: fallback",
-        &[vec![(0, Start, STREAM), (999, Ended, list(At::Any, Some(500)))]],
+        &[vec![(0, Start, STREAM), (999, Ended, list(At::Latest, Some(500)))]],
     );
     check(
         "TestWatchList: it ends before the bookmark: from the start again",
@@ -172,7 +172,7 @@ fn streaming_list_again() {
 #[test]
 fn lists() {
     check(
-        "TestReflectorListAndWatch: version 0, then a watch of its own",
+        "TestReflectorListAndWatch, but of the latest version: then a watch of its own",
         &[
             listing(),
             vec![
@@ -187,8 +187,8 @@ fn lists() {
         &[
             listing(),
             vec![
-                (20, page(10, Some("p2")), next_page(At::Any, "p2")),
-                (30, page(12, Some("p3")), next_page(At::Any, "p3")),
+                (20, page(10, Some("p2")), next_page(At::Latest, "p2")),
+                (30, page(12, Some("p3")), next_page(At::Latest, "p3")),
                 (40, page(12, None), Replace(10)),
                 (40, Replaced, watch(10)),
             ],
@@ -209,16 +209,17 @@ fn lists() {
         ],
     );
     check(
-        "TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled",
+        "not TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled: pages at a version \
+         would be exactly of that one",
         &[
             listing(),
             vec![
-                (20, page(10, Some("p2")), next_page(At::Any, "p2")),
+                (20, page(10, Some("p2")), next_page(At::Latest, "p2")),
                 (40, page(10, None), Replace(10)),
                 (40, Replaced, watch(10)),
                 (5000, Failed(Other), wait(800, Why::Failed(Other))),
                 (6000, Waited, stream(10)),
-                (6001, Failed(Other), list(At::NotOlderThan(10), Some(500))),
+                (6001, Failed(Other), list(At::NotOlderThan(10), None)),
             ],
         ],
     );
@@ -231,8 +232,8 @@ fn failing_lists() {
         &[
             listing(),
             vec![
-                (20, page(10, Some("p2")), next_page(At::Any, "p2")),
-                (30, Failed(Expired), list(At::Any, None)),
+                (20, page(10, Some("p2")), next_page(At::Latest, "p2")),
+                (30, Failed(Expired), list(At::Latest, None)),
                 (40, page(12, None), Replace(12)),
             ],
         ],
@@ -288,7 +289,7 @@ fn failing_lists() {
             vec![
                 (20, Failed(Unavailable), wait(800, Why::Failed(Unavailable))),
                 (1000, Waited, STREAM),
-                (1000, Failed(Other), list(At::Any, Some(500))),
+                (1000, Failed(Other), list(At::Latest, Some(500))),
                 (1000, Failed(Other), wait(1600, Why::Failed(Other))),
                 (3000, Waited, STREAM),
             ],

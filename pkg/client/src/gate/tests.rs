@@ -1,14 +1,20 @@
 //! Gated connections against a server on a real socket.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use http::{Request, Response};
+use http_body_util::Full;
+use kube::client::Body;
 use metrics::Registry;
 use runtime::Runtime;
 use tokio::net::{TcpListener, TcpStream};
+use tower::service_fn;
 
-use crate::{Client, ConnectOptions, GatedUser, Guard, Metrics, Settings, connect};
+use crate::{Client, ConnectOptions, Connection, GatedUser, Guard, Metrics, Settings, connect};
 
 /// Answers each request, all of which come in one piece, and counts them.
 async fn serve(listener: TcpListener, requests: Arc<AtomicUsize>) {
@@ -68,4 +74,35 @@ async fn nothing_leaves_while_the_guard_refuses() {
     open.store(true, Ordering::SeqCst);
     gated.create("/x", Bytes::new()).await.unwrap();
     assert_eq!(requests.load(Ordering::SeqCst), 3);
+}
+
+/// In this process as over the network: who stood still between the question and the sending, as
+/// by SIGSTOP, is asked again.
+#[tokio::test]
+async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
+    let server = service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"{}")))) }
+    });
+    let open = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&open);
+    let guard: Guard = Arc::new(move || {
+        if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
+    });
+    let gated = Connection::inside(server).gated(&guard, GatedUser::Same).unwrap();
+    let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
+    let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: gated.host };
+    let client = Client::new(gated.kube, settings, &metrics, &runtime);
+    let mut late = Box::pin(client.create("/x", Bytes::new()));
+    assert!(late.as_mut().now_or_never().is_none());
+    // The task of the connection takes it from there, and has a future for who asked.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    open.store(false, Ordering::SeqCst);
+    let error = late.await.unwrap_err();
+    assert!(error.to_string().contains("the lease ended"), "{error}");
+    assert_eq!(requests.load(Ordering::SeqCst), 0);
 }

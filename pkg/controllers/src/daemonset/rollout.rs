@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::{Amount, DaemonSetStrategy, Pod, Rounding};
+use mutant::Mutant;
 
 use super::decide::Work;
 use super::fit::Fit;
@@ -38,7 +39,7 @@ pub(super) fn roll(s: &Snapshot, hash: &str) -> Result<Work, String> {
     let allowed =
         allowed(s).map_err(|error| format!("couldn't get unavailable numbers: {error}"))?;
     let nodes = with_empty_nodes(s);
-    Ok(if allowed.surge == 0 {
+    Ok(if allowed.surge == 0 || mutant::is(Mutant::DaemonNeverSurges) {
         replace(s, hash, &nodes, allowed)
     } else {
         surge(s, hash, &nodes, allowed)
@@ -48,7 +49,7 @@ pub(super) fn roll(s: &Snapshot, hash: &str) -> Result<Work, String> {
 /// Whether a node may have two pods for a while. As `AllowsSurge`.
 pub(super) fn allows_surge(s: &Snapshot) -> bool {
     let (surge, _) = amounts(s);
-    count(surge, 1).is_ok_and(|surge| surge > 0)
+    mutant::is(Mutant::DaemonAlwaysSurges) || count(surge, 1).is_ok_and(|surge| surge > 0)
 }
 
 /// As `updatedDesiredNodeCounts`.
@@ -95,6 +96,8 @@ fn with_empty_nodes(s: &Snapshot) -> ByNode<'_> {
 /// Deletes old pods; their successors are made when they are gone. Those that are not available go
 /// at any time, the others while few enough nodes lack an available pod.
 fn replace(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Work {
+    let most =
+        if mutant::is(Mutant::DaemonAllAtOnce) { allowed.desired } else { allowed.unavailable };
     let mut lacking = 0;
     let (mut doomed, mut candidates) = (Vec::new(), Vec::new());
     for pods in nodes.values() {
@@ -108,7 +111,7 @@ fn replace(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Wo
             Pair::Of { .. } | Pair::TooMany => lacking += 1,
         }
     }
-    doomed.extend(candidates.into_iter().take(allowed.unavailable.saturating_sub(lacking)));
+    doomed.extend(candidates.into_iter().take(most.saturating_sub(lacking)));
     Work::new(Vec::new(), doomed.into_iter().cloned().collect())
 }
 
@@ -126,6 +129,7 @@ fn surge(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Work
         };
         available += usize::from(old.or(new).is_some_and(|pod| s.is_available(pod)));
         match (new, old) {
+            (Some(_), Some(old)) if mutant::is(Mutant::DaemonOldGoesFirst) => doomed.push(old),
             (Some(new), Some(old)) if s.is_available(new) => doomed.push(old),
             (Some(_), Some(_)) => surging += 1,
             (None, Some(old)) => match (s.nodes.get_key_value(*node), s.is_available(old)) {

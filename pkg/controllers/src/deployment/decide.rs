@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use api::{Deployment, DeploymentStrategy, Kind};
 use controller::{Action, EventType, Facts, Plan, Step, Why};
+use mutant::Mutant;
 
 use super::changes::{self, Changes};
 use super::snapshot::{Set, Snapshot};
-use super::{creation, limits, report, rollback, rollout, scaling};
+use super::{creation, limits, progress, report, rollback, rollout, scaling};
 
 /// What one sync does, and how it is told of.
 pub(super) struct Course {
@@ -83,7 +84,7 @@ pub(super) fn course(s: &Snapshot) -> Course {
         return changes.course("the Deployment is being deleted", Told::Counts);
     }
     let wanted = rollback::wanted(s);
-    if deployment.paused {
+    if deployment.paused && !mutant::is(Mutant::PauseIgnored) {
         scaling::scale(&mut changes);
         if wanted.is_none() {
             rollout::clean_up(&mut changes);
@@ -154,10 +155,24 @@ fn recreate(mut changes: Changes<'_>) -> Course {
 fn finish(mut changes: Changes<'_>) -> Course {
     let deployment = &changes.s.deployment;
     if !rollout::is_complete(deployment, &deployment.status) {
-        return changes.course("the rollout is under way", Told::Rollout);
+        let why =
+            changes.s.new.as_ref().filter(|_| changes.is_empty()).map(|new| waits(deployment, new));
+        let why = why.unwrap_or_else(|| "the rollout is under way".into());
+        return Course { why, work: Work::Writes(changes.actions), told: Told::Rollout };
     }
     rollout::clean_up(&mut changes);
     changes.course("the rollout is complete", Told::Rollout)
+}
+
+/// Why nothing is done about a rollout that is not complete.
+fn waits(deployment: &Deployment, new: &Set) -> Why {
+    let how = if progress::has_timed_out(&deployment.status) {
+        "the rollout does not get on"
+    } else {
+        "the rollout is under way"
+    };
+    let (available, wanted) = (new.view.status.available_replicas, new.replicas());
+    format!("{how}: {available} of {wanted} pods of {} are available", new.name()).into()
 }
 
 fn create(s: &Snapshot) -> Course {

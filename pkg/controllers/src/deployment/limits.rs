@@ -2,6 +2,7 @@
 //! `pkg/controller/deployment/util/deployment_util.go`.
 
 use api::{Amount, Deployment, DeploymentStrategy, Rounding};
+use mutant::Mutant;
 
 /// As `ResolveFenceposts`: how many pods more and how many less than `desired`. An error if one of
 /// them is no percentage.
@@ -10,8 +11,10 @@ pub(super) fn fenceposts(
     unavailable: Option<&Amount>,
     desired: i32,
 ) -> Result<(i32, i32), String> {
-    let surge = surge.map_or(Ok(0), |amount| amount.of(desired, Rounding::Up))?;
-    let unavailable = unavailable.map_or(Ok(0), |amount| amount.of(desired, Rounding::Down))?;
+    let up = if mutant::is(Mutant::SurgeRoundedDown) { Rounding::Down } else { Rounding::Up };
+    let surge = surge.map_or(Ok(0), |amount| amount.of(desired, up))?;
+    let down = if mutant::is(Mutant::MissingRoundedUp) { Rounding::Up } else { Rounding::Down };
+    let unavailable = unavailable.map_or(Ok(0), |amount| amount.of(desired, down))?;
     // Or nothing could move.
     Ok(if (surge, unavailable) == (0, 0) { (0, 1) } else { (surge, unavailable) })
 }
@@ -47,6 +50,9 @@ pub(super) fn max_replicas(deployment: &Deployment) -> i32 {
 /// As `NewRSNewReplicas`; an error if the surge is no percentage.
 pub(super) fn new_size(deployment: &Deployment, total: i32, size: i32) -> Result<i32, String> {
     let replicas = deployment.replicas;
+    if mutant::is(Mutant::NoRoomNeeded) {
+        return Ok(replicas);
+    }
     match &deployment.strategy {
         DeploymentStrategy::RollingUpdate { max_surge, .. } => {
             let Some(surge) = max_surge else {

@@ -191,6 +191,11 @@ pub(super) fn is_timed_out(deployment: &Deployment, status: &DeploymentStatus, n
     }
 }
 
+/// Whether the status says that the rollout does not get on.
+pub(super) fn has_timed_out(status: &DeploymentStatus) -> bool {
+    get(status, PROGRESSING).is_some_and(|known| known.reason == TIMED_OUT)
+}
+
 /// When to see whether the rollout has timed out, if nothing happens before. As
 /// `requeueStuckDeployment`.
 pub(super) fn next_check(

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::{DeploymentStatus, Edit, Status};
+use api::{DeploymentStatus, DeploymentStrategy, Edit, Status};
 use controller::{Outcome, StatusRetry, UpdateStatus};
 use serde_json::json;
 
@@ -74,7 +74,6 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
         ("new ReplicaSet", s.new.as_ref().map_or_else(|| "none".to_owned(), set)),
         ("old ReplicaSets", s.old.len().to_string()),
         ("old ones with pods", active.join("; ")),
-        ("old pods left", s.old_pods.to_string()),
         ("paused", deployment.paused.to_string()),
         ("to adopt", s.claim.adopt.len().to_string()),
         ("to release", s.claim.release.len().to_string()),
@@ -82,6 +81,12 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
         ("observed generation", deployment.status.observed_generation.to_string()),
         ("resource version", deployment.meta.resource_version.to_string()),
     ]);
+    if deployment.strategy == DeploymentStrategy::Recreate {
+        facts.push(("old pods left", s.old_pods.to_string()));
+    }
+    let said = deployment.status.conditions.iter();
+    let said = said.map(|it| format!("{} is {:?}: {}", it.r#type, it.status, it.message));
+    facts.extend(said.map(|condition| ("condition", condition)));
     if let Some(at) = deployment.meta.deletion_timestamp {
         facts.push(("being deleted since", at.to_string()));
     }

@@ -2,6 +2,7 @@
 //! `rolling.go`, `recreate.go` and `cleanupDeployment` in `pkg/controller/deployment`.
 
 use api::{Deployment, DeploymentStatus};
+use mutant::Mutant;
 
 use super::changes::Changes;
 use super::limits;
@@ -30,7 +31,8 @@ pub(super) fn scale_new(changes: &mut Changes<'_>, new: &Set) -> Result<(), Stri
 pub(super) fn scale_old(changes: &mut Changes<'_>, new: &Set) {
     let s = changes.s;
     let old: Vec<&Set> = s.old.iter().filter(|set| set.is_active()).collect();
-    let least = s.deployment.replicas - limits::max_unavailable(&s.deployment);
+    let spare = i32::from(mutant::is(Mutant::OldTooFar));
+    let least = s.deployment.replicas - limits::max_unavailable(&s.deployment) - spare;
     let coming = new.replicas() - new.available();
     let most_down = s.size() - least - coming;
     if old.is_empty() || most_down <= 0 {
@@ -72,6 +74,9 @@ pub(super) fn scale_old_to_zero(changes: &mut Changes<'_>) {
 
 /// Whether an old pod may still run. As `oldPodsRunning`.
 pub(super) fn is_old_running(s: &Snapshot) -> bool {
+    if mutant::is(Mutant::RecreateOverlaps) {
+        return false;
+    }
     s.old_pods || s.old.iter().map(|set| set.view.status.replicas).sum::<i32>() > 0
 }
 
@@ -93,5 +98,6 @@ pub(super) fn clean_up(changes: &mut Changes<'_>) {
 fn is_deletable(set: &Set) -> bool {
     let status = &set.view.status;
     let is_current = set.view.meta.generation <= status.observed_generation;
-    status.replicas == 0 && set.replicas() == 0 && is_current
+    let is_empty = status.replicas == 0 && set.replicas() == 0;
+    (is_empty || mutant::is(Mutant::HistoryWithPods)) && is_current
 }

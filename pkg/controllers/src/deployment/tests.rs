@@ -363,7 +363,8 @@ fn a_rollback_restores_template_and_annotations() {
     assert!(late.contains(&revised), "the revision of the new set goes along: {late}");
     let only = text(&asked("0"), &sets[1..]);
     assert!(only.contains("RevisionNotFound: Unable to find last revision."), "{only}");
-    assert_eq!(text(&asked("last"), &sets), "why: the rollout is under way\n", "no number");
+    let rests = "why: the rollout is under way: 1 of 1 pods of foo-v2 are available\n";
+    assert_eq!(text(&asked("last"), &sets), rests, "no number");
     let plan = planned(&asked("0"), &sets[..1], &[]);
     assert_eq!(created(&plan)["metadata"]["annotations"][REVISION], "2", "the new set first");
     let behind = annotated(sets[1].clone(), json!({"cause": "old"}));

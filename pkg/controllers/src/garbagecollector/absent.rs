@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::{OwnerRef, Text, intern};
+use mutant::Mutant;
 
 use super::identity::Identity;
 
@@ -48,6 +49,9 @@ impl Absent {
     /// Whether the owner that an object in `namespace` means is known not to exist: outside
     /// namespaces, or in this one.
     pub(super) fn has_owner(&mut self, owner: &OwnerRef, namespace: &Text) -> bool {
+        if mutant::is(Mutant::AbsentAnywhere) {
+            return self.known.keys().any(|known| known.uid == owner.uid);
+        }
         !self.known.is_empty()
             && (self.has(&Identity::of(owner, &intern("")))
                 || self.has(&Identity::of(owner, namespace)))

@@ -9,6 +9,7 @@ use api::{Metadata, OwnerRef, go};
 use controller::{
     Action, Delete, Event, EventType, Facts, Guard, ObjectRef, Plan, Propagation, Query, Step,
 };
+use mutant::Mutant;
 
 use super::identity::Identity;
 use super::node::{Ending, FOREGROUND, ORPHAN};
@@ -109,7 +110,7 @@ fn look(s: &Snapshot, facts: &Facts) -> Plan {
 /// It is being deleted in the foreground. As `processDeletingDependentsItem`.
 fn wait(s: &Snapshot, seen: &Seen) -> Plan {
     let Snapshot { dependents, blocking, .. } = s;
-    if *blocking > 0 {
+    if *blocking > 0 && !mutant::is(Mutant::ForegroundNotAwaited) {
         return Plan::rest(format!(
             "it is being deleted in the foreground and waits for {blocking} of its {dependents} \
              dependents"
@@ -176,6 +177,7 @@ fn sort<'a>(owners: &'a [Owner], facts: &Facts) -> Result<Sorted<'a>, Unsorted> 
         let list = match standing {
             Standing::Solid => &mut sorted.solid,
             Standing::Absent => &mut sorted.absent,
+            Standing::Unseen(_) if mutant::is(Mutant::UnseenIsAbsent) => &mut sorted.absent,
             Standing::Unseen(query) | Standing::Waiting(query) => {
                 match facts.get(query).map(|answer| answer.metadata()) {
                     None => {

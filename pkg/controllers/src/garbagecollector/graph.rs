@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use api::{Key, Meta, OwnerRef, Resource, Served, Text};
 use controller::{Query, Wake};
+use mutant::Mutant;
 
 use super::absent::{ABSENT_MAX, Absent};
 use super::asks::Asks;
@@ -358,7 +359,9 @@ impl Nodes {
             self.absent.add(identity);
         }
         self.wake_all(node.dependents().filter(|dependent| *dependent != slot), wake);
-        self.wake_waiting(&node.owners, wake);
+        if !mutant::is(Mutant::OwnerNotUnblocked) {
+            self.wake_waiting(&node.owners, wake);
+        }
     }
 
     /// Takes a node out. Its dependents stay, and name an owner that is not in the graph.

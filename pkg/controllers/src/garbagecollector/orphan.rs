@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use controller::{Action, Plan, Step};
+use mutant::Mutant;
 
 use super::node::ORPHAN;
 use super::patches;
@@ -33,6 +34,9 @@ pub(super) fn decide(s: &Orphans) -> Plan {
     // Not if one of them could not be let go: it would be collected.
     let patch = patches::remove_finalizer(&owner.object, &owner.ending.finalizers, ORPHAN);
     steps.push(Step::InOrder(vec![Action::Patch(patch)]));
+    if mutant::is(Mutant::OrphansLetGoLast) {
+        steps.reverse();
+    }
     let why = format!("it is being deleted without its dependents: {} are let go", s.count);
     Plan { steps, ..Plan::rest(why) }
 }

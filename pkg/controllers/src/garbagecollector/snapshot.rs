@@ -91,8 +91,8 @@ pub(super) fn observe(graph: &Graph, key: &Key) -> Option<Snapshot> {
     };
     let owners: Vec<_> = refs.iter().map(|owner| known(&mut nodes, owner, &namespace)).collect();
     let node = nodes.node(slot);
-    // The owners can only matter then.
-    let may_go = owners.iter().any(|owner| owner.standing != Standing::Solid);
+    // The dependents can only matter then. What the owners of a virtual object are is not known.
+    let may_go = node.is_virtual() || owners.iter().any(|owner| owner.standing != Standing::Solid);
     let in_circle = may_go && node.dependents().any(|slot| nodes.node(slot).is_waiting());
     let (identity, seen) = (node.identity(), seen(node));
     let (dependents, blocking) = (node.dependents_count(), node.blocking());

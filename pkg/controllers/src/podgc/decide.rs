@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
 use controller::{Action, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally};
+use mutant::Mutant;
 use serde_json::{Value, json};
 
 use super::PERIOD;
@@ -93,6 +94,9 @@ fn collected<'a>(
             None if is_terminating && !pod.unreadable => unscheduled.push(pod),
             Some(node) if is_terminating && s.is_out_of_service(node) => out_of_service.push(pod),
             Some(node) if gone.contains(&**node) => orphaned.push(pod),
+            Some(node) if mutant::is(Mutant::UnreadyIsGone) && !s.is_ready(node) => {
+                orphaned.push(pod);
+            }
             None | Some(_) => {}
         }
     }

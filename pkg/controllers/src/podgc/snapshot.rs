@@ -61,10 +61,13 @@ impl Snapshot {
     /// Whether the node of a pod is out of service. As upstream, the value and the effect of the
     /// taint do not matter.
     pub(super) fn is_out_of_service(&self, node: &str) -> bool {
-        self.nodes.get(node).is_some_and(|node| {
-            node.ready != Some(Status::True)
-                && node.taints.iter().any(|taint| &*taint.key == OUT_OF_SERVICE)
-        })
+        let taints = self.nodes.get(node).into_iter().flat_map(|node| &node.taints);
+        !self.is_ready(node) && taints.into_iter().any(|taint| &*taint.key == OUT_OF_SERVICE)
+    }
+
+    /// Whether the node of a pod says that it is ready.
+    pub(super) fn is_ready(&self, node: &str) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.ready == Some(Status::True))
     }
 
     /// The pass in a few numbers.

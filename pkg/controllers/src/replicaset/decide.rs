@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::{Kind, Pod, ReplicaSet, Time};
 use controller::{Facts, Histogram, Plan, Sample, Step, pods, victims};
+use mutant::Mutant;
 
 use super::snapshot::{self, Scale, Snapshot};
 
@@ -27,7 +28,9 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
         return plan;
     }
     let plan = match s.scale() {
-        _ if s.set.meta.is_terminating() => Plan::rest("the set is being deleted"),
+        _ if s.set.meta.is_terminating() && !mutant::is(Mutant::DyingSetScales) => {
+            Plan::rest("the set is being deleted")
+        }
         Scale::Keep => Plan::rest("as many pods as asked for"),
         Scale::Up(missing) => scale_up(s, missing, burst),
         Scale::Down(surplus) => scale_down(s, surplus, burst),

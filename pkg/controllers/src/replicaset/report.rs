@@ -3,6 +3,7 @@
 
 use api::{Condition, Edit, Kind, ReplicaSet, ReplicaSetStatus, Status};
 use controller::{ObjectRef, Outcome, StatusRetry, UpdateStatus, pods};
+use mutant::Mutant;
 use serde_json::json;
 
 use super::snapshot::{self, Scale, Snapshot};
@@ -17,7 +18,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
         return None;
     }
     let status = calculate(s, outcome.error.as_deref());
-    (status != s.set.status).then(|| UpdateStatus {
+    (status != s.set.status || mutant::is(Mutant::EqualStatus)).then(|| UpdateStatus {
         object: ObjectRef::new(&ReplicaSet::RESOURCE, &s.set.meta),
         raw: s.set.raw.clone(),
         edits: edits(s, &status),

@@ -2,6 +2,7 @@
 
 use api::{Kind, NamespacePhase, ServiceAccount};
 use controller::{Action, Create, Plan, Step};
+use mutant::Mutant;
 use serde_json::json;
 
 use super::NAME;
@@ -9,7 +10,9 @@ use super::snapshot::Snapshot;
 
 pub(super) fn decide(s: &Snapshot) -> Plan {
     match s.namespace.phase {
-        NamespacePhase::Active if s.exists => Plan::rest("the service account is there"),
+        NamespacePhase::Active if s.exists && !mutant::is(Mutant::AccountMadeAgain) => {
+            Plan::rest("the service account is there")
+        }
         NamespacePhase::Active => {
             let create = Step::InOrder(vec![create(&s.namespace.meta.key.name)]);
             Plan::one("the service account is missing", create)

@@ -21,7 +21,7 @@ pub(super) fn decide_account(s: &AccountSnapshot, facts: &Facts) -> Plan {
         Ok(live) => live.map(|(meta, _)| &meta.uid),
         Err(plan) => return plan,
     };
-    let stale = s.stale.iter().filter(|secret| live != Some(&secret.account_uid));
+    let stale = s.stale.iter().filter(|secret| live.is_none_or(|uid| !secret.is_for(uid)));
     let deletes: Vec<_> = stale.map(|secret| delete(secret)).collect();
     if deletes.is_empty() {
         return Plan::rest("the account of the secrets is there");
@@ -54,7 +54,7 @@ fn live_account(secret: &TokenSecret, facts: &Facts) -> Result<Option<Text>, Pla
     let key = Key::new(&secret.meta.key.namespace, &secret.account);
     let live = live::<ServiceAccount>(&key, "is the account gone?", facts)?;
     let uid = live.map(|(meta, _)| meta.uid.clone());
-    Ok(uid.filter(|uid| secret.account_uid.is_empty() || secret.account_uid == *uid))
+    Ok(uid.filter(|uid| secret.is_for(uid)))
 }
 
 /// Gives a Secret what it lacks. As `generateTokenIfNeeded`.

@@ -16,7 +16,7 @@ pub struct AccountSnapshot {
     /// The account.
     pub account: Option<Arc<ServiceAccount>>,
     /// The Secrets that name it with another uid, sorted by key; if there is no account, all that
-    /// name it with a uid.
+    /// name it.
     pub stale: Vec<Arc<TokenSecret>>,
 }
 
@@ -42,8 +42,7 @@ pub enum SecretSnapshot {
 pub(super) fn observe_account(key: &Key, view: &View<'_>) -> Option<AccountSnapshot> {
     let account = view.of::<ServiceAccount>().get(key);
     let mut stale = view.of::<TokenSecret>().by(TokenSecret::BY_ACCOUNT, &key.to_string());
-    let uid = account.as_ref().map(|account| &account.meta.uid);
-    stale.retain(|secret| !secret.account_uid.is_empty() && uid != Some(&secret.account_uid));
+    stale.retain(|secret| account.as_ref().is_none_or(|it| !secret.is_for(&it.meta.uid)));
     let is_gone = account.is_none() && stale.is_empty();
     (!is_gone).then(|| AccountSnapshot { key: key.clone(), account, stale })
 }

@@ -350,7 +350,8 @@ fn keys_of_references_can_be_read_again() {
     assert_eq!(Reference::parse(&Key::new("shop", "web.token")), None);
 }
 
-/// `deleteTokens`: of the account that is gone, and of no other.
+/// `deleteTokens`, `IsServiceAccountToken`: of the account that is gone, and of no other; one that
+/// says no uid is of any account with the name.
 #[test]
 fn only_the_secrets_of_the_account_that_is_gone_are_deleted() {
     let named = |name: &str, secret: Value| with(secret, json!({ "metadata": { "name": name } }));
@@ -367,7 +368,7 @@ fn only_the_secrets_of_the_account_that_is_gone_are_deleted() {
     };
     let recreated = with(account(&[]), json!({"metadata": {"uid": "other"}}));
     for (name, cached, live, expected) in [
-        ("gone", vec![], vec![], deletes(&["a", "b"])),
+        ("gone", vec![], vec![], deletes(&["a", "b", "c"])),
         ("made again", vec![recreated.clone()], vec![recreated.clone()], deletes(&["a"])),
         ("the cache is behind", vec![account(&[])], vec![recreated], vec![ACCOUNT.to_owned()]),
         ("the cache lost it", vec![], vec![account(&[])], deletes(&["b"])),

@@ -3,6 +3,7 @@
 
 use api::{Kind, Node};
 use controller::{Action, ObjectRef, Patch, Plan, Step};
+use mutant::Mutant;
 use serde_json::json;
 
 use super::snapshot::Snapshot;
@@ -22,5 +23,5 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
 /// Whether the annotation is this number, however it is written: `+15` and `015` are 15.
 pub(super) fn is_right(node: &Node, ttl_seconds: u32) -> bool {
     let found = node.ttl.as_ref().and_then(|text| text.parse::<i64>().ok());
-    found == Some(i64::from(ttl_seconds))
+    found == Some(i64::from(ttl_seconds)) && !mutant::is(Mutant::TtlEndless)
 }

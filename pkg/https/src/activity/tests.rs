@@ -16,7 +16,7 @@ fn clock() -> runtime::Clock {
 
 /// How long the connection may go on like this.
 fn left(activity: &Activity) -> Option<Duration> {
-    let closes_at = activity.subscribe().borrow().closes_at(&Limits::USUAL);
+    let closes_at = activity.state().closes_at(&Limits::USUAL);
     closes_at.map(|at| at - clock().instant())
 }
 

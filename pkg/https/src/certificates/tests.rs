@@ -40,7 +40,7 @@ fn load(settings: &Settings) -> Certificates {
 }
 
 fn shown(certificates: &Certificates, name: &str) -> String {
-    subject(&certificates.table.borrow().choose(name).cert[0])
+    subject(&certificates.table.get().choose(name).cert[0])
 }
 
 /// `GenerateSelfSignedCertKey` of client-go.

@@ -545,10 +545,7 @@ fn never_two_leaders() {
                 }
                 for one in &mut contenders {
                     let ended = one.leadership.release.is_cancelled()
-                        || matches!(
-                            *one.leadership.phase.borrow(),
-                            crate::elector::Phase::Ended(_)
-                        );
+                        || matches!(one.leadership.phase.get(), crate::elector::Phase::Ended(_));
                     if ended {
                         *one = contender();
                     }

@@ -28,6 +28,14 @@ pub enum Failure {
     Refused(String),
 }
 
+impl Failure {
+    /// What there is to say.
+    pub fn text(&self) -> &str {
+        let (Self::Help(text) | Self::Bad(text) | Self::Refused(text)) = self;
+        text
+    }
+}
+
 /// The table as a clap command, which takes words apart and prints the help.
 pub fn command() -> Command {
     let args = SECTIONS.iter().flat_map(|section| {

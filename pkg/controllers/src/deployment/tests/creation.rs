@@ -138,12 +138,12 @@ fn the_new_set_follows_its_deployment() {
         (
             "the highest already",
             vec![ready(had("7", Value::Null)), old.clone()],
-            "why: the rollout is under way\n".to_owned(),
+            "why: the rollout is under way: 3 of 3 pods of foo-v1 are available\n".to_owned(),
         ),
         (
             "a revision that is no number is left alone",
             vec![ready(had("x", Value::Null)), old],
-            "why: the rollout is under way\n".to_owned(),
+            "why: the rollout is under way: 3 of 3 pods of foo-v1 are available\n".to_owned(),
         ),
     ] {
         assert_eq!(text(&it, &sets), expected, "{name}");

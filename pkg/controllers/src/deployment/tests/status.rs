@@ -407,3 +407,17 @@ fn what_is_not_known_is_kept() {
     assert_eq!(written["spec"]["x"], 3);
     assert_eq!(progress_of(&written).unwrap()["later"], 1);
 }
+
+/// Issue: `explain` says why a rollout does not get on.
+#[test]
+fn a_rollout_says_what_it_waits_for() {
+    for (status, reason, how) in [
+        ("True", "ReplicaSetUpdated", "is under way"),
+        ("False", "ProgressDeadlineExceeded", "does not get on"),
+    ] {
+        let it = rollout(3, [3, 3, 1, 1], &[progressing(status, reason)]);
+        let plan = planned(&it, &[counted("v2", [3, 3, 1])], &[]);
+        let expected = format!("why: the rollout {how}: 1 of 3 pods of foo-v2 are available\n");
+        assert!(plan.to_string().starts_with(&expected), "{plan}");
+    }
+}

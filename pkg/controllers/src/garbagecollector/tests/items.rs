@@ -161,6 +161,22 @@ fn a_circle_is_broken_before_the_object_goes_in_the_foreground() {
     ));
 }
 
+/// The same through an object that nobody has observed: a dependent that waits is known of it, its
+/// owners are only read live.
+#[test]
+fn a_circle_through_a_virtual_object_is_broken_too() {
+    let mut w = World::new();
+    let first = owner("first");
+    let going = waiting(blocking(&first, &[&item()]));
+    w.live(&first, &going);
+    w.see(&first, &going);
+    w.live(&item(), &blocking(&item(), &[&first]));
+    let (_, plan) = w.sync(&item().key());
+    let plan = plan.unwrap().to_string();
+    assert!(plan.contains("and so is one of its dependents"), "{plan}");
+    assert!(plan.contains("{\"blockOwnerDeletion\":false,\"uid\":\"first-uid\"}"), "{plan}");
+}
+
 /// `processDeletingDependentsItem` and `removeFinalizer`; TestNonBlockingOwnerRefDoesNotBlock.
 #[test]
 fn a_deletion_in_the_foreground_ends_with_the_last_dependent_that_blocks_it() {

@@ -1,0 +1,53 @@
+//! `--script`: plays a script, and says what it sees.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use runtime::{Clock, Runtime};
+use script::{Player, Script, Told, World, WorldOptions};
+
+use crate::view::{Live, View};
+use crate::{Arguments, tell};
+
+/// What the small differences between pods come from, so that each run is the same.
+const SEED: u64 = 1;
+/// When virtual time begins.
+const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
+
+/// Plays the script of this file to its end.
+pub(crate) fn play(path: &Path, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("--script {}", path.display()))?;
+    let script = Script::parse(&text).with_context(|| format!("--script {}", path.display()))?;
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all();
+    let played = async move |runtime: Runtime, live: Option<Live>| {
+        let world = World::start(&WorldOptions::of(&script, SEED), &runtime)?;
+        let view = live.map(|live| View::start(&world, live));
+        let mut player = Player::new(&world, "default").await?.telling(|told| match told {
+            Told::Line(line) if line.starts_with('@') => {}
+            Told::Line(line) | Told::Output(line) => tell(line),
+            Told::Command(step) => match &step.command {
+                script::Command::Say(text) => tell(&format!("\n{text}\n")),
+                _ => tell(&format!("> {}", step.text)),
+            },
+        });
+        player.play(&script).await?;
+        drop(view);
+        runtime.cancel.cancel();
+        anyhow::Ok(())
+    };
+    match arguments.speed {
+        // Time that is paused passes when everybody waits.
+        None => builder
+            .start_paused(true)
+            .build()?
+            .block_on(async { played(Runtime::simulated(START, SEED), None).await })?,
+        Some(speed) => builder.build()?.block_on(async {
+            let runtime = Runtime::faster(Clock::system().now(), speed);
+            played(runtime, Some(Live::from_terminal())).await
+        })?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,384 @@
+//! The kubelets of all nodes.
+
+mod container;
+mod machine;
+mod nodes;
+mod notes;
+mod pod;
+mod program;
+mod report;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::{Key, Resource, Time};
+use serde_json::{Value, json};
+
+pub use nodes::Nodes;
+
+use crate::alarms::Alarms;
+use crate::fields::{key, text};
+use crate::kinds::{LEASES, NODES, PODS, target};
+use crate::seed::Seed;
+use crate::{Change, Part, Request, Turn};
+use machine::{LEASE_NAMESPACE, Machine};
+use notes::Notes;
+use pod::Pod;
+use report::Report;
+use status::Addresses;
+
+/// All kubelets. What is asked of them by the methods below happens at the next step.
+pub struct Kubelet {
+    nodes: Nodes,
+    seed: Seed,
+    machines: BTreeMap<String, Machine>,
+    pods: BTreeMap<Key, Resident>,
+    alarms: Alarms<Subject>,
+    /// Who is to be looked at in this step.
+    touched: BTreeSet<Subject>,
+    orders: Vec<Order>,
+    /// How many nodes were ever made.
+    made: usize,
+    /// How many events were ever written.
+    written: u64,
+}
+
+/// Who acts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Node(String),
+    Pod(Key),
+}
+
+/// What was asked for from outside.
+enum Order {
+    Kill(String),
+    Revive(String),
+    Partition(String),
+    Heal(String),
+    Remove(String),
+    Fail(Key),
+}
+
+/// A pod, and what was said of it.
+struct Resident {
+    pod: Pod,
+    report: Report,
+    notes: Notes,
+    /// The address that the node lends it.
+    lent: Option<u8>,
+}
+
+impl Kubelet {
+    /// Kubelets of these nodes, which register at the first step.
+    pub fn new(nodes: &Nodes, seed: u64) -> Self {
+        let mut kubelet = Self {
+            nodes: nodes.clone(),
+            seed: Seed(seed),
+            machines: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            alarms: Alarms::default(),
+            touched: BTreeSet::new(),
+            orders: Vec::new(),
+            made: 0,
+            written: 0,
+        };
+        kubelet.add(nodes.count);
+        kubelet
+    }
+
+    /// The names of all nodes, also of those that are off.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.machines.keys().map(String::as_str)
+    }
+
+    /// More nodes, which register at the next step; their names.
+    pub fn add(&mut self, count: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        while names.len() < count {
+            let name = format!("{}{}", self.nodes.prefix, self.made);
+            if self.add_named(&name) {
+                names.push(name);
+            } else {
+                self.made += 1;
+            }
+        }
+        names
+    }
+
+    /// A node with this name, which registers at the next step. False: there is one.
+    pub fn add_named(&mut self, name: &str) -> bool {
+        if self.machines.contains_key(name) {
+            return false;
+        }
+        let mut machine = Machine::new(name.to_owned(), self.made);
+        let here = self.pods.iter().filter(|(_, resident)| resident.pod.node == name);
+        machine.pods = here.map(|(key, _)| key.clone()).collect();
+        self.touched.extend(machine.pods.iter().cloned().map(Subject::Pod));
+        self.touched.insert(Subject::Node(name.to_owned()));
+        self.machines.insert(name.to_owned(), machine);
+        self.made += 1;
+        true
+    }
+
+    /// The machine goes off: no lease, no status, its pods do nothing. False: no such node.
+    pub fn kill(&mut self, node: &str) -> bool {
+        self.order(node, Order::Kill)
+    }
+
+    /// The machine goes on, and its kubelet registers it if its Node is gone; the containers of its
+    /// pods start again. One that is on restarts. False: no such node.
+    pub fn revive(&mut self, node: &str) -> bool {
+        self.order(node, Order::Revive)
+    }
+
+    /// The node goes on and nothing of it is heard. False: no such node.
+    pub fn partition(&mut self, node: &str) -> bool {
+        self.order(node, Order::Partition)
+    }
+
+    /// The node is heard again. False: no such node.
+    pub fn heal(&mut self, node: &str) -> bool {
+        self.order(node, Order::Heal)
+    }
+
+    /// The machine goes off for good, and its Node object is deleted. False: no such node.
+    pub fn remove(&mut self, node: &str) -> bool {
+        self.order(node, Order::Remove)
+    }
+
+    /// The running containers of a pod exit with code 1. False: no kubelet has this pod.
+    pub fn fail(&mut self, pod: &Key) -> bool {
+        let known = self.pods.contains_key(pod);
+        self.orders.extend(known.then(|| Order::Fail(pod.clone())));
+        known
+    }
+
+    fn order(&mut self, node: &str, order: fn(String) -> Order) -> bool {
+        let known = self.machines.contains_key(node);
+        self.orders.extend(known.then(|| order(node.to_owned())));
+        known
+    }
+}
+
+impl Part for Kubelet {
+    fn watches(&self) -> &'static [Resource] {
+        static WATCHED: [Resource; 3] = [NODES, PODS, LEASES];
+        &WATCHED
+    }
+
+    fn step(&mut self, now: Time, changes: &[Change]) -> Turn {
+        let mut turn = Turn::default();
+        for change in changes {
+            if change.resource == PODS {
+                self.see_pod(change, now);
+            } else if change.resource == NODES {
+                self.see_node(change, now, &mut turn);
+            } else if change.resource == LEASES {
+                self.see_lease(change);
+            }
+        }
+        for order in std::mem::take(&mut self.orders) {
+            self.obey(&order, now);
+        }
+        self.touched.extend(self.alarms.due(now));
+        for subject in std::mem::take(&mut self.touched) {
+            let again = match &subject {
+                Subject::Node(name) => self.tend_node(name, now, &mut turn),
+                Subject::Pod(key) => self.tend_pod(key, now, &mut turn),
+            };
+            self.alarms.set(&subject, again);
+        }
+        turn.again = self.alarms.next();
+        turn
+    }
+}
+
+// === what is shown and asked ===
+
+impl Kubelet {
+    fn see_pod(&mut self, change: &Change, now: Time) {
+        let node = text(&change.object, "spec.nodeName");
+        if node.is_empty() {
+            return;
+        }
+        let key = key(&change.object);
+        let known =
+            self.pods.get(&key).map(|it| it.pod.uid == text(&change.object, "metadata.uid"));
+        if change.gone || known == Some(false) {
+            self.forget(&key);
+        }
+        if change.gone {
+            return;
+        }
+        if let Some(machine) = self.machines.get_mut(node) {
+            machine.pods.insert(key.clone());
+        }
+        if let Some(resident) = self.pods.get_mut(&key) {
+            resident.pod.show(&change.object, now);
+            resident.report.show(&change.object);
+        } else {
+            let pod = Pod::new(&change.object, self.seed, now);
+            let (report, notes) = (Report::default(), Notes::default());
+            self.pods.insert(key.clone(), Resident { pod, report, notes, lent: None });
+        }
+        self.touched.insert(Subject::Pod(key));
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let Some(resident) = self.pods.remove(key) else { return };
+        if let Some(machine) = self.machines.get_mut(&resident.pod.node) {
+            machine.pods.remove(key);
+            resident.lent.iter().for_each(|ip| machine.take_back(*ip));
+        }
+        let subject = Subject::Pod(key.clone());
+        self.alarms.set(&subject, None);
+        self.touched.remove(&subject);
+    }
+
+    fn see_node(&mut self, change: &Change, now: Time, turn: &mut Turn) {
+        let name = text(&change.object, "metadata.name");
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        let object = (!change.gone).then_some(&change.object);
+        if machine.show(object, now) && self.nodes.events {
+            let about = json!({ "apiVersion": "v1", "kind": "Node", "name": name, "uid": name });
+            let ready = format!("Node {name} status is now: NodeReady");
+            for (reason, message) in [("Starting", "Starting kubelet."), ("NodeReady", &ready)] {
+                self.written += 1;
+                let happening = ("Normal", reason, message);
+                turn.requests.push(notes::event(&about, happening, name, (now, self.written)));
+            }
+        }
+        let subject = Subject::Node(name.to_owned());
+        // What is shown of a node that has its next beat set changes nothing before that.
+        if change.gone
+            || !self.alarms.has(&subject)
+            || self.machines.get(name).is_some_and(Machine::is_new)
+        {
+            self.touched.insert(subject);
+        }
+    }
+
+    fn see_lease(&mut self, change: &Change) {
+        if text(&change.object, "metadata.namespace") != LEASE_NAMESPACE {
+            return;
+        }
+        if let Some(machine) = self.machines.get_mut(text(&change.object, "metadata.name")) {
+            machine.lease = (!change.gone).then(|| Arc::clone(&change.object));
+        }
+    }
+
+    fn obey(&mut self, order: &Order, now: Time) {
+        let name = match order {
+            Order::Fail(key) => {
+                if let Some(resident) = self.pods.get_mut(key) {
+                    resident.pod.fail(now);
+                    self.touched.insert(Subject::Pod(key.clone()));
+                }
+                return;
+            }
+            Order::Kill(name)
+            | Order::Revive(name)
+            | Order::Partition(name)
+            | Order::Heal(name)
+            | Order::Remove(name) => name,
+        };
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        // What was to happen before happens.
+        let pods: Vec<Key> = machine.pods.iter().cloned().collect();
+        let was_on = machine.on;
+        match order {
+            Order::Kill(_) => machine.on = false,
+            Order::Revive(_) => machine.boot(),
+            Order::Partition(_) => machine.linked = false,
+            Order::Heal(_) => {
+                machine.linked = true;
+                machine.hurry();
+            }
+            Order::Remove(_) => {
+                machine.on = false;
+                machine.leaving = true;
+                machine.hurry();
+            }
+            Order::Fail(_) => {}
+        }
+        self.touched.insert(Subject::Node(name.clone()));
+        for key in pods {
+            if let Some(resident) = self.pods.get_mut(&key) {
+                if matches!(order, Order::Revive(_)) {
+                    resident.pod.reboot(now);
+                } else if was_on {
+                    resident.pod.run(now);
+                }
+            }
+            self.touched.insert(Subject::Pod(key));
+        }
+    }
+}
+
+// === what is due ===
+
+impl Kubelet {
+    fn tend_node(&mut self, name: &str, now: Time, turn: &mut Turn) -> Option<Time> {
+        let machine = self.machines.get_mut(name)?;
+        if machine.leaving && machine.object.is_none() {
+            self.machines.remove(name);
+            return None;
+        }
+        let (requests, again) = machine.beat(now, &self.nodes, self.seed);
+        turn.requests.extend(requests);
+        again
+    }
+
+    fn tend_pod(&mut self, key: &Key, now: Time, turn: &mut Turn) -> Option<Time> {
+        let Resident { pod, report, notes, lent } = self.pods.get_mut(key)?;
+        let machine = self.machines.get_mut(&pod.node).filter(|machine| machine.on)?;
+        let was_finished = pod.stage == pod::Stage::Done;
+        pod.run(now);
+        if pod.ip.is_none() && pod.stage == pod::Stage::Up && !pod.program.host_network {
+            pod.ip = Some(machine.lend());
+            *lent = pod.ip;
+        }
+        if pod.stage == pod::Stage::Done
+            && let Some(ip) = lent.take()
+        {
+            machine.take_back(ip);
+        }
+        if !machine.linked {
+            return pod.due();
+        }
+        if self.nodes.events {
+            turn.requests.extend(notes.write(pod, now, &mut self.written));
+        }
+        pod.moments.clear();
+        // One that was found finished has said all.
+        if !was_finished || report.has_spoken() {
+            let host = machine.ip();
+            let address = if pod.program.host_network {
+                Some(host.clone())
+            } else {
+                pod.ip.map(|ip| machine.address(ip))
+            };
+            let status = status::status(pod, now, &Addresses { host: &host, pod: address });
+            turn.requests.extend(report.say(key, &pod.uid, status, now));
+        }
+        if pod.may_go() && report.may_delete(now) {
+            let options = json!({
+                "gracePeriodSeconds": 0,
+                "preconditions": { "uid": pod.uid },
+            });
+            turn.requests.push(Request::Delete(target(&PODS, key, ""), options));
+        }
+        [pod.due(), report.again(pod.may_go())].into_iter().flatten().min()
+    }
+}
+
+/// A status patch, which only the pod with this uid takes.
+fn patch(key: &Key, uid: &str, status: &Value) -> Request {
+    let body = json!({ "metadata": { "uid": uid }, "status": status });
+    Request::Patch(target(&PODS, key, "status"), body)
+}

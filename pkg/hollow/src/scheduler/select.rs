@@ -1,0 +1,173 @@
+//! Which labels a selector takes, and which nodes a pod asks for.
+
+use api::Labels;
+use serde_json::Value;
+
+use crate::fields::{find, list, pairs, text, texts};
+
+/// Requirements that must all hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selector(Vec<(String, Test)>);
+
+/// What must hold of a label.
+#[derive(Clone, Debug)]
+enum Test {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    DoesNotExist,
+    Greater(i64),
+    Less(i64),
+    /// It cannot be read, and so it never holds.
+    Never,
+}
+
+/// What a pod asks of its node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeWish {
+    labels: Selector,
+    /// Of these one must hold; none: no matter.
+    terms: Option<Vec<Term>>,
+    /// How much it likes each.
+    pub(crate) preferred: Vec<(i64, Term)>,
+}
+
+/// A term of a node selector. An empty one takes no node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Term {
+    labels: Selector,
+    fields: Selector,
+}
+
+impl Test {
+    fn read(requirement: &Value) -> Self {
+        let values = texts(requirement, "values");
+        let number = || values.first().and_then(|value| value.parse().ok());
+        match text(requirement, "operator") {
+            "In" => Self::In(values),
+            "NotIn" => Self::NotIn(values),
+            "Exists" => Self::Exists,
+            "DoesNotExist" => Self::DoesNotExist,
+            "Gt" => number().map_or(Self::Never, Self::Greater),
+            "Lt" => number().map_or(Self::Never, Self::Less),
+            _ => Self::Never,
+        }
+    }
+
+    fn holds(&self, value: Option<&str>) -> bool {
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match self {
+            Self::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
+            Self::NotIn(values) => value.is_none_or(|value| values.iter().all(|it| it != value)),
+            Self::Exists => value.is_some(),
+            Self::DoesNotExist => value.is_none(),
+            Self::Greater(bound) => number().is_some_and(|number| number > *bound),
+            Self::Less(bound) => number().is_some_and(|number| number < *bound),
+            Self::Never => false,
+        }
+    }
+}
+
+impl Selector {
+    /// Reads a label selector; none: it takes nothing.
+    pub(crate) fn read(selector: Option<&Value>) -> Self {
+        let Some(selector) = selector.filter(|selector| selector.is_object()) else {
+            return Self(vec![(String::new(), Test::Never)]);
+        };
+        let mut all = Self::equal(pairs(selector, "matchLabels"));
+        all.0.extend(Self::tests(list(selector, "matchExpressions")).0);
+        all
+    }
+
+    /// Labels with these values.
+    fn equal<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let test = |(key, value): (&str, &str)| (key.to_owned(), Test::In(vec![value.to_owned()]));
+        Self(labels.map(test).collect())
+    }
+
+    fn tests(requirements: &[Value]) -> Self {
+        let test = |it: &Value| (text(it, "key").to_owned(), Test::read(it));
+        Self(requirements.iter().map(test).collect())
+    }
+
+    /// Asks for these labels to be as they are here.
+    pub(crate) fn with(mut self, keys: &[String], labels: &Labels) -> Self {
+        let have = keys.iter().filter_map(|key| Some((key.as_str(), labels.get(key)?)));
+        self.0.extend(Self::equal(have).0);
+        self
+    }
+
+    /// Asks for these labels to be other than here.
+    pub(crate) fn without(mut self, keys: &[String], labels: &Labels) -> Self {
+        let have = keys.iter().filter_map(|key| Some((key, labels.get(key)?)));
+        self.0.extend(have.map(|(key, it)| (key.clone(), Test::NotIn(vec![it.to_owned()]))));
+        self
+    }
+
+    /// Whether all requirements hold.
+    pub(crate) fn takes(&self, labels: &Labels) -> bool {
+        self.0.iter().all(|(key, test)| test.holds(labels.get(key)))
+    }
+
+    fn takes_name(&self, name: &str) -> bool {
+        let value = |key: &str| if key == "metadata.name" { name } else { "" };
+        self.0.iter().all(|(key, test)| test.holds(Some(value(key))))
+    }
+}
+
+impl Term {
+    fn read(term: &Value) -> Self {
+        Self {
+            labels: Selector::tests(list(term, "matchExpressions")),
+            fields: Selector::tests(list(term, "matchFields")),
+        }
+    }
+
+    /// Whether it takes a node.
+    pub(crate) fn takes(&self, name: &str, labels: &Labels) -> bool {
+        let empty = self.labels.0.is_empty() && self.fields.0.is_empty();
+        !empty && self.labels.takes(labels) && self.fields.takes_name(name)
+    }
+
+    /// The only nodes that it can take; none: it does not say.
+    fn names(&self) -> Option<&[String]> {
+        self.fields.0.iter().find_map(|(key, test)| match test {
+            Test::In(names) if key == "metadata.name" => Some(names.as_slice()),
+            _ => None,
+        })
+    }
+}
+
+impl NodeWish {
+    /// Reads a pod.
+    pub(crate) fn read(pod: &Value) -> Self {
+        let affinity = find(pod, "spec.affinity.nodeAffinity");
+        let required =
+            affinity.and_then(|it| it.get("requiredDuringSchedulingIgnoredDuringExecution"));
+        let terms = |it: &Value| list(it, "nodeSelectorTerms").iter().map(Term::read).collect();
+        let preferred = affinity
+            .map_or(&[][..], |it| list(it, "preferredDuringSchedulingIgnoredDuringExecution"));
+        let weighed = |it: &Value| {
+            let term = it.get("preference").map(Term::read).unwrap_or_default();
+            (crate::fields::int(it, "weight").unwrap_or(0), term)
+        };
+        Self {
+            labels: Selector::equal(pairs(pod, "spec.nodeSelector")),
+            terms: required.filter(|it| !it.is_null()).map(terms),
+            preferred: preferred.iter().map(weighed).collect(),
+        }
+    }
+
+    /// Whether a node will do.
+    pub(crate) fn takes(&self, name: &str, labels: &Labels) -> bool {
+        let any = |terms: &Vec<Term>| terms.iter().any(|term| term.takes(name, labels));
+        self.labels.takes(labels) && self.terms.as_ref().is_none_or(any)
+    }
+
+    /// The only nodes that will do, if the pod names them, as those of a DaemonSet do.
+    pub(crate) fn names(&self) -> Option<Vec<&str>> {
+        let terms = self.terms.as_ref()?;
+        let names: Vec<&[String]> = terms.iter().map(Term::names).collect::<Option<_>>()?;
+        Some(names.into_iter().flatten().map(String::as_str).collect())
+    }
+}

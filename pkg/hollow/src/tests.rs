@@ -1,0 +1,222 @@
+//! Kubelets and the scheduler together.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::Nodes;
+use crate::fields::{condition, find, int, list, text, time};
+use crate::kinds::{LEASES, NODES, PODS};
+use crate::world::{World, pod};
+
+#[test]
+fn ten_nodes_and_fifty_pods_become_ready() {
+    let mut world = World::new(&Nodes::new(10));
+    (0..50).for_each(|at| world.create(&PODS, pod(&format!("p{at}"))));
+    world.run(5);
+    assert_eq!((world.ready(), world.failures.as_slice()), (50, &[][..]));
+    for node in world.all("nodes") {
+        let here =
+            world.all("pods").filter(|it| text(it, "spec.nodeName") == text(node, "metadata.name"));
+        assert_eq!(here.count(), 5, "least allocated spreads them");
+    }
+    let addresses: std::collections::BTreeSet<&str> =
+        world.all("pods").map(|pod| text(pod, "status.podIP")).collect();
+    assert_eq!(addresses.len(), 50);
+    let pod = world.pod("p7");
+    let message = format!("Successfully assigned default/p7 to {}", text(pod, "spec.nodeName"));
+    assert_eq!(world.events("Scheduled").iter().filter(|(it, _)| *it == message).count(), 1);
+    let quiet = world.requests;
+    world.run(9);
+    assert!(world.requests - quiet <= 20, "at rest there are leases only");
+}
+
+#[test]
+fn lost_requests_are_sent_again() {
+    for every in [2, 3, 5] {
+        let mut world = World::new(&Nodes::new(4));
+        world.drop_every = Some(every);
+        (0..20).for_each(|at| world.create(&PODS, pod(&format!("p{at}"))));
+        world.run(120);
+        assert_eq!(world.ready(), 20, "one of {every} lost");
+        (0..20).for_each(|at| world.delete(&format!("p{at}"), Some(5)));
+        world.run(120);
+        assert_eq!(world.all("pods").count(), 0, "one of {every} lost");
+    }
+}
+
+#[test]
+fn the_same_seed_does_the_same() {
+    let run = || {
+        let mut world = World::new(&Nodes::new(5));
+        (0..30).for_each(|at| world.create(&PODS, pod(&format!("p{at}"))));
+        world.run(30);
+        world.log
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_killed_node_falls_silent_and_comes_back() {
+    let mut world = World::new(&Nodes::new(2));
+    (0..4).for_each(|at| world.create(&PODS, pod(&format!("p{at}"))));
+    world.run(10);
+    let name = text(world.pod("p0"), "spec.nodeName").to_owned();
+    assert!(world.kubelet.kill(&name));
+    world.run(1);
+    let lease = format!("kube-node-lease/{name}");
+    let renewed =
+        |world: &World| text(world.get(&LEASES, &lease).unwrap(), "spec.renewTime").to_owned();
+    let before = renewed(&world);
+    // As the node lifecycle controller does.
+    world.edit(&NODES, &name, |node| node["status"]["conditions"][3]["status"] = json!("Unknown"));
+    world.run(60);
+    assert_eq!(renewed(&world), before);
+    world.kubelet.revive(&name);
+    world.run(5);
+    assert_ne!(renewed(&world), before);
+    let node = world.get(&NODES, &name).unwrap();
+    assert_eq!(text(condition(node, "Ready").unwrap(), "status"), "True");
+    let pod = world.pod("p0");
+    let status = list(pod, "status.containerStatuses").first().unwrap();
+    assert_eq!(int(status, "restartCount"), Some(1));
+    assert_eq!(int(status, "lastState.terminated.exitCode"), Some(255));
+    assert_eq!(world.ready(), 4);
+}
+
+#[test]
+fn a_partitioned_node_goes_on() {
+    let mut world = World::new(&Nodes::new(1));
+    world.create(&PODS, pod("a"));
+    world.run(10);
+    world.kubelet.partition("node-0");
+    world.run(1);
+    world.kubelet.fail(&api::Key::new("default", "a"));
+    world.delete("a", Some(30));
+    let lines = world.log.len();
+    world.run(60);
+    assert_eq!(world.log.len(), lines, "nothing is said");
+    world.kubelet.heal("node-0");
+    world.run(1);
+    assert_eq!(world.all("pods").count(), 0, "it had stopped long ago");
+}
+
+#[test]
+fn nodes_are_what_upstream_registers() {
+    let mut world = World::new(&Nodes::new(4).prefix("worker-"));
+    world.run(400);
+    let node = world.get(&NODES, "worker-3").unwrap();
+    let label = |key: &str| node["metadata"]["labels"][key].as_str().unwrap();
+    assert_eq!(label("topology.kubernetes.io/zone"), "zone-a");
+    assert_eq!(text(node, "spec.podCIDR"), "10.244.3.0/24");
+    assert_eq!(text(node, "status.allocatable.memory"), "8Gi");
+    assert_eq!(text(node, "status.nodeInfo.kubeletVersion"), "v1.36.3");
+    let ready = condition(node, "Ready").unwrap();
+    assert_eq!(text(ready, "reason"), "KubeletReady");
+    let beat = time(ready, "lastHeartbeatTime").unwrap();
+    assert!(beat > time(ready, "lastTransitionTime").unwrap(), "a report each five minutes");
+    let lease = world.get(&LEASES, "kube-node-lease/worker-3").unwrap();
+    assert_eq!(text(lease, "spec.holderIdentity"), "worker-3");
+    assert_eq!(int(lease, "spec.leaseDurationSeconds"), Some(40));
+    let owner = list(lease, "metadata.ownerReferences").first().unwrap();
+    assert_eq!(find(owner, "uid"), find(node, "metadata.uid"));
+    let renewed = time(lease, "spec.renewTime").unwrap();
+    assert!(world.now.since(renewed) <= Duration::from_secs(10));
+    // 40 beats of 4 nodes, 1 report of each, 3 objects and 2 events at the start.
+    assert!(world.requests < 4 * (41 + 2 + 4), "{}", world.requests);
+}
+
+#[test]
+fn nodes_come_and_go() {
+    let mut world = World::new(&Nodes::new(2));
+    world.run(1);
+    assert_eq!(world.kubelet.add(1), ["node-2"]);
+    assert!(world.kubelet.add_named("big") && !world.kubelet.add_named("big"));
+    world.run(1);
+    assert_eq!(world.all("nodes").count(), 4);
+    world.kubelet.remove("node-0");
+    world.run(1);
+    assert!(world.get(&NODES, "node-0").is_none());
+    assert_eq!(world.kubelet.names().collect::<Vec<_>>(), ["big", "node-1", "node-2"]);
+    // Deleted by somebody else: it stays away until its kubelet starts again.
+    let target = crate::kinds::target(&NODES, &api::Key::new("", "node-1"), "");
+    world.lose(&target);
+    world.run(100);
+    assert!(world.get(&NODES, "node-1").is_none());
+    world.kubelet.revive("node-1");
+    world.run(1);
+    assert!(world.get(&NODES, "node-1").is_some());
+}
+
+#[test]
+fn a_big_cluster_is_cheap() {
+    let mut world = World::new(&Nodes::new(1000).quiet());
+    world.run(1);
+    for at in 0..5000 {
+        let mut pod = pod(&format!("p{at}"));
+        let owner = format!("set-{}", at % 50);
+        pod["metadata"]["ownerReferences"] =
+            json!([{ "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": true }]);
+        pod["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "100m" } });
+        world.create(&PODS, pod);
+    }
+    world.run(30);
+    assert_eq!(world.ready(), 5000);
+    let of_scheduler =
+        |event: &serde_json::Value| text(event, "reportingComponent") == "default-scheduler";
+    assert!(world.all("events").all(of_scheduler), "these kubelets write none");
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for pod in world.all("pods") {
+        *counts.entry(text(pod, "spec.nodeName")).or_default() += 1;
+    }
+    println!("{} requests, at most {:?} pods on a node", world.requests, counts.values().max());
+}
+
+#[test]
+fn quantities() {
+    // Text, in thousandths, in whole units. As upstream's TestQuantityParse.
+    let rows = [
+        ("0", Some(0), Some(0)),
+        ("100m", Some(100), Some(1)),
+        ("1.5", Some(1500), Some(2)),
+        (".5", Some(500), Some(1)),
+        ("2k", Some(2_000_000), Some(2000)),
+        ("1Ki", Some(1_024_000), Some(1024)),
+        ("1.5Gi", Some(1_610_612_736_000), Some(1_610_612_736)),
+        ("1e3", Some(1_000_000), Some(1000)),
+        ("1E-3", Some(1), Some(1)),
+        ("1u", Some(1), Some(1)),
+        ("-1500m", Some(-1500), Some(-1)),
+        ("9E", Some(i64::MAX), Some(9_000_000_000_000_000_000)),
+        ("", None, None),
+        ("1x", None, None),
+        ("Gi", None, None),
+    ];
+    for (text, millis, units) in rows {
+        let found = (crate::quantity::millis(text), crate::quantity::units(text));
+        assert_eq!(found, (millis, units), "{text}");
+    }
+}
+
+#[test]
+fn spans() {
+    let rows = [
+        ("2s", Some(2000)),
+        ("1m30s", Some(90_000)),
+        ("1.5s", Some(1500)),
+        ("250ms", Some(250)),
+        ("", None),
+        ("5", None),
+        ("s", None),
+        ("-1s", None),
+    ];
+    for (text, millis) in rows {
+        assert_eq!(crate::span::parse(text), millis.map(Duration::from_millis), "{text}");
+    }
+    let prints = [(10, "10s"), (80, "1m20s"), (300, "5m0s"), (3600, "1h0m0s")];
+    for (seconds, text) in prints {
+        assert_eq!(crate::span::print(Duration::from_secs(seconds)), text);
+    }
+    let time = api::Time::from_unix(1_800_000_000, 1_500_000);
+    assert_eq!(crate::span::micro(time), "2027-01-15T08:00:00.001500Z");
+}

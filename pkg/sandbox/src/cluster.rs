@@ -1,0 +1,109 @@
+//! A cluster around the server: nodes and a scheduler, behind the same clock.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use api::{Key, Resource};
+use bytes::Bytes;
+use hollow::{Kubelet, Nodes, Part, Scheduler};
+use http::{HeaderMap, HeaderValue, Method, header};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::follow::Follower;
+use crate::{Request, Server};
+
+/// A server with nodes and a scheduler, until the runtime of the server is cancelled. Clones are
+/// the same one.
+#[derive(Clone)]
+pub struct Cluster {
+    server: Server,
+    kubelets: Arc<Mutex<Kubelet>>,
+    /// Told when somebody has done something to the kubelets.
+    wake: Arc<Notify>,
+}
+
+impl Cluster {
+    /// Starts nodes and a scheduler on a server.
+    pub fn start(server: Server, nodes: &Nodes, seed: u64) -> Self {
+        let kubelets = Arc::new(Mutex::new(Kubelet::new(nodes, seed)));
+        let wake = Arc::new(Notify::new());
+        let scheduler = Arc::new(Mutex::new(Scheduler::default()));
+        runtime::spawn("kubelets", drive(server.clone(), kubelets.clone(), wake.clone()));
+        runtime::spawn("scheduler", drive(server.clone(), scheduler, Arc::new(Notify::new())));
+        Self { server, kubelets, wake }
+    }
+
+    /// The API server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Does something to the nodes, which they show at once.
+    pub fn kubelets<T>(&self, act: impl FnOnce(&mut Kubelet) -> T) -> T {
+        let done = act(&mut self.kubelets.lock().unwrap_or_else(PoisonError::into_inner));
+        self.wake.notify_one();
+        done
+    }
+}
+
+/// Shows a part what changes, and sends what it asks for.
+async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc<Notify>) {
+    let runtime = server.runtime().clone();
+    let watches = part.lock().unwrap_or_else(PoisonError::into_inner).watches();
+    let mut follower = Follower::new(server.clone(), watches.to_vec());
+    loop {
+        let changes = follower.changes();
+        let now = runtime.clock.now();
+        let turn = part.lock().unwrap_or_else(PoisonError::into_inner).step(now, &changes);
+        for request in turn.requests {
+            let request = as_http(request);
+            let path = request.path.clone();
+            let answer = server.call(request);
+            if !answer.status().is_success() {
+                tracing::debug!(path, code = answer.status().as_u16(), "a hollow part was refused");
+            }
+        }
+        let again = async {
+            match turn.again {
+                Some(again) => runtime.clock.sleep(again.since(runtime.clock.now())).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = runtime.cancel.cancelled() => return,
+            () = follower.changed() => {}
+            () = wake.notified() => {}
+            () = again => {}
+        }
+    }
+}
+
+/// A request of a part as the server takes it.
+fn as_http(request: hollow::Request) -> Request {
+    let (method, kind, target, body) = match request {
+        hollow::Request::Create(target, body) => (Method::POST, "application/json", target, body),
+        hollow::Request::Update(target, body) => (Method::PUT, "application/json", target, body),
+        hollow::Request::Patch(target, body) => {
+            (Method::PATCH, "application/strategic-merge-patch+json", target, body)
+        }
+        hollow::Request::Delete(target, body) => (Method::DELETE, "application/json", target, body),
+    };
+    let path = path(&method, &target.resource, &target.key, target.subresource);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    let body = json(&body);
+    Request { method, path, query: String::new(), headers, body }
+}
+
+fn path(method: &Method, resource: &Resource, key: &Key, subresource: &str) -> String {
+    if *method == Method::POST && subresource.is_empty() {
+        return resource.collection_path(&key.namespace);
+    }
+    let slash = if subresource.is_empty() { "" } else { "/" };
+    format!("{}{slash}{subresource}", resource.object_path(key))
+}
+
+fn json(body: &Value) -> Bytes {
+    serde_json::to_vec(body).unwrap_or_default().into()
+}

@@ -1,0 +1,132 @@
+//! What a script plays on.
+
+use std::time::Duration;
+
+use api::Key;
+use http::{HeaderMap, HeaderValue, Method, header};
+use sandbox::{Request, Server};
+use serde_json::Value;
+
+/// A cluster that scripts can play on.
+#[expect(async_fn_in_trait, reason = "players are not sent between threads")]
+pub trait Cluster {
+    /// Asks the API server. An error is a server that does not answer; a Status that says that a
+    /// request failed is an answer.
+    async fn ask(&self, ask: Ask) -> anyhow::Result<Reply>;
+
+    /// Lets time pass.
+    async fn tick(&self, time: Duration);
+
+    /// Does something to a node.
+    fn node(&self, act: NodeAct, name: &str) -> Result<(), Unsupported>;
+
+    /// Makes the containers of a pod end with an error.
+    fn fail(&self, pod: &Key) -> Result<(), Unsupported>;
+
+    /// What the controller of a resource would do for an object, and why, as lines.
+    async fn explain(&self, plural: &str, key: &Key) -> Result<Vec<String>, Unsupported>;
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The method.
+    pub method: Method,
+    /// With the query.
+    pub path: String,
+    /// What the answer may be.
+    pub accept: &'static str,
+    /// The content type and the body.
+    pub body: Option<(&'static str, Value)>,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The HTTP code.
+    pub code: u16,
+    /// The JSON; null if it is none.
+    pub body: Value,
+}
+
+/// What is done to nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeAct {
+    /// The machine is off.
+    Kill,
+    /// It is on again.
+    Revive,
+    /// Its network is gone, its pods run on.
+    Partition,
+    /// Its network is back.
+    Heal,
+}
+
+/// Something that cannot be done here, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+// === impl Ask ===
+
+impl Ask {
+    /// GET for JSON.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self { method: Method::GET, path: path.into(), accept: "application/json", body: None }
+    }
+
+    /// With a JSON body.
+    pub fn send(method: Method, path: impl Into<String>, body: Value) -> Self {
+        Self { method, body: Some(("application/json", body)), ..Self::get(path) }
+    }
+
+    /// Asks a sandbox in this process, which answers at once.
+    pub fn put_to(self, server: &Server) -> anyhow::Result<Reply> {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let (path, query) = (path.to_owned(), query.to_owned());
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(self.accept));
+        let mut body = Vec::new();
+        if let Some((kind, json)) = &self.body {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            body = serde_json::to_vec(json)?;
+        }
+        let request = Request { method: self.method, path, query, headers, body: body.into() };
+        let answer = server.call(request);
+        let body = serde_json::from_slice(answer.body()).unwrap_or(Value::Null);
+        Ok(Reply { code: answer.status().as_u16(), body })
+    }
+
+    /// A patch of this content type.
+    pub fn patch(path: impl Into<String>, kind: &'static str, patch: Value) -> Self {
+        Self { method: Method::PATCH, body: Some((kind, patch)), ..Self::get(path) }
+    }
+}
+
+// === impl NodeAct ===
+
+impl NodeAct {
+    /// Does it to a hollow node; nothing if there is none of that name.
+    pub fn on(self, cluster: &sandbox::Cluster, node: &str) {
+        cluster.kubelets(|kubelets| match self {
+            Self::Kill => kubelets.kill(node),
+            Self::Revive => kubelets.revive(node),
+            Self::Partition => kubelets.partition(node),
+            Self::Heal => kubelets.heal(node),
+        });
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    /// Whether it was done.
+    pub fn is_ok(&self) -> bool {
+        self.code < 300
+    }
+
+    /// As kubectl tells of a failure.
+    pub fn failure(&self) -> String {
+        let text = |field: &str| self.body.get(field).and_then(Value::as_str).unwrap_or_default();
+        format!("Error from server ({}): {}", text("reason"), text("message"))
+    }
+}

@@ -1,0 +1,144 @@
+//! A whole cluster in this process: the sandbox, and the manager on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::Key;
+use client::Connection;
+use engine::Explanation;
+use manager::debug::Source;
+use manager::options::Options;
+use manager::start::Manager;
+use runtime::Runtime;
+
+use crate::{Ask, Cluster, NodeAct, Reply, Script, Unsupported};
+
+/// How a world is set up.
+#[derive(Clone, Debug)]
+pub struct WorldOptions {
+    /// Nodes at the start.
+    pub nodes: usize,
+    /// Further flags of the manager, such as `--controllers=…`.
+    pub flags: Vec<String>,
+    /// What the nodes' small differences come from.
+    pub seed: u64,
+}
+
+/// A cluster in this process.
+pub struct World {
+    /// The API server, the nodes and the scheduler.
+    pub cluster: sandbox::Cluster,
+    /// What the manager tells of itself.
+    pub source: Arc<dyn Source>,
+    runtime: Runtime,
+}
+
+/// The controllers whose keys are objects of a resource.
+const CONTROLLERS: [(&str, &str); 6] = [
+    ("clusterroles", "clusterrole-aggregation-controller"),
+    ("daemonsets", "daemonset-controller"),
+    ("deployments", "deployment-controller"),
+    ("namespaces", "namespace-controller"),
+    ("nodes", "ttl-controller"),
+    ("replicasets", "replicaset-controller"),
+];
+
+/// What an explanation says of an object that differs from run to run.
+const VOLATILE: [&str; 1] = ["resource version"];
+
+impl WorldOptions {
+    /// What a script asks for.
+    pub fn of(script: &Script, seed: u64) -> Self {
+        let controllers = Some(&script.controllers).filter(|list| !list.is_empty());
+        let controllers = controllers.map(|list| format!("--controllers={list}"));
+        let flags = controllers.into_iter().chain(script.flags.iter().cloned()).collect();
+        Self { nodes: script.nodes, flags, seed }
+    }
+}
+
+impl World {
+    /// Starts a cluster, and the manager on it.
+    pub fn start(options: &WorldOptions, runtime: &Runtime) -> anyhow::Result<Self> {
+        // A manager that was told which controllers to run may make no accounts.
+        let has_choice = options.flags.iter().any(|flag| flag.starts_with("--controllers="));
+        let defaults = sandbox::Options::default();
+        let settings = sandbox::Options { require_service_accounts: !has_choice, ..defaults };
+        let server = sandbox::Server::new(runtime, settings);
+        let nodes = sandbox::Nodes::new(options.nodes);
+        let cluster = sandbox::Cluster::start(server, &nodes, options.seed);
+        Self::on(cluster, &options.flags, runtime)
+    }
+
+    /// Starts the manager on a cluster.
+    pub fn on(
+        cluster: sandbox::Cluster,
+        flags: &[String],
+        runtime: &Runtime,
+    ) -> anyhow::Result<Self> {
+        let given = ["--leader-elect=false", "--secure-port=0", "--controller-start-interval=0s"];
+        let limits = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
+        let words = given.iter().chain(&limits).map(|it| (*it).to_owned());
+        let options = Options::parse(words.chain(flags.iter().cloned()))
+            .map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
+        if let Some(error) = options.validate().first() {
+            anyhow::bail!("{error}");
+        }
+        let connection = Connection::inside(cluster.server().service());
+        let manager = Manager::new(options, connection, runtime)?;
+        let source = manager.source();
+        runtime::spawn("manager", async move {
+            if let Err(error) = manager.lead().await {
+                tracing::error!(error = format!("{error:#}"), "the manager ended");
+            }
+        });
+        Ok(Self { cluster, source, runtime: runtime.clone() })
+    }
+}
+
+impl Cluster for World {
+    async fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
+        ask.put_to(self.cluster.server())
+    }
+
+    async fn tick(&self, time: Duration) {
+        self.runtime.clock.sleep(time).await;
+    }
+
+    fn node(&self, act: NodeAct, name: &str) -> Result<(), Unsupported> {
+        act.on(&self.cluster, name);
+        Ok(())
+    }
+
+    fn fail(&self, pod: &Key) -> Result<(), Unsupported> {
+        self.cluster.kubelets(|kubelets| kubelets.fail(pod));
+        Ok(())
+    }
+
+    async fn explain(&self, plural: &str, key: &Key) -> Result<Vec<String>, Unsupported> {
+        let known = CONTROLLERS.iter().find(|(known, _)| *known == plural);
+        let name = known.map_or(plural, |(_, controller)| controller);
+        let rows = self.source.controllers();
+        let row = rows.iter().find(|row| row.name == name);
+        let engine = row.and_then(|row| row.engine.as_ref().ok());
+        let Some(engine) = engine else {
+            return Err(Unsupported(format!("no controller of {plural} runs")));
+        };
+        Ok(lines(name, &engine.explain(key).await))
+    }
+}
+
+/// An explanation without times and versions.
+fn lines(controller: &str, explanation: &Explanation) -> Vec<String> {
+    let mut lines = vec![format!("{controller} on {}:", explanation.key)];
+    if !explanation.found {
+        lines.push("  there is no such object".to_owned());
+    }
+    let facts = explanation.summary.iter().filter(|fact| !VOLATILE.contains(&fact.name));
+    lines.extend(facts.map(|fact| format!("  {}: {}", fact.name, fact.value)));
+    let plan = explanation.plan.iter().flat_map(|plan| plan.text.lines());
+    lines.extend(plan.map(|line| format!("  plan: {line}")));
+    lines.extend(explanation.error.iter().map(|error| format!("  error: {error}")));
+    let last = explanation.last_error.iter();
+    lines.extend(last.map(|failure| format!("  last failure: {}", failure.error)));
+    lines
+}

@@ -1,0 +1,238 @@
+//! All controllers on the sandbox, in virtual time, while requests, watches, nodes and the manager
+//! itself fail; `tests/README.md` says how to use it.
+
+#[path = "simulation/case.rs"]
+mod case;
+#[path = "simulation/contests/mod.rs"]
+mod contests;
+#[path = "simulation/cores.rs"]
+mod cores;
+#[path = "simulation/corruption.rs"]
+mod corruption;
+#[path = "simulation/dice.rs"]
+mod dice;
+#[path = "simulation/fault.rs"]
+mod fault;
+#[path = "simulation/flow.rs"]
+mod flow;
+#[path = "simulation/held.rs"]
+mod held;
+#[path = "simulation/lease.rs"]
+mod lease;
+#[path = "simulation/life.rs"]
+mod life;
+#[path = "simulation/lives.rs"]
+mod lives;
+#[path = "simulation/matrix.rs"]
+mod matrix;
+#[path = "simulation/mutants.rs"]
+mod mutants;
+#[path = "simulation/older.rs"]
+mod older;
+#[path = "simulation/oracle.rs"]
+mod oracle;
+#[path = "simulation/owners.rs"]
+mod owners;
+#[path = "simulation/run.rs"]
+mod run;
+#[path = "simulation/shrink.rs"]
+mod shrink;
+#[path = "simulation/site.rs"]
+mod site;
+#[path = "simulation/wire.rs"]
+mod wire;
+#[path = "simulation/workload.rs"]
+mod workload;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{env, fs};
+
+use anyhow::{Context as _, bail, ensure};
+use case::Case;
+use run::{Outcome, Stats, run};
+
+/// Most of a run is the making of small objects, which this allocator does in half the time.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// How many seeds run if nobody says.
+const SEEDS: u64 = 60;
+/// After how many failures no more are looked for.
+const FAILURES: usize = 20;
+/// After how many runs is told how far it is.
+const PROGRESS: u64 = 1000;
+/// Of how many cells of the matrix one is tried.
+const MATRIX: usize = 199;
+/// How many lines of a trace are shown.
+const TAIL: usize = 60;
+
+/// `SEEDS=1000` runs so many, from `FROM=5000` on, and `SEED=42` that one, with its trace.
+/// `FRESH=100` runs as many that nobody has seen yet.
+#[test]
+fn seeds_keep_the_promises() -> anyhow::Result<()> {
+    if let Ok(path) = env::var("CASE") {
+        let case = Case::parse(&fs::read_to_string(path)?)?;
+        let outcome = run(&case)?;
+        println!("{}\n{}", outcome.trace.join("\n"), outcome.stats);
+        return judge(&case, &outcome);
+    }
+    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>()).transpose();
+    if let Some(seed) = number("SEED")? {
+        let outcome = run(&Case::draw(seed))?;
+        println!("{}\n{}", Case::draw(seed), outcome.trace.join("\n"));
+        return judge(&Case::draw(seed), &outcome);
+    }
+    let (from, seeds) = (number("FROM")?, number("SEEDS")?);
+    if from.is_some() || seeds.is_some() {
+        return try_seeds(from.unwrap_or(0), seeds.unwrap_or(SEEDS));
+    }
+    match number("FRESH")? {
+        Some(count) => try_seeds(now_unix_seconds()? * 1000, count),
+        None => try_seeds(0, SEEDS),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "who draws fresh seeds asks the real clock")]
+fn now_unix_seconds() -> anyhow::Result<u64> {
+    Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs())
+}
+
+/// Runs seeds, names those that fail, and shrinks the first of them.
+fn try_seeds(from: u64, count: u64) -> anyhow::Result<()> {
+    println!("FROM={from} SEEDS={count}");
+    let (mut stats, mut first, mut failed) = (Stats::default(), None, Vec::new());
+    let seed = |at: usize| from.saturating_add(u64::try_from(at).unwrap_or(u64::MAX));
+    let try_seed = |at| {
+        let case = Case::draw(seed(at));
+        run(&case).map(|outcome| (case, outcome))
+    };
+    let tell = |at, result: anyhow::Result<(Case, Outcome)>| {
+        let result = result.with_context(|| format!("seed {}", seed(at)));
+        if let Ok((_, outcome)) = &result {
+            stats.add(&outcome.stats);
+            if stats.runs % PROGRESS == 0 {
+                println!("{} seeds, {} failed", stats.runs, failed.len());
+            }
+        }
+        match &result {
+            Ok((_, Outcome { broken: None, .. })) => return ControlFlow::Continue(()),
+            Ok((_, Outcome { broken: Some(broken), .. })) => {
+                println!("seed {}: {}: {}", seed(at), broken.rule, broken.text);
+            }
+            Err(error) => println!("{error:#}"),
+        }
+        failed.push(seed(at));
+        first.get_or_insert(result);
+        let is_enough = failed.len() >= FAILURES;
+        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    cores::each(usize::try_from(count)?, try_seed, tell);
+    println!("{stats}; {} failed", failed.len());
+    let Some(first) = first else { return Ok(()) };
+    println!("failed: {failed:?}; the first is being shrunk");
+    let (case, outcome) = first?;
+    judge(&case, &outcome)
+}
+
+/// Those that failed once.
+#[test]
+fn old_failures_keep_the_promises() -> anyhow::Result<()> {
+    for path in files()? {
+        let case = Case::parse(&fs::read_to_string(&path)?);
+        let case = case.with_context(|| path.display().to_string())?;
+        judge(&case, &run(&case)?).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// A cluster that does not become what its specs ask for is seen: this one is stuck upstream, too.
+#[test]
+fn a_rollout_that_becomes_recreate_half_way_is_stuck() -> anyhow::Result<()> {
+    let outcome = run(&Case::parse(include_str!("simulation/known/recreate-half-way.txt"))?)?;
+    ensure!(outcome.broken.as_ref().is_some_and(|it| it.rule == "converges"), "it goes on");
+    Ok(())
+}
+
+/// `SEED=42` replays what was seen with it, whatever runs beside it.
+#[test]
+fn a_seed_gives_the_same_trace_each_time() -> anyhow::Result<()> {
+    const ALL: [u64; 4] = [3, 5, 8, 11];
+    let mut alone = Vec::new();
+    for seed in ALL {
+        alone.push(run(&Case::draw(seed))?);
+    }
+    let (mut crowd, pick) = (Vec::new(), |at: usize| ALL[at % ALL.len()]);
+    cores::each(
+        2 * ALL.len(),
+        |at| run(&Case::draw(pick(at))),
+        |at, outcome| {
+            crowd.push((at, outcome));
+            ControlFlow::Continue(())
+        },
+    );
+    ensure!(crowd.len() == 2 * ALL.len(), "some were not told");
+    for (at, outcome) in crowd {
+        let (seed, one, other) = (pick(at), &alone[at % ALL.len()], outcome?);
+        let differs = one.trace.iter().zip(&other.trace).find(|(one, other)| one != other);
+        ensure!(differs.is_none(), "seed {seed}: two runs differ: {differs:#?}");
+        ensure!(one.trace.len() == other.trace.len(), "seed {seed}: a run goes on");
+        ensure!(one.state == other.state, "seed {seed}: two runs end differently");
+    }
+    Ok(())
+}
+
+/// Whichever write meets whichever fault, the end is the same; `MATRIX=1` tries all of them, the
+/// test one in so many.
+#[test]
+fn no_fault_at_a_write_shows_at_the_end() -> anyhow::Result<()> {
+    let step = env::var("MATRIX").ok().map(|text| text.parse::<usize>()).transpose()?;
+    let matrix = matrix::matrix(step.unwrap_or(MATRIX).max(1))?;
+    println!("{matrix}");
+    ensure!(matrix.complaints.is_empty(), "{}", matrix.complaints.join("\n"));
+    Ok(())
+}
+
+/// A case that was read from its own text is the same.
+#[test]
+fn cases_are_written_and_read() -> anyhow::Result<()> {
+    for seed in 0..50 {
+        let text = Case::draw(seed).to_string();
+        ensure!(Case::parse(&text)?.to_string() == text, "{text}");
+    }
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("simulation/seeds")
+}
+
+fn files() -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder())?.map(|entry| Ok(entry?.path()));
+    let mut files = entries.collect::<anyhow::Result<Vec<_>>>()?;
+    files.retain(|path| path.extension().is_some_and(|it| it == "txt"));
+    files.sort();
+    Ok(files)
+}
+
+/// A case that failed is shrunk and told.
+fn judge(case: &Case, outcome: &Outcome) -> anyhow::Result<()> {
+    let Some(broken) = &outcome.broken else { return Ok(()) };
+    let short = shrink::shrink(case, broken.rule)?;
+    let again = run(&short)?;
+    let is_read = |line: &&String| line.contains(" GET ") && line.ends_with(" 200");
+    let lines: Vec<_> = again.trace.iter().filter(|line| !is_read(line)).cloned().collect();
+    let lines = &lines[lines.len().saturating_sub(TAIL)..];
+    let broken = again.broken.as_ref().unwrap_or(broken);
+    bail!(
+        "seed {}: {}: {}\n\nKeep this in tests/simulation/seeds:\n\n{short}\n\
+        The end of its trace:\n{}\n{}: {}",
+        case.seed,
+        broken.rule,
+        broken.text,
+        lines.join("\n"),
+        broken.rule,
+        broken.text,
+    )
+}

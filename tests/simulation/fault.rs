@@ -1,0 +1,364 @@
+//! What goes wrong, and when: as data that is drawn from a seed, written to a file and read again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::dice::Dice;
+
+/// What becomes of a request, or of a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    /// The connection is refused: nothing is done.
+    Refuse,
+    /// It is done, and the connection breaks before the answer.
+    Lost,
+    /// 409, and nothing is done.
+    Conflict,
+    /// 429 with `Retry-After: 1`.
+    TooMany,
+    /// 500.
+    Internal,
+    /// 503.
+    Unavailable,
+    /// It is done, and the answer says 504.
+    Timeout,
+    /// It is done, and the body of the answer is no JSON.
+    Garbage,
+    /// It comes later, by this many milliseconds.
+    Delay(u64),
+    /// The manager ends before it is sent.
+    CrashBefore,
+    /// The manager ends when it is done.
+    CrashAfter,
+    /// A watch ends after this many events.
+    End(u64),
+    /// A watch breaks after this many events.
+    Break(u64),
+    /// A watch says 410 after this many events.
+    Gone(u64),
+    /// Each event of a watch comes later, by this many milliseconds.
+    Lag(u64),
+    /// The manager stops when it is done, for this many milliseconds, as by SIGSTOP.
+    Stop(u64),
+    /// The same, and its machine is suspended meanwhile.
+    Suspend(u64),
+    /// The manager is asked to end when it is done, as by SIGTERM.
+    Quit,
+    /// The manager is off the network from before it on, for this many milliseconds.
+    Cut(u64),
+    /// Before it somebody sets the wall clock of the manager to this many seconds before what it
+    /// was at the start.
+    Behind(u64),
+    /// The same, after what it was.
+    Ahead(u64),
+    /// A list or a watch is answered by a server that is this many seconds behind.
+    Older(u64),
+    /// The same, and it answers as if it had what is asked for.
+    Lying(u64),
+    /// The events of a watch come together after so many milliseconds, of each object the last.
+    Merge(u64),
+    /// A watch brings nothing but bookmarks for this many milliseconds; the events come then.
+    Quiet(u64),
+    /// A watch brings nothing but bookmarks for this many milliseconds, and ends.
+    Mute(u64),
+    /// A watch keeps so many events back until more come.
+    Hold(u64),
+}
+
+/// Which request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Point {
+    /// The n-th that is no watch, from 0.
+    Request(u64),
+    /// The n-th watch.
+    Watch(u64),
+    /// The n-th list of all objects of a kind, which is a request, too.
+    List(u64),
+    /// The n-th write of an account, but for events and leases.
+    Write(String, u64),
+    /// The n-th request of an election that is no watch.
+    Lease(u64),
+}
+
+/// When what goes wrong.
+pub(crate) type Plan = BTreeMap<Point, Fault>;
+
+/// Each that a write can meet.
+pub(crate) const OF_WRITES: [Fault; 11] = [
+    Fault::Refuse,
+    Fault::Lost,
+    Fault::Conflict,
+    Fault::TooMany,
+    Fault::Internal,
+    Fault::Unavailable,
+    Fault::Timeout,
+    Fault::Garbage,
+    Fault::Delay(2000),
+    Fault::CrashBefore,
+    Fault::CrashAfter,
+];
+
+/// Those that have a figure.
+const FIGURED: [fn(u64) -> Fault; 16] = [
+    Fault::Delay,
+    Fault::End,
+    Fault::Break,
+    Fault::Gone,
+    Fault::Lag,
+    Fault::Stop,
+    Fault::Suspend,
+    Fault::Cut,
+    Fault::Behind,
+    Fault::Ahead,
+    Fault::Older,
+    Fault::Lying,
+    Fault::Merge,
+    Fault::Quiet,
+    Fault::Mute,
+    Fault::Hold,
+];
+
+/// How many requests and watches of a run may go wrong: those after them do not.
+const REQUESTS: u64 = 1500;
+const WATCHES: u64 = 400;
+const LISTS: u64 = 400;
+/// How many seconds a server is behind.
+const BEHIND: [u64; 4] = [2, 5, 30, 120];
+const LEASES: u64 = 200;
+
+/// A plan of a run. Some runs have few faults, and some have many.
+pub(crate) fn draw(dice: &Dice, managers: usize) -> Plan {
+    let mut plan = Plan::new();
+    let (often, watches) = (dice.pick(&[0.0, 0.01, 0.05, 0.15]), dice.pick(&[0.0, 0.1, 0.4]));
+    // A server that knows no streaming lists, and one that is behind for long.
+    let (unknown, older) = (dice.pick(&[0.0, 0.0, 0.3, 0.9]), dice.pick(&[0.0, 0.0, 0.3, 0.9]));
+    for number in 0..REQUESTS {
+        if dice.chance(often) {
+            plan.insert(Point::Request(number), request(dice, managers));
+        }
+    }
+    // An outage: many in a row, all of a kind.
+    for _ in 0..dice.pick(&[0, 0, 1, 3]) {
+        let (begin, length, fault) = (dice.below(REQUESTS), 5 + dice.below(40), refusal(dice));
+        plan.extend((begin..begin + length).map(|number| (Point::Request(number), fault)));
+    }
+    // Sometimes all of them go wrong in the same way.
+    let alike = dice.chance(0.2).then(|| watch(dice));
+    for number in 0..WATCHES {
+        if let Some(alike) = alike.filter(|_| dice.chance(0.8)) {
+            plan.insert(Point::Watch(number), alike);
+        } else if dice.chance(watches) {
+            plan.insert(Point::Watch(number), watch(dice));
+        } else if watches > 0.0 && dice.chance(unknown) {
+            plan.insert(Point::Watch(number), Fault::Internal);
+        }
+    }
+    let behind = dice.pick(&BEHIND);
+    for number in 0..LISTS {
+        if dice.chance(older) {
+            let lies = dice.chance(0.2);
+            let fault = if lies { Fault::Lying(behind) } else { Fault::Older(behind) };
+            plan.insert(Point::List(number), fault);
+        }
+    }
+    if managers > 1 {
+        plan.extend(election(dice));
+    }
+    plan
+}
+
+/// Renewals that fail, or come to no answer, while all else goes well.
+fn election(dice: &Dice) -> Vec<(Point, Fault)> {
+    let mut faults = Vec::new();
+    for _ in 0..dice.pick(&[0, 1, 3, 8]) {
+        let (begin, length) = (dice.below(LEASES), 1 + dice.below(12));
+        let silent = [Fault::Lost, Fault::Timeout, Fault::Conflict, Fault::Garbage];
+        let late = dice.pick(&[300, 2000, 4000, 9000, 20_000]);
+        let kinds = [&[refusal(dice), Fault::Delay(late), Fault::Delay(late)], &silent[..]];
+        let fault = dice.pick(&kinds.concat());
+        faults.extend((begin..begin + length).map(|number| (Point::Lease(number), fault)));
+    }
+    faults
+}
+
+fn refusal(dice: &Dice) -> Fault {
+    dice.pick(&[Fault::Refuse, Fault::TooMany, Fault::Internal, Fault::Unavailable])
+}
+
+fn request(dice: &Dice, managers: usize) -> Fault {
+    // A crash costs everything that follows: a few are enough.
+    if dice.chance(0.1) {
+        return dice.pick(&[Fault::CrashBefore, Fault::CrashAfter, Fault::Quit]);
+    }
+    if dice.chance(if managers > 1 { 0.15 } else { 0.05 }) {
+        let long = dice.pick(&[500, 9_000, 14_000, 20_000, 40_000]);
+        let seconds = dice.pick(&[1, 60, 3600]);
+        let rare = [Fault::Stop(long), Fault::Suspend(long), Fault::Cut(long)];
+        let clock = [Fault::Behind(seconds), Fault::Ahead(seconds)];
+        return dice.pick(&[&rare[..], &clock].concat());
+    }
+    match dice.pick(&OF_WRITES[..9]) {
+        Fault::Delay(_) => Fault::Delay(dice.pick(&[5, 100, 1500, 20_000])),
+        other => other,
+    }
+}
+
+fn watch(dice: &Dice) -> Fault {
+    let events = dice.below(20);
+    let long = dice.pick(&[10, 300, 2000, 20_000]);
+    let behind = dice.pick(&BEHIND);
+    match dice.below(12) {
+        0 => Fault::End(events),
+        1 => Fault::Break(events),
+        2 => Fault::Gone(events),
+        3 => Fault::Lag(long),
+        4 => Fault::Merge(long),
+        5 => Fault::Quiet(long),
+        6 => Fault::Mute(dice.pick(&[300, 2000, 20_000, 60_000])),
+        7 => Fault::Hold(1 + dice.below(5)),
+        8 => Fault::Older(behind),
+        9 => Fault::Lying(behind),
+        10 => dice.pick(&[Fault::Internal, Fault::Timeout, Fault::Garbage]),
+        _ => dice.pick(&[Fault::Refuse, Fault::TooMany, Fault::Unavailable]),
+    }
+}
+
+// === impl Fault ===
+
+impl Fault {
+    /// Without its figures.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Lost => "lost",
+            Self::Conflict => "409",
+            Self::TooMany => "429",
+            Self::Internal => "500",
+            Self::Unavailable => "503",
+            Self::Timeout => "504-done",
+            Self::Garbage => "garbage",
+            Self::Delay(_) => "delay",
+            Self::CrashBefore => "crash-before",
+            Self::CrashAfter => "crash-after",
+            Self::End(_) => "end",
+            Self::Break(_) => "break",
+            Self::Gone(_) => "410",
+            Self::Lag(_) => "lag",
+            Self::Stop(_) => "stop",
+            Self::Suspend(_) => "suspend",
+            Self::Quit => "quit",
+            Self::Cut(_) => "cut",
+            Self::Behind(_) => "behind",
+            Self::Ahead(_) => "ahead",
+            Self::Older(_) => "older",
+            Self::Lying(_) => "lying",
+            Self::Merge(_) => "merge",
+            Self::Quiet(_) => "quiet",
+            Self::Mute(_) => "mute",
+            Self::Hold(_) => "hold",
+        }
+    }
+
+    fn figure(self) -> Option<u64> {
+        match self {
+            Self::Delay(n)
+            | Self::Stop(n)
+            | Self::Suspend(n)
+            | Self::Cut(n)
+            | Self::Behind(n)
+            | Self::Ahead(n)
+            | Self::End(n)
+            | Self::Break(n)
+            | Self::Gone(n)
+            | Self::Lag(n)
+            | Self::Older(n)
+            | Self::Lying(n)
+            | Self::Merge(n)
+            | Self::Quiet(n)
+            | Self::Mute(n)
+            | Self::Hold(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// For how long it keeps a manager from what it does, in milliseconds.
+    pub(crate) fn lasts(self) -> u64 {
+        match self {
+            Self::Delay(n) | Self::Stop(n) | Self::Suspend(n) | Self::Cut(n) => n,
+            _ => 0,
+        }
+    }
+
+    /// How late events are.
+    pub(crate) fn lag(self) -> Duration {
+        match self {
+            Self::Lag(millis) => Duration::from_millis(millis),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// After how many events a watch ends.
+    pub(crate) fn events(self) -> Option<u64> {
+        match self {
+            Self::End(events) | Self::Break(events) | Self::Gone(events) => Some(events),
+            _ => None,
+        }
+    }
+}
+
+/// As it is read: `delay 100`.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.figure() {
+            Some(figure) => write!(f, "{} {figure}", self.name()),
+            None => f.write_str(self.name()),
+        }
+    }
+}
+
+impl FromStr for Fault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, figure) = text.split_once(' ').unwrap_or((text, "0"));
+        let figure = figure.parse().map_err(|error| format!("{text:?}: {error}"))?;
+        let figured = FIGURED.into_iter().map(|make| make(figure));
+        let mut known = figured.chain(OF_WRITES).chain([Self::Quit]);
+        known.find(|it| it.name() == name).ok_or_else(|| format!("{text:?} is no fault"))
+    }
+}
+
+// === impl Point ===
+
+/// As it is read: `watch 7`.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(number) => write!(f, "request {number}"),
+            Self::Watch(number) => write!(f, "watch {number}"),
+            Self::List(number) => write!(f, "list {number}"),
+            Self::Write(account, number) => write!(f, "write-of-{account} {number}"),
+            Self::Lease(number) => write!(f, "lease {number}"),
+        }
+    }
+}
+
+impl FromStr for Point {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let odd = || format!("{text:?} is no point such as `request 7`");
+        let (kind, number) = text.split_once(' ').ok_or_else(odd)?;
+        let number = number.parse().map_err(|_| odd())?;
+        match (kind, kind.strip_prefix("write-of-")) {
+            ("request", _) => Ok(Self::Request(number)),
+            ("watch", _) => Ok(Self::Watch(number)),
+            ("list", _) => Ok(Self::List(number)),
+            ("lease", _) => Ok(Self::Lease(number)),
+            (_, Some(account)) => Ok(Self::Write(account.to_owned(), number)),
+            _ => Err(odd()),
+        }
+    }
+}

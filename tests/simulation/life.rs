@@ -1,0 +1,431 @@
+//! The way of a manager to the server: a tower service that lets requests go wrong as the plan
+//! says, writes down each of them, and shows the writes to the oracle.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use kube::client::Body;
+use runtime::{Cancel, Clock, Process};
+use serde_json::{Value, json};
+use tower::{BoxError, ServiceExt as _};
+
+use crate::fault::Fault;
+use crate::flow::Flow;
+use crate::lease::Sent;
+use crate::older;
+use crate::oracle::{Tried, Written};
+use crate::site::Site;
+use crate::wire::Wire;
+
+pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+/// A life of the manager: from its start to its end. After it has ended nothing that it sends is
+/// done.
+#[derive(Clone)]
+pub(crate) struct Life {
+    pub(crate) site: Site,
+    /// The manager and the number of the life, such as `a1`.
+    pub(crate) name: String,
+    /// What it runs in.
+    pub(crate) process: Process,
+    /// Of its machine.
+    pub(crate) clock: Clock,
+    /// Its connection to the network.
+    pub(crate) wire: Wire,
+    /// Asks it to end, as SIGTERM does.
+    pub(crate) quit: Cancel,
+    /// Cancelled when it ends.
+    power: Cancel,
+}
+
+/// What a manager sends through. Much in a manager keeps itself alive for ever, as it may in a
+/// process that has one: what it keeps must not be the whole run.
+#[derive(Clone)]
+pub(crate) struct Door(Arc<Mutex<Option<Life>>>);
+
+/// What a request is about.
+#[derive(Clone)]
+pub(crate) struct About {
+    life: String,
+    /// The last part of its user agent, which names the controller.
+    pub(crate) account: String,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    /// When it was sent.
+    sent: Duration,
+}
+
+/// What becomes of the machine while a process stands still.
+#[derive(Clone, Copy)]
+pub(crate) enum Machine {
+    /// It goes on.
+    Up,
+    /// It is suspended: nothing waits, and only some clocks go on.
+    Suspended,
+}
+
+// === impl About ===
+
+impl About {
+    fn new(life: &str, request: &http::request::Parts, sent: Duration) -> Self {
+        let agent = request.headers.get(header::USER_AGENT).and_then(|it| it.to_str().ok());
+        let account = agent.and_then(|it| it.rsplit('/').next()).unwrap_or_default();
+        Self {
+            life: life.to_owned(),
+            account: account.rsplit(':').next().unwrap_or_default().to_owned(),
+            method: request.method.clone(),
+            path: request.uri.path().to_owned(),
+            query: request.uri.query().unwrap_or_default().to_owned(),
+            sent,
+        }
+    }
+
+    /// Of which life it is.
+    pub(crate) fn life(&self) -> &str {
+        &self.life
+    }
+
+    /// Whether it is about the Lease that is contended for.
+    pub(crate) fn is_of_election(&self) -> bool {
+        self.account == "leader-election"
+    }
+
+    pub(crate) fn watches(&self) -> bool {
+        self.query.split('&').any(|it| it == "watch=true" || it == "watch=1")
+    }
+
+    /// Whether it is a write that must come to an end.
+    pub(crate) fn counts(&self) -> bool {
+        self.method != Method::GET
+            && !self.path.contains("/events")
+            && !self.path.contains("/leases")
+            && !self.path.contains("reviews")
+    }
+
+    fn line(&self, code: &str, fault: Option<Fault>) -> String {
+        let Self { life, account, method, path, query, .. } = self;
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        let fault = fault.map(|it| format!(" [{it}]")).unwrap_or_default();
+        format!("{life} {account} {method} {path}{query} {code}{fault}")
+    }
+}
+
+// === impl Life ===
+
+impl tower::Service<Request<Body>> for Door {
+    type Response = Answer;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let life = self.life().clone();
+        Box::pin(async move {
+            let Some(life) = life else { return std::future::pending().await };
+            let power = life.power.clone();
+            match power.run_until_cancelled(life.take(request)).await {
+                Some(answer) => answer,
+                // Nobody is there to be told.
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+impl Door {
+    /// Nothing comes through any more, and nothing is kept alive.
+    pub(crate) fn shut(&self) {
+        let life = self.life().take();
+        drop(life);
+    }
+
+    fn life(&self) -> MutexGuard<'_, Option<Life>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Life {
+    pub(crate) fn new(site: &Site, name: String, clock: Clock) -> Self {
+        Self {
+            site: site.clone(),
+            name,
+            process: Process::new(),
+            clock,
+            wire: Wire::new(),
+            quit: Cancel::new(),
+            power: Cancel::new(),
+        }
+    }
+
+    /// It ends where it is.
+    pub(crate) fn end(&self) {
+        self.power.cancel();
+        self.process.kill();
+        self.site.log().contest.leave(&self.name);
+    }
+
+    /// The way to it.
+    pub(crate) fn door(&self) -> Door {
+        let door = Door(Arc::new(Mutex::new(Some(self.clone()))));
+        self.site.log().doors.push(door.clone());
+        door
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.power.is_cancelled()
+    }
+
+    /// It stops for so long.
+    pub(crate) fn stop(&self, time: Duration, machine: Machine) {
+        let (clock, machine_clock) = (self.site.runtime.clock.clone(), self.clock.clone());
+        let process = self.process.clone();
+        process.stop();
+        let again = async move {
+            clock.sleep(time).await;
+            match machine {
+                Machine::Suspended => machine_clock.slept(time),
+                Machine::Up => {}
+            }
+            process.go_on();
+        };
+        runtime::outside(|| runtime::spawn("continue", again));
+    }
+
+    /// It is off the network for so long.
+    pub(crate) fn cut(&self, time: Duration) {
+        self.wire.cut(&self.site.runtime.clock, time);
+    }
+
+    async fn take(&self, request: Request<Body>) -> Result<Answer, BoxError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let about = About::new(&self.name, &parts, self.site.now());
+        self.judge_sent(&about);
+        let fault = self.site.log().fault(&about);
+        if let Some(fault) = fault {
+            self.site.log().trouble(&about, about.sent, fault);
+        }
+        if let Some(Fault::Cut(millis)) = fault {
+            self.cut(Duration::from_millis(millis));
+        }
+        let line = self.wire.line();
+        let result = if self.wire.is_cut() {
+            line.breaks().await;
+            Err(broken("the network was away"))
+        } else {
+            let met = line.carry(self.meet(&about, fault, (parts, body.clone()))).await;
+            met.unwrap_or_else(Err)
+        };
+        let code = match &result {
+            Ok(answer) => answer.status().as_u16().to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.site.tell(&about.line(&code, fault));
+        if about.counts() {
+            let at = self.site.now();
+            let tried = Tried {
+                method: about.method.as_str(),
+                path: &about.path,
+                body: &body,
+                is_told: result.as_ref().is_ok_and(|answer| answer.status().is_success()),
+                at,
+            };
+            self.site.log().oracle.tried(&tried);
+            self.site.log().last_write = (at, about.line(&code, fault));
+        }
+        result
+    }
+
+    /// Whether it may be sent now.
+    fn judge_sent(&self, about: &About) {
+        let sent = Sent {
+            life: &self.name,
+            account: &about.account,
+            method: about.method.as_str(),
+            path: &about.path,
+            at: about.sent,
+        };
+        if about.method != Method::GET {
+            self.site.look();
+            self.site.judge_election();
+        }
+        let mut log = self.site.log();
+        log.contest.sent(&sent);
+        log.complain();
+    }
+
+    /// Lets a request meet its fault.
+    async fn meet(
+        &self,
+        about: &About,
+        fault: Option<Fault>,
+        request: (http::request::Parts, Bytes),
+    ) -> Result<Answer, BoxError> {
+        let refused = std::io::ErrorKind::ConnectionRefused;
+        match fault {
+            Some(Fault::Refuse) => return Err(std::io::Error::new(refused, "refused").into()),
+            Some(Fault::Lost) => {
+                self.forward(about, request, None).await?;
+                return Err(broken("the connection broke"));
+            }
+            Some(Fault::Timeout) => {
+                self.forward(about, request, None).await?;
+                return Ok(failed(504, "Timeout"));
+            }
+            Some(Fault::CrashAfter) => {
+                self.forward(about, request, None).await?;
+                self.end();
+                return std::future::pending().await;
+            }
+            Some(Fault::CrashBefore) => {
+                self.end();
+                return std::future::pending().await;
+            }
+            Some(Fault::Conflict) => return Ok(failed(409, "Conflict")),
+            Some(Fault::TooMany) => return Ok(failed(429, "TooManyRequests")),
+            Some(Fault::Internal) => return Ok(failed(500, "InternalError")),
+            Some(Fault::Unavailable) => return Ok(failed(503, "ServiceUnavailable")),
+            Some(Fault::Garbage) => {
+                let answer = self.forward(about, request, None).await?;
+                let is_ok = answer.status().is_success();
+                return Ok(if is_ok { whole(200, "<html>".to_owned()) } else { answer });
+            }
+            Some(Fault::Delay(millis)) if about.is_of_election() => {
+                return self.stray(about, request, Duration::from_millis(millis)).await;
+            }
+            Some(Fault::Delay(millis)) => {
+                self.site.runtime.clock.sleep(Duration::from_millis(millis)).await;
+            }
+            Some(Fault::Stop(millis)) => {
+                let answer = self.forward(about, request, None).await;
+                self.stop(Duration::from_millis(millis), Machine::Up);
+                self.process.running().await;
+                return answer;
+            }
+            Some(Fault::Suspend(millis)) => {
+                let answer = self.forward(about, request, None).await;
+                self.stop(Duration::from_millis(millis), Machine::Suspended);
+                self.process.running().await;
+                return answer;
+            }
+            Some(Fault::Quit) => {
+                let answer = self.forward(about, request, None).await;
+                self.quit.cancel();
+                return answer;
+            }
+            Some(Fault::Behind(seconds)) => self.set_wall(-1000, seconds),
+            Some(Fault::Ahead(seconds)) => self.set_wall(1000, seconds),
+            // Those of watches.
+            _ => {}
+        }
+        self.forward(about, request, fault).await
+    }
+
+    fn set_wall(&self, step_ms: i64, seconds: u64) {
+        self.site.log().oracle.clocks_are_wrong();
+        self.clock.set_wall(i64::try_from(seconds).unwrap_or(0).saturating_mul(step_ms));
+    }
+
+    /// A request that is on its way for so long, and arrives even if nobody waits for the answer
+    /// any more.
+    async fn stray(
+        &self,
+        about: &About,
+        request: (http::request::Parts, Bytes),
+        time: Duration,
+    ) -> Result<Answer, BoxError> {
+        let (life, about) = (self.clone(), about.clone());
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let arrival = async move {
+            life.site.runtime.clock.sleep(time).await;
+            let answer = life.forward(&about, request, None).await;
+            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
+            life.site.tell(&about.line(&format!("arrives, {code}"), None));
+            // Nobody may be there to be told.
+            let _ = sender.send(answer);
+        };
+        runtime::outside(|| runtime::spawn("stray", arrival));
+        receiver.await?
+    }
+
+    async fn forward(
+        &self,
+        about: &About,
+        (parts, body): (http::request::Parts, Bytes),
+        fault: Option<Fault>,
+    ) -> Result<Answer, BoxError> {
+        let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let mut request = Request::from_parts(parts, Full::new(body));
+        self.site.look();
+        let (server, fault) = older::answers(&self.site, about, fault, request.uri_mut());
+        let answer = server.service().oneshot(request).await?;
+        if about.watches() && answer.status() == StatusCode::OK {
+            let flow = |body| Flow::new(self, about, body, fault);
+            return Ok(answer.map(|body| flow(body).body()));
+        }
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await?.to_bytes();
+        if about.method == Method::GET && head.status == StatusCode::OK {
+            let at = self.site.now();
+            self.site.log().oracle.heard(&about.account, &about.path, &body, at);
+        } else if about.method != Method::GET {
+            let got = serde_json::from_slice(&body).unwrap_or_default();
+            let (code, at) = (head.status.as_u16(), self.site.now());
+            let written = Written {
+                account: &about.account,
+                method: about.method.as_str(),
+                path: &about.path,
+                code,
+                sent: &sent,
+                got: &got,
+                at,
+            };
+            let mut log = self.site.log();
+            log.oracle.judge(&written);
+            log.oracle.look(self.site.cluster.server(), at);
+            log.oracle.judge_after(&written);
+            let server = self.site.cluster.server();
+            log.contest.look(server, about.is_of_election(), at);
+            if about.is_of_election() && code < 300 {
+                log.contest.renewed(&self.name, &sent, about.sent);
+            }
+        }
+        Ok(Response::from_parts(head, Full::new(body).map_err(Into::into).boxed_unsync()))
+    }
+}
+
+pub(crate) fn broken(text: &str) -> BoxError {
+    std::io::Error::new(std::io::ErrorKind::ConnectionReset, text.to_owned()).into()
+}
+
+pub(crate) fn status(code: u16, reason: &str) -> Value {
+    let message = format!("simulated {reason}");
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code})
+}
+
+fn failed(code: u16, reason: &str) -> Answer {
+    let mut answer = whole(code, status(code, reason).to_string());
+    if code == 429 {
+        answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    answer
+}
+
+fn whole(code: u16, body: String) -> Answer {
+    let mut answer = Response::new(Full::from(body).map_err(Into::into).boxed_unsync());
+    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
+    let kind = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}

@@ -1,0 +1,89 @@
+//! The managers: each is started again whenever it ends.
+
+use std::time::Duration;
+
+use client::Connection;
+use manager::options::Options;
+use manager::start::Manager;
+use runtime::{Random, Runtime};
+
+use crate::case::Case;
+use crate::life::Life;
+use crate::oracle::TERMINATED_MAX;
+use crate::site::Site;
+
+/// What managers are called.
+const NAMES: [char; 2] = ['a', 'b'];
+/// Signs tokens, always the same ones.
+const KEY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem");
+/// How long a manager is down between two lives.
+const DOWN: Duration = Duration::from_secs(3);
+/// How often the oracle of the election looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Starts as many managers as the case wants.
+pub(crate) fn start(site: &Site, case: &Case) {
+    for name in NAMES.into_iter().take(case.managers) {
+        runtime::spawn("supervisor", supervise(site.clone(), name, case.clone()));
+    }
+    if case.managers > 1 {
+        runtime::spawn("election oracle", watch(site.clone()));
+    }
+}
+
+/// Looks at the election often.
+async fn watch(site: Site) {
+    while !site.runtime.cancel.is_cancelled() {
+        site.runtime.clock.sleep(LOOK).await;
+        site.look();
+        site.judge_election();
+    }
+}
+
+/// Starts a manager, and starts it again whenever it ends.
+async fn supervise(site: Site, name: char, case: Case) {
+    let random = Random::seeded(case.seed ^ u64::from(name).rotate_right(8));
+    while !site.runtime.cancel.is_cancelled() {
+        let life = site.live(name);
+        let runtime = Runtime {
+            clock: life.clock.clone(),
+            random: Random::seeded(random.bits()),
+            cancel: life.quit.clone(),
+        };
+        site.tell(&format!("{} starts", life.name));
+        let ended = life.process.run(lead(&life, &runtime, &case)).await;
+        let why = match ended {
+            Some(Ok(())) => "of itself".to_owned(),
+            Some(Err(error)) => format!("{error:#}"),
+            None => "crash".to_owned(),
+        };
+        life.end();
+        site.tell(&format!("{} ends: {why}", life.name));
+        site.runtime.clock.sleep(DOWN).await;
+    }
+}
+
+/// What the process does.
+async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()> {
+    let elect = format!("--leader-elect={}", case.managers > 1);
+    let threshold = format!("--terminated-pod-gc-threshold={TERMINATED_MAX}");
+    let key = format!("--service-account-private-key-file={KEY}");
+    let words = [
+        elect.as_str(),
+        threshold.as_str(),
+        key.as_str(),
+        "--secure-port=0",
+        "--controller-start-interval=0s",
+        "--kube-api-qps=1000",
+        "--kube-api-burst=1000",
+    ];
+    let options = Options::parse(words.map(str::to_owned));
+    let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
+    let manager = Manager::new(options, Connection::inside(life.door()), runtime)?;
+    if case.managers > 1 {
+        let now = life.site.now();
+        life.site.log().contest.join(&life.name, manager.source(), now);
+    }
+    Box::pin(manager.lead()).await
+}

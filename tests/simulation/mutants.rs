@@ -1,0 +1,171 @@
+//! Deliberate bugs (`pkg/mutant`): the simulation must find each of them, or it would find no other
+//! such one.
+//!
+//! A bug is there for a whole process, and tests share theirs. So each bug has a process of its
+//! own: the test starts its own binary again, for the same test, with the bug's name in `MUTANT`.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+use std::{env, fs};
+
+use anyhow::{Context as _, bail, ensure};
+use mutant::Mutant;
+
+use crate::case::Case;
+use crate::cores;
+use crate::run::run;
+use crate::shrink;
+
+/// Which bug the process has.
+const BUG: &str = "MUTANT";
+/// How many seeds are tried with a bug; not set: its kept case alone.
+const SEEDS: &str = "MUTANTS";
+/// Only bugs with one of these words, between commas, in their names.
+const ONLY: &str = "ONLY";
+/// Writes the shrunk cases to files.
+const UPDATE: &str = "UPDATE";
+/// What a process with a bug says.
+const SAYS: &str = "with the bug: ";
+
+/// `make sim-mutants` tries seeds until one of them shows the bug; the test plays the one that was
+/// kept of those. Not every bug has one yet.
+#[test]
+fn deliberate_bugs_are_found() -> anyhow::Result<()> {
+    if let Ok(name) = env::var(BUG) {
+        let bug = Mutant::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
+        let bug = bug.with_context(|| format!("{name} is no bug"))?;
+        println!("{SAYS}{}", with(bug)?);
+        return Ok(());
+    }
+    let only = env::var(ONLY).unwrap_or_default();
+    let is_wanted = |bug: &Mutant| only.split(',').any(|it| format!("{bug:?}").contains(it));
+    let seeks = env::var_os(SEEDS).is_some();
+    let is_known = |bug: &Mutant| seeks || file(*bug).exists();
+    let bugs = Mutant::ALL.into_iter().filter(|bug| is_wanted(bug) && is_known(bug));
+    let bugs: Vec<_> = bugs.collect();
+    ensure!(!bugs.is_empty(), "no case of a bug is kept");
+    let (mut table, mut hidden) = (Vec::new(), Vec::new());
+    let look_for = |at: usize| {
+        let result = in_a_process_of_its_own(bugs[at]);
+        println!("{}", line(bugs[at], &result));
+        result
+    };
+    let tell = |at: usize, result: anyhow::Result<String>| {
+        hidden.extend(result.is_err().then(|| format!("{:?}", bugs[at])));
+        table.push(line(bugs[at], &result));
+        ControlFlow::Continue(())
+    };
+    cores::each(bugs.len(), look_for, tell);
+    println!("{:22} {:>6} {:>8}  broken promise\n{}", "bug", "seeds", "seconds", table.join("\n"));
+    ensure!(hidden.is_empty(), "{} are not found: {}", hidden.len(), hidden.join(", "));
+    Ok(())
+}
+
+/// What is kept of the bugs shows them, and not a bug of ours.
+#[test]
+fn cases_of_deliberate_bugs_are_well_without_them() -> anyhow::Result<()> {
+    for bug in Mutant::ALL.into_iter().filter(|bug| file(*bug).exists()) {
+        let (case, _) = kept(bug)?;
+        if let Some(broken) = run(&case)?.broken {
+            bail!("{}: {}: {}", file(bug).display(), broken.rule, broken.text);
+        }
+    }
+    Ok(())
+}
+
+fn line(bug: Mutant, result: &anyhow::Result<String>) -> String {
+    let name = format!("{bug:?}");
+    match result {
+        Ok(text) => format!("{name:22} {text}"),
+        Err(error) => format!("{name:22} NOT FOUND: {error:#}"),
+    }
+}
+
+/// `no-fence.txt` is a case that shows `NoFence`.
+fn file(bug: Mutant) -> PathBuf {
+    let mut name = String::new();
+    for letter in format!("{bug:?}").chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("simulation/mutants");
+    folder.join(name).with_extension("txt")
+}
+
+/// The case that is kept of a bug, and the promise that it breaks.
+fn kept(bug: Mutant) -> anyhow::Result<(Case, String)> {
+    let path = file(bug);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let rule = text.lines().find_map(|line| line.strip_prefix("# breaks "));
+    let rule = rule.with_context(|| format!("{}: breaks nothing", path.display()))?.to_owned();
+    Ok((Case::parse(&text).with_context(|| path.display().to_string())?, rule))
+}
+
+/// What it says there, as a part of the table.
+fn in_a_process_of_its_own(bug: Mutant) -> anyhow::Result<String> {
+    let mut command = Command::new(env::current_exe()?);
+    command.args(["--nocapture", "--exact", "mutants::deliberate_bugs_are_found"]);
+    let output = command.env(BUG, format!("{bug:?}")).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let said = said.lines().find_map(|line| Some(line.split_once(SAYS)?.1));
+    if let Some(said) = said {
+        return Ok(said.to_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().find(|line| line.starts_with("Error: "));
+    bail!("{}", said.unwrap_or("its process ended"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long it really takes")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// In a process with the bug: how it was found, in columns.
+fn with(bug: Mutant) -> anyhow::Result<String> {
+    let begun = now();
+    let Some(seeds) = env::var(SEEDS).ok().map(|text| text.parse::<u64>()).transpose()? else {
+        let (case, rule) = kept(bug)?;
+        mutant::only(Some(bug));
+        let broken = run(&case)?.broken.context("its kept case shows nothing")?;
+        ensure!(broken.rule == rule, "it breaks {}: {}", broken.rule, broken.text);
+        return Ok(columns("kept", begun, broken.rule, &broken.text));
+    };
+    for seed in 0..seeds {
+        let case = Case::draw(seed);
+        mutant::only(Some(bug));
+        let Some(broken) = run(&case)?.broken else { continue };
+        mutant::only(None);
+        if run(&case)?.broken.is_some() {
+            continue;
+        }
+        if env::var_os(UPDATE).is_some() {
+            keep(bug, &case, broken.rule)?;
+        }
+        let tried = (seed + 1).to_string();
+        return Ok(columns(&tried, begun, broken.rule, &broken.text));
+    }
+    bail!("{seeds} seeds are well")
+}
+
+fn columns(seeds: &str, begun: Instant, rule: &str, text: &str) -> String {
+    let text: String = text.lines().collect::<Vec<_>>().join(" ").chars().take(90).collect();
+    format!("{seeds:>6} {:>8.1}  {rule}: {text}", begun.elapsed().as_secs_f64())
+}
+
+/// Shrinks the case, and writes it to its file.
+fn keep(bug: Mutant, case: &Case, rule: &str) -> anyhow::Result<()> {
+    mutant::only(Some(bug));
+    let short = shrink::shrink(case, rule)?;
+    mutant::only(None);
+    let is_well = run(&short)?.broken.is_none();
+    let kept = if is_well { &short } else { case };
+    let path = file(bug);
+    fs::create_dir_all(path.parent().context("a folder")?)?;
+    fs::write(&path, format!("# The bug {bug:?}.\n# breaks {rule}\n{kept}"))?;
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! What each account may write at all: as the bootstrap roles of the API server grant it, and as
+//! little of that as its controller is for. The sandbox has no RBAC of its own.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::fields::{at, has_ended, is_ending, list, text, uid};
+use super::{Oracle, Target, Written};
+
+/// By account: resources with their verbs. `*` is every resource.
+const TABLE: [(&str, &[(&str, &str)]); 12] = [
+    ("clusterrole-aggregation-controller", &[("clusterroles", "update patch")]),
+    (
+        "daemon-set-controller",
+        &[
+            ("daemonsets/status", "update"),
+            ("pods", "create delete patch"),
+            ("controllerrevisions", "create delete update patch"),
+        ],
+    ),
+    (
+        "deployment-controller",
+        &[
+            ("deployments", "update"),
+            ("deployments/status", "update"),
+            ("replicasets", "create update patch delete"),
+            ("pods", "update"),
+        ],
+    ),
+    ("generic-garbage-collector", &[("*", "patch update delete")]),
+    ("legacy-service-account-token-cleaner", &[("secrets", "patch delete")]),
+    (
+        "namespace-controller",
+        &[
+            ("namespaces", "delete"),
+            ("namespaces/finalize", "update"),
+            ("namespaces/status", "update"),
+            ("*", "delete deletecollection"),
+        ],
+    ),
+    ("pod-garbage-collector", &[("pods", "delete"), ("pods/status", "patch")]),
+    (
+        "replicaset-controller",
+        &[
+            ("replicasets", "update"),
+            ("replicasets/status", "update"),
+            ("pods", "patch create delete"),
+        ],
+    ),
+    ("root-ca-cert-publisher", &[("configmaps", "create update")]),
+    ("service-account-controller", &[("serviceaccounts", "create")]),
+    // It has no role: it writes as the manager itself.
+    ("tokens-controller", &[("secrets", "create update delete"), ("serviceaccounts", "update")]),
+    ("ttl-controller", &[("nodes", "update patch")]),
+];
+/// Those that may write no events.
+const NO_EVENTS: [&str; 3] =
+    ["clusterrole-aggregation-controller", "namespace-controller", "pod-garbage-collector"];
+/// The annotation that the ttl controller is for.
+const TTL: &str = "node.alpha.kubernetes.io/ttl";
+
+impl Oracle {
+    /// Whether the account may do this at all.
+    pub(super) fn judge_account(&mut self, it: &Written<'_>, target: &Target) {
+        let Written { account, method, path, .. } = it;
+        if target.plural == "leases" || path.contains("reviews") {
+            return;
+        }
+        if target.plural == "events" && *method != "DELETE" {
+            if NO_EVENTS.contains(account) {
+                self.blame("verbs", format!("{account} {method} {path}: it writes no events"));
+            }
+            return;
+        }
+        let verb = target.verb(method);
+        let resource = match target.sub.as_str() {
+            "" => target.plural.clone(),
+            sub => format!("{}/{sub}", target.plural),
+        };
+        let rules = TABLE.iter().find(|(known, _)| known == account).map_or(&[][..], |row| row.1);
+        let may = rules.iter().any(|(known, verbs)| {
+            (*known == resource || *known == "*") && verbs.split(' ').any(|it| it == verb)
+        });
+        if !may {
+            self.blame("verbs", format!("{account} {method} {path}: it may not"));
+        }
+    }
+
+    /// Whether what it does is what it is for, by what there was before; `None`: nothing.
+    pub(super) fn judge_purpose(
+        &mut self,
+        it: &Written<'_>,
+        target: &Target,
+        before: Option<&Arc<Value>>,
+    ) {
+        let wrong = match it.account {
+            "service-account-controller" if text(it.sent, "/metadata/name") != "default" => {
+                Some("makes an account of another name")
+            }
+            "root-ca-cert-publisher" if text(it.sent, "/metadata/name") != "kube-root-ca.crt" => {
+                Some("writes another ConfigMap")
+            }
+            "ttl-controller" => before.and_then(|before| ttl(it, before)),
+            "clusterrole-aggregation-controller" => {
+                let is_sum = |it: &Arc<Value>| !at(it, "/aggregationRule").is_null();
+                let was = before.is_none_or(is_sum) || self.was_sum(target, it);
+                (!was).then_some("writes a role that aggregates nothing")
+            }
+            "tokens-controller" if it.method == "DELETE" => {
+                before.and_then(|before| self.token_is_good(before, it))
+            }
+            // It says that a pod has failed before it deletes it.
+            "pod-garbage-collector" => before.and_then(|before| self.keeps_pod(before, it)),
+            "namespace-controller" => self.namespace_stays(target, it),
+            "deployment-controller" if it.method == "DELETE" => {
+                let has_pods = |it: &&Arc<Value>| at(it, "/spec/replicas") != 0;
+                before.filter(has_pods).map(|_| "deletes a ReplicaSet that wants pods")
+            }
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            let Written { account, method, path, .. } = it;
+            self.blame("purpose", format!("{account} {method} {path}: {wrong}"));
+        }
+    }
+
+    /// Whether a role aggregated others lately.
+    fn was_sum(&self, target: &Target, it: &Written<'_>) -> bool {
+        self.sums.get(&target.name).is_some_and(|last| super::is_late(*last, it.at))
+    }
+
+    /// Why a token Secret is to stay.
+    fn token_is_good(&self, secret: &Value, it: &Written<'_>) -> Option<&'static str> {
+        if text(secret, "/type") != "kubernetes.io/service-account-token" {
+            return Some("it is no token");
+        }
+        let of = |name| at(secret, "/metadata/annotations").get(name).and_then(Value::as_str);
+        let name = of("kubernetes.io/service-account.name")?;
+        let uid_named = of("kubernetes.io/service-account.uid");
+        let namespace = text(secret, "/metadata/namespace");
+        let account = self.objects.get("ServiceAccount", namespace, name)?;
+        let fits = uid_named.is_none_or(|it| it.is_empty() || it == uid(account));
+        let is_new = self.born.get(uid(account)).is_some_and(|born| super::is_late(*born, it.at));
+        // Somebody may have changed what it says just now.
+        let is_edited = self.touched.get(uid(secret)).is_some_and(|at| super::is_late(*at, it.at));
+        (fits && !is_new && !is_edited).then_some("its account is there")
+    }
+
+    /// Why a pod is not for the collector of pods.
+    fn keeps_pod(&self, pod: &Value, it: &Written<'_>) -> Option<&'static str> {
+        let node = text(pod, "/spec/nodeName");
+        let lately = self.gone_nodes.get(node).is_some_and(|last| super::is_late(*last, it.at));
+        let has_no_node = self.objects.get("Node", "", node).is_none() || lately;
+        let is_unscheduled = node.is_empty() && is_ending(pod);
+        let is_for_it = has_ended(pod) || is_unscheduled || (!node.is_empty() && has_no_node);
+        (!is_for_it).then_some("the pod has neither ended nor lost its node")
+    }
+
+    /// Why a namespace is left alone, or not yet let go.
+    fn namespace_stays(&self, target: &Target, it: &Written<'_>) -> Option<&'static str> {
+        let name = if target.plural == "namespaces" { &target.name } else { &target.namespace };
+        let namespace = self.objects.get("Namespace", "", name)?;
+        if !is_ending(namespace) {
+            return Some("the namespace is not being deleted");
+        }
+        let lets_go = target.sub == "finalize" && list(it.sent, "/spec/finalizers").is_empty();
+        let mut all = self.objects.all();
+        let has_content = all.any(|(key, _)| key.1 == *name);
+        (lets_go && has_content && it.code < 300).then_some("there still is something in it")
+    }
+
+    /// Whether a write changed more than its account is for.
+    pub(super) fn judge_change(&mut self, it: &Written<'_>, before: &Value) {
+        let allowed: &[&str] = match it.account {
+            "clusterrole-aggregation-controller" => &["/rules"],
+            "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
+            "ttl-controller" => &["/metadata/annotations"],
+            "replicaset-controller" | "daemon-set-controller" if it.path.ends_with("/status") => {
+                &["/status"]
+            }
+            "replicaset-controller" | "daemon-set-controller" if it.method == "PATCH" => {
+                &["/metadata/ownerReferences", "/metadata/labels"]
+            }
+            "root-ca-cert-publisher" => &["/data", "/metadata/annotations"],
+            "deployment-controller" if it.path.contains("/replicasets/") => &[
+                "/spec/replicas",
+                "/metadata/annotations",
+                "/metadata/ownerReferences",
+                "/spec/minReadySeconds",
+                "/metadata/labels",
+            ],
+            "deployment-controller" => &["/status", "/metadata/annotations"],
+            _ => return,
+        };
+        let bare = |object: &Value| {
+            let mut object = object.clone();
+            let always =
+                ["/metadata/managedFields", "/metadata/resourceVersion", "/metadata/generation"];
+            for path in allowed.iter().chain(&always) {
+                if let Some((parent, field)) = path.rsplit_once('/')
+                    && let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut)
+                {
+                    parent.remove(field);
+                }
+            }
+            object
+        };
+        // The last patch of finalizers lets it go, and is answered with a last version.
+        if uid(it.got) == uid(before) && bare(before) != bare(it.got) {
+            let Written { account, method, path, .. } = it;
+            let text = format!("{account} {method} {path}: changes more than {allowed:?}");
+            self.blame("purpose", text);
+        }
+    }
+}
+
+/// Why a write of the ttl controller is wrong.
+fn ttl(it: &Written<'_>, before: &Value) -> Option<&'static str> {
+    let others = |object: &Value| {
+        let notes = at(object, "/metadata/annotations").as_object().cloned();
+        let mut notes = notes.unwrap_or_default();
+        notes.remove(TTL);
+        notes
+    };
+    let is_whole = it.code < 300 && uid(it.got) == uid(before);
+    (is_whole && others(it.got) != others(before)).then_some("writes another annotation")
+}

@@ -1,0 +1,100 @@
+//! How many deletions the corruption of a field may cost: judged if all was well for a while when
+//! it happened, until somebody does something else.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fields::{is_ending, is_live, list, number, text, uid};
+use super::{Oracle, Target, Written, is_late};
+use crate::corruption::Cost;
+
+/// What may be deleted now.
+#[derive(Default)]
+pub(super) struct Costs {
+    /// Since when all is well, as far as somebody looked.
+    well_since: Option<Duration>,
+    /// What the present corruption may cost.
+    cost: Option<Cost>,
+    /// Whether it is being done right now.
+    marks: bool,
+    /// The uids of what it was done to.
+    hit: BTreeSet<String>,
+    /// The uids of others that were deleted since.
+    taken: BTreeSet<String>,
+}
+
+impl Costs {
+    /// An object has changed.
+    pub(super) fn changed(&mut self, uid: &str) {
+        if self.marks {
+            self.hit.insert(uid.to_owned());
+        }
+    }
+}
+
+impl Oracle {
+    /// Somebody is about to do something: a corruption of this cost, if it is one; `waits`: he
+    /// only lets time pass.
+    pub(crate) fn expect(&mut self, cost: Option<Cost>, waits: bool, nodes: usize, now: Duration) {
+        let is_well = self.lacks(nodes).is_none();
+        let since = self.costs.well_since.filter(|_| is_well);
+        if waits {
+            self.costs.well_since = since.or(is_well.then_some(now));
+            return;
+        }
+        let was_well = since.is_some_and(|since| !is_late(since, now));
+        self.costs = Costs {
+            cost: cost.filter(|_| was_well),
+            marks: cost.is_some() && was_well,
+            ..Costs::default()
+        };
+    }
+
+    /// It is done.
+    pub(crate) fn done(&mut self) {
+        self.costs.marks = false;
+    }
+
+    /// Something is deleted.
+    pub(super) fn count_deletion(&mut self, it: &Written<'_>, target: &Target, before: &Value) {
+        let Some(cost) = self.costs.cost else { return };
+        let is_empty = match target.plural.as_str() {
+            "pods" => !is_live(before),
+            // Old ones go by their limit.
+            "replicasets" => number(before, "/spec/replicas") == 0,
+            "controllerrevisions" => it.account == "daemon-set-controller",
+            _ => false,
+        };
+        if is_empty || is_ending(before) || self.is_hit(before) && cost != Cost::Nothing {
+            return;
+        }
+        self.costs.taken.insert(uid(before).to_owned());
+        let (taken, most) = (self.costs.taken.len(), self.costs.hit.len());
+        let most = if cost == Cost::AsMany { most } else { 0 };
+        if taken > most {
+            let Written { account, path, .. } = it;
+            let text = format!(
+                "{account} deletes {path}: {taken} others than {} that were hit, {most} at most",
+                self.costs.hit.len()
+            );
+            self.blame("corruption-costs", text);
+        }
+    }
+
+    /// Whether an object was hit, or one that owns it.
+    fn is_hit(&self, object: &Value) -> bool {
+        let mut of = vec![uid(object).to_owned()];
+        let mut owners = list(object, "/metadata/ownerReferences").to_vec();
+        // A Deployment owns sets, these own pods; circles have no end.
+        for _ in 0..3 {
+            let uids: Vec<_> = owners.iter().map(|it| text(it, "/uid").to_owned()).collect();
+            let above = uids.iter().filter_map(|it| self.objects.find(it));
+            owners =
+                above.flat_map(|(_, it)| list(it, "/metadata/ownerReferences").to_vec()).collect();
+            of.extend(uids);
+        }
+        of.iter().any(|uid| self.costs.hit.contains(uid))
+    }
+}

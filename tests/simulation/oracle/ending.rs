@@ -1,0 +1,264 @@
+//! What is there at the end: as the specs ask for.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Oracle;
+use super::fields::{
+    at, controlling, count, has_ended, is_ending, is_live, list, matches, node_of, number, text,
+    uid,
+};
+use super::objects::Key;
+use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
+
+/// `--terminated-pod-gc-threshold` of the managers here.
+pub(crate) const TERMINATED_MAX: usize = 4;
+/// The finalizer of somebody who takes it away at last.
+const WAIT: &str = "example.com/wait";
+const TOKEN: &str = "kubernetes.io/service-account-token";
+const TTL: &str = "/metadata/annotations/node.alpha.kubernetes.io~1ttl";
+
+impl Oracle {
+    /// What is not yet as the specs ask for; none: nothing.
+    pub(crate) fn lacks(&self, nodes: usize) -> Option<String> {
+        if self.objects.of_kind("Node").count() < nodes {
+            return Some("a node is missing".to_owned());
+        }
+        let ended = self.terminated();
+        if ended > count(TERMINATED_MAX) {
+            return Some(format!("{ended} pods have ended"));
+        }
+        self.objects.all().find_map(|(key, object)| {
+            let lack = self.object_lacks(key, object)?;
+            Some(format!("{} {}/{}: {lack}", key.0, key.1, key.2))
+        })
+    }
+
+    fn object_lacks(&self, key: &Key, object: &Value) -> Option<String> {
+        if is_ending(object) {
+            return Some("is being deleted".to_owned());
+        }
+        if let Some((lost, all)) = self.lost_owners(object).filter(|(lost, _)| *lost > 0) {
+            return Some(format!("{lost} of its {all} owners are gone"));
+        }
+        match key.0.as_str() {
+            "Deployment" => deployment_lacks(object)
+                .or_else(|| self.history_lacks(object))
+                .or_else(|| self.claim_lacks("ReplicaSet", object)),
+            "ReplicaSet" => self.set_lacks(object),
+            "DaemonSet" => self.daemon_lacks(object),
+            "Pod" => {
+                let node = text(object, "/spec/nodeName");
+                let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
+                lost.then(|| format!("its node {node} is gone"))
+            }
+            "Namespace" => self.namespace_lacks(&key.2),
+            "ClusterRole" => self.role_lacks(object),
+            "Node" => (text(object, TTL) != "0").then(|| "has no ttl".to_owned()),
+            "Secret" if text(object, "/type") == TOKEN => self.token_lacks(object),
+            _ => None,
+        }
+    }
+
+    /// Old ReplicaSets go by the limit of their Deployment.
+    fn history_lacks(&self, deployment: &Value) -> Option<String> {
+        let sets = self.objects.children("ReplicaSet", uid(deployment));
+        let old = count(sets.filter(|it| number(it, "/spec/replicas") == 0).count());
+        let limit = at(deployment, "/spec/revisionHistoryLimit").as_i64()?;
+        // With no replicas at all the new one is empty, too.
+        let is_over = old > limit + i64::from(number(deployment, "/spec/replicas") == 0);
+        let is_paused = at(deployment, "/spec/paused") == true;
+        (is_over && !is_paused).then(|| format!("has {old} old ReplicaSets, {limit} are kept"))
+    }
+
+    /// What an owner controls is what it selects, unless somebody else controls that.
+    fn claim_lacks(&self, kind: &str, owner: &Value) -> Option<String> {
+        let selector = at(owner, "/spec/selector/matchLabels");
+        let strange = self.objects.children(kind, uid(owner)).find(|it| !matches(it, selector));
+        let namespace = text(owner, "/metadata/namespace");
+        let mut near = self.objects.of_kind(kind);
+        let stray = near.find(|it| {
+            text(it, "/metadata/namespace") == namespace
+                && matches(it, selector)
+                && controlling(it).is_none()
+                && !has_ended(it)
+                && !is_ending(it)
+        });
+        let name = |it: &Value| text(it, "/metadata/name").to_owned();
+        let strange = strange.map(|it| format!("controls {}, and does not select it", name(it)));
+        strange.or_else(|| stray.map(|it| format!("selects {}, which is nobody's", name(it))))
+    }
+
+    fn set_lacks(&self, set: &Value) -> Option<String> {
+        let wanted = number(set, "/spec/replicas");
+        let pods = self.objects.children("Pod", uid(set));
+        let live = count(pods.filter(|pod| is_live(pod)).count());
+        let fields = ["replicas", "readyReplicas", "availableReplicas"];
+        let status = fields.map(|it| number(set, &format!("/status/{it}")));
+        if let Some(lack) = self.claim_lacks("Pod", set) {
+            return Some(lack);
+        }
+        let is_done = status == [wanted; 3] && live == wanted;
+        let is_seen = is_observed(set);
+        let text = || format!("wants {wanted}, has {live}, status {}", at(set, "/status"));
+        (!is_done || !is_seen).then(text)
+    }
+
+    fn daemon_lacks(&self, set: &Value) -> Option<String> {
+        let claims = self.claim_lacks("Pod", set);
+        if claims.is_some() {
+            return claims;
+        }
+        let mut places = self.places_of(set);
+        let mut has: Vec<_> = self
+            .objects
+            .children("Pod", uid(set))
+            .filter(|pod| is_live(pod))
+            .map(|pod| node_of(pod))
+            .collect();
+        places.sort_unstable();
+        has.sort_unstable();
+        if places != has {
+            return Some(format!("is on {has:?}, should be on {places:?}"));
+        }
+        let nodes = count(places.len());
+        let mut fields =
+            vec!["desiredNumberScheduled", "currentNumberScheduled", "numberAvailable"];
+        if text(set, "/spec/updateStrategy/type") != "OnDelete" {
+            fields.push("updatedNumberScheduled");
+        }
+        let is_done = fields.iter().all(|it| number(set, &format!("/status/{it}")) == nodes)
+            && number(set, "/status/numberMisscheduled") == 0;
+        if !is_done || !is_observed(set) {
+            return Some(format!("is for {nodes} nodes, status {}", at(set, "/status")));
+        }
+        let revisions = count(self.objects.children("ControllerRevision", uid(set)).count());
+        let limit = at(set, "/spec/revisionHistoryLimit").as_i64().unwrap_or(10);
+        // The present one, and those that pods still have.
+        let kept = limit + 1 + nodes;
+        (revisions > kept).then(|| format!("has {revisions} revisions, {limit} are kept"))
+    }
+
+    fn namespace_lacks(&self, name: &str) -> Option<String> {
+        if self.objects.get("ServiceAccount", name, "default").is_none() {
+            return Some("has no default account".to_owned());
+        }
+        let Some(root) = self.objects.get("ConfigMap", name, "kube-root-ca.crt") else {
+            return Some("has no root CA".to_owned());
+        };
+        // The managers here know of no authority.
+        let data = at(root, "/data");
+        let is_right = *data == serde_json::json!({"ca.crt": ""});
+        (!is_right).then(|| format!("its root CA is {data}"))
+    }
+
+    /// A role that aggregates others has their rules, and no others.
+    fn role_lacks(&self, role: &Value) -> Option<String> {
+        let selectors = at(role, "/aggregationRule/clusterRoleSelectors").as_array()?;
+        let others: Vec<_> = self
+            .objects
+            .of_kind("ClusterRole")
+            .filter(|it| uid(it) != uid(role))
+            .filter(|it| {
+                let fits = |selector: &Value| matches(it, at(selector, "/matchLabels"));
+                selectors.iter().any(fits)
+            })
+            .collect();
+        let rules = |role: &Value| -> BTreeSet<String> {
+            list(role, "/rules").iter().map(ToString::to_string).collect()
+        };
+        let wanted: BTreeSet<_> = others.iter().flat_map(|it| rules(it)).collect();
+        // Who aggregates nothing keeps what somebody wrote.
+        let is_right = wanted.is_empty() || rules(role) == wanted;
+        let has = list(role, "/rules").len();
+        (!is_right).then(|| format!("has {has} rules, should have {wanted:?}"))
+    }
+
+    fn token_lacks(&self, secret: &Value) -> Option<String> {
+        let of = |name| at(secret, "/metadata/annotations").get(name).and_then(Value::as_str);
+        let name = of("kubernetes.io/service-account.name")?;
+        let namespace = text(secret, "/metadata/namespace");
+        let Some(account) = self.objects.get("ServiceAccount", namespace, name) else {
+            return Some("its account is gone".to_owned());
+        };
+        if of("kubernetes.io/service-account.uid") != Some(uid(account)) {
+            return Some("it is of another account".to_owned());
+        }
+        text(secret, "/data/token").is_empty().then(|| "has no token".to_owned())
+    }
+
+    /// What people put right at the end, as commands.
+    pub(crate) fn repairs(&self) -> Vec<String> {
+        let mut acts = Vec::new();
+        let resource = |kind: &str| kind.to_lowercase();
+        for ((kind, namespace, name), object) in self.objects.all() {
+            let named = format!("{}/{name} -n {namespace}", resource(kind));
+            let named = named.trim_end_matches(" -n ").to_owned();
+            let finalizers = list(object, "/metadata/finalizers");
+            if finalizers.iter().any(|it| it == WAIT) {
+                let rest: Vec<_> = finalizers.iter().filter(|it| *it != WAIT).collect();
+                let patch = serde_json::json!({"metadata": {"finalizers": rest}});
+                acts.push(format!("> patch {named} '{patch}'\n"));
+            }
+            // Upstream, and so we, look owners up by kind when something of theirs changes, but
+            // claim by uid alone: nobody wakes who owns what says another kind. Nor is anything
+            // collected whose owner cannot be looked up, and who is deleted in the foreground waits
+            // for it; or for one that waits for it, in a circle that people closed meanwhile.
+            let is_odd = |it: &Value| {
+                text(it, "/kind") == UNKNOWN || text(it, "/apiVersion") == UNKNOWN_GROUP
+            };
+            let is_in_circle = || {
+                let owners = list(object, "/metadata/ownerReferences").iter();
+                let mut owners = owners.filter_map(|it| self.objects.find(text(it, "/uid")));
+                is_ending(object) && owners.any(|(_, it)| is_ending(it))
+            };
+            if controlling(object).is_some_and(is_odd) || is_in_circle() {
+                let patch = r#"{"metadata":{"ownerReferences":null}}"#;
+                acts.push(format!("> patch {named} '{patch}'\n"));
+            }
+            let template = at(object, "/spec/template/spec");
+            match kind.as_str() {
+                "Deployment" | "DaemonSet" if is_broken(template) => {
+                    acts.push(format!("> set image {named} main=img:1\n"));
+                }
+                // Those of a Deployment it sees to itself.
+                "ReplicaSet" if is_broken(template) && controlling(object).is_none() => {
+                    acts.push(format!("> set image {named} main=img:1\n"));
+                }
+                "Pod" if is_broken(at(object, "/spec")) => acts.push(format!("> delete {named}\n")),
+                _ => {}
+            }
+            // Half-way there, with pods that never start.
+            let is_paused = at(object, "/spec/paused") == true;
+            let is_half = |set: &std::sync::Arc<Value>| {
+                is_broken(at(set, "/spec/template/spec")) && number(set, "/spec/replicas") > 0
+            };
+            if is_paused && self.objects.children("ReplicaSet", uid(object)).any(is_half) {
+                acts.push(format!("> rollout resume {named}\n"));
+            }
+            if !at(object, "/metadata/annotations/sandbox~1not-ready").is_null() {
+                acts.push(format!("> annotate {named} sandbox/not-ready-\n"));
+            }
+        }
+        acts
+    }
+}
+
+/// Whether pods of it cannot start.
+fn is_broken(spec: &Value) -> bool {
+    list(spec, "/containers").iter().any(|it| text(it, "/image").contains(".invalid"))
+}
+
+fn is_observed(object: &Value) -> bool {
+    number(object, "/status/observedGeneration") == number(object, "/metadata/generation")
+}
+
+pub(super) fn deployment_lacks(it: &Value) -> Option<String> {
+    let wanted = number(it, "/spec/replicas");
+    let is_paused = at(it, "/spec/paused") == true;
+    let fields = ["replicas", "availableReplicas", "updatedReplicas"];
+    let fields = if is_paused { &fields[..0] } else { &fields };
+    let is_done = fields.iter().all(|field| number(it, &format!("/status/{field}")) == wanted);
+    (!is_observed(it) || !is_done).then(|| format!("wants {wanted}, status {}", at(it, "/status")))
+}

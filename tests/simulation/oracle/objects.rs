@@ -1,0 +1,124 @@
+//! All objects that the oracle knows of, as the server has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::Resource;
+use serde_json::Value;
+
+use super::fields::{controller, text, uid};
+
+const COUNT: usize = 13;
+/// The kinds that are looked at.
+pub(super) const KINDS: [Resource; COUNT] = [
+    Resource::namespaced("", "v1", "pods", "Pod"),
+    Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource::namespaced("apps", "v1", "deployments", "Deployment"),
+    Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet"),
+    Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision"),
+    Resource::namespaced("", "v1", "configmaps", "ConfigMap"),
+    Resource::namespaced("", "v1", "secrets", "Secret"),
+    Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
+    Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
+    Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
+    Resource::cluster_scoped("", "v1", "nodes", "Node"),
+    Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
+    Resource::cluster_scoped(
+        "apiextensions.k8s.io",
+        "v1",
+        "customresourcedefinitions",
+        "CustomResourceDefinition",
+    ),
+];
+
+/// In the same order.
+const NAMES: [&str; COUNT] = [
+    "Pod",
+    "ReplicaSet",
+    "Deployment",
+    "DaemonSet",
+    "ControllerRevision",
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "Widget",
+    "Namespace",
+    "Node",
+    "ClusterRole",
+    "CustomResourceDefinition",
+];
+
+/// Kind, namespace and name.
+pub(super) type Key = (String, String, String);
+
+/// Objects, found by several ways.
+#[derive(Default)]
+pub(super) struct Objects {
+    all: BTreeMap<Key, Arc<Value>>,
+    by_uid: BTreeMap<String, Key>,
+    /// By the uid of what controls them.
+    controlled: BTreeMap<String, BTreeSet<Key>>,
+}
+
+pub(super) fn key_of(kind: &str, object: &Value) -> Key {
+    let part = |path| text(object, path).to_owned();
+    (kind.to_owned(), part("/metadata/namespace"), part("/metadata/name"))
+}
+
+/// The kind of a resource by its plural.
+pub(super) fn kind_of(plural: &str) -> Option<&'static str> {
+    let found = KINDS.iter().position(|it| it.plural == plural)?;
+    NAMES.get(found).copied()
+}
+
+impl Objects {
+    /// Takes what an object has become, or that it is gone; what it was before.
+    pub(super) fn put(&mut self, key: &Key, object: Option<&Arc<Value>>) -> Option<Arc<Value>> {
+        let before = match object {
+            Some(object) => self.all.insert(key.clone(), object.clone()),
+            None => self.all.remove(key),
+        };
+        if let Some(before) = &before {
+            self.by_uid.remove(uid(before));
+            if let Some(owned) = controller(before).and_then(|it| self.controlled.get_mut(it)) {
+                owned.remove(key);
+            }
+        }
+        if let Some(object) = object {
+            self.by_uid.insert(uid(object).to_owned(), key.clone());
+            if let Some(owner) = controller(object) {
+                self.controlled.entry(owner.to_owned()).or_default().insert(key.clone());
+            }
+        }
+        before
+    }
+
+    pub(super) fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<&Arc<Value>> {
+        self.all.get(&(kind.to_owned(), namespace.to_owned(), name.to_owned()))
+    }
+
+    pub(super) fn find(&self, uid: &str) -> Option<(&Key, &Arc<Value>)> {
+        let key = self.by_uid.get(uid)?;
+        Some((key, self.all.get(key)?))
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.all.iter()
+    }
+
+    pub(super) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Arc<Value>> {
+        let start = (kind.to_owned(), String::new(), String::new());
+        let those = self.all.range(start..);
+        those.take_while(move |(key, _)| key.0 == kind).map(|(_, object)| object)
+    }
+
+    /// Those that an object controls.
+    pub(super) fn children<'a>(
+        &'a self,
+        kind: &'a str,
+        uid: &str,
+    ) -> impl Iterator<Item = &'a Arc<Value>> {
+        let keys = self.controlled.get(uid).into_iter().flatten();
+        keys.filter(move |key| key.0 == kind).filter_map(|key| self.all.get(key))
+    }
+}

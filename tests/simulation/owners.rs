@@ -1,0 +1,149 @@
+//! Objects that own others, drawn from a seed, for the garbage collector.
+
+use crate::dice::Dice;
+use crate::workload::{applied, tick};
+
+/// A kind that the server learns of during the run. Its group is not that of foreign objects, whose
+/// kind must stay unknown.
+const DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.sim.example.com}
+spec:
+  group: sim.example.com
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, \
+    x-kubernetes-preserve-unknown-fields: true}}}]";
+
+const NAMESPACES: [&str; 3] = ["default", "default", "other"];
+const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
+
+/// Something about owners and what they own.
+pub(crate) fn acts(dice: &Dice) -> Vec<String> {
+    let namespace = dice.pick(&NAMESPACES);
+    let name = Name::draw(dice);
+    match dice.below(12) {
+        0..=5 => vec![object(dice, namespace, name)],
+        6..=7 => {
+            let cascade = dice.pick(&CASCADES);
+            vec![format!("> delete {name} -n {namespace} --cascade {cascade}\n")]
+        }
+        8 => circle(dice, namespace),
+        9 => {
+            let finalizers = dice.pick(&["null", r#"["example.com/wait"]"#]);
+            let patch = format!(r#"{{"metadata":{{"finalizers":{finalizers}}}}}"#);
+            vec![format!("> patch {name} -n {namespace} '{patch}'\n")]
+        }
+        10 => {
+            let gone = r#"{"metadata":{"ownerReferences":null}}"#;
+            vec![format!("> patch {name} -n {namespace} '{gone}'\n")]
+        }
+        _ => chain(dice, namespace),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Name {
+    custom: bool,
+    number: u64,
+}
+
+/// Each owns the next one, and the first is deleted.
+fn chain(dice: &Dice, namespace: &str) -> Vec<String> {
+    let of = |number| Name { custom: false, number };
+    let mut acts = vec![of(0).with(namespace, &[], "")];
+    let blocks = dice.chance(0.5);
+    for number in 1..4 {
+        acts.push(of(number).with(namespace, &[of(number - 1).as_owner(namespace, blocks)], ""));
+    }
+    acts.push(tick(dice.pick(&[1, 3000])));
+    acts.push(format!("> delete {} -n {namespace} --cascade {}\n", of(0), dice.pick(&CASCADES)));
+    acts
+}
+
+/// Two that own each other.
+fn circle(dice: &Dice, namespace: &str) -> Vec<String> {
+    let (one, other) =
+        (Name { custom: false, number: 0 }, Name { custom: dice.chance(0.3), number: 1 });
+    let blocks = dice.chance(0.7);
+    let mut acts = vec![
+        one.with(namespace, &[], ""),
+        other.with(namespace, &[one.as_owner(namespace, blocks)], ""),
+        one.with(namespace, &[other.as_owner(namespace, blocks)], ""),
+        tick(dice.pick(&[1, 3000])),
+    ];
+    if dice.chance(0.6) {
+        acts.push(format!("> delete {one} -n {namespace} --cascade {}\n", dice.pick(&CASCADES)));
+    }
+    if other.custom { [vec![applied(DEFINITION)], acts].concat() } else { acts }
+}
+
+/// One with owners of all sorts.
+fn object(dice: &Dice, namespace: &str, name: Name) -> String {
+    if name.custom && dice.chance(0.3) {
+        return applied(DEFINITION);
+    }
+    let owner = |_| {
+        let blocks = dice.chance(0.4);
+        match dice.below(8) {
+            0..=3 => Name::draw(dice).as_owner(namespace, blocks),
+            // In another namespace it does not count.
+            4 => Name::draw(dice).as_owner("other", blocks),
+            5 => reference("apps/v1", "Deployment", ("web", "deployment/web -n default"), blocks),
+            6 => reference("v1", "ConfigMap", ("gone", "configmap/gone -n default"), blocks),
+            _ => reference("v1", "Pod", ("gone", "pod/gone -n default"), blocks),
+        }
+    };
+    let mut owners: Vec<String> = (0..dice.below(3)).map(owner).collect();
+    owners.dedup();
+    let finalizers = dice.chance(0.15).then_some(", finalizers: [example.com/wait]");
+    name.with(namespace, &owners, finalizers.unwrap_or_default())
+}
+
+/// Who is not there has a uid of its own: as upstream, the collector knows an owner by its uid
+/// alone, and does not look again when a reference to one that it never saw changes its kind.
+fn reference(version: &str, kind: &str, (name, of): (&str, &str), blocks: bool) -> String {
+    format!(
+        "{{apiVersion: {version}, kind: {kind}, name: {name}, blockOwnerDeletion: {blocks}, \
+        uid: '<<{of} .metadata.uid or 0-{kind}-{name}>>'}}"
+    )
+}
+
+// === impl Name ===
+
+impl Name {
+    fn draw(dice: &Dice) -> Self {
+        Self { custom: dice.chance(0.25), number: dice.below(5) }
+    }
+
+    fn kind(self) -> (&'static str, &'static str) {
+        if self.custom { ("sim.example.com/v1", "Widget") } else { ("v1", "ConfigMap") }
+    }
+
+    fn plain(self) -> String {
+        format!("{}{}", if self.custom { "widget-" } else { "map-" }, self.number)
+    }
+
+    fn as_owner(self, namespace: &str, blocks: bool) -> String {
+        let (version, kind) = self.kind();
+        let (name, of) = (self.plain(), format!("{self} -n {namespace}"));
+        reference(version, kind, (&name, &of), blocks)
+    }
+
+    fn with(self, namespace: &str, owners: &[String], more: &str) -> String {
+        let (version, kind) = self.kind();
+        let (name, owners) = (self.plain(), owners.join(", "));
+        applied(&format!(
+            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: \
+            {namespace}, ownerReferences: [{owners}]{more}}}"
+        ))
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plural = if self.custom { "widget" } else { "configmap" };
+        write!(f, "{plural}/{}", self.plain())
+    }
+}

@@ -1,0 +1,217 @@
+//! The cluster of a run, and what is known of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::{Clock, Runtime};
+use sandbox::Server;
+use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
+
+use crate::case::Case;
+use crate::fault::{Fault, Plan, Point};
+use crate::lease::Contest;
+use crate::life::{About, Door, Life};
+use crate::older::Past;
+use crate::oracle::Oracle;
+
+/// When virtual time begins: with the year 2026.
+pub(crate) const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
+
+/// How often nodes renew their leases, which no controller reads. As often as real nodes they would
+/// write more than all others.
+const BEAT: Duration = Duration::from_mins(4);
+
+/// The cluster, and what is known of the run. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) cluster: sandbox::Cluster,
+    pub(crate) runtime: Runtime,
+    log: Arc<Mutex<Log>>,
+}
+
+/// What is known of a run.
+pub(crate) struct Log {
+    plan: Plan,
+    /// Whether anything still goes wrong.
+    pub(crate) faulty: bool,
+    pub(crate) requests: u64,
+    watches: u64,
+    lists: u64,
+    /// Which revision there was when.
+    pub(crate) past: Past,
+    /// Of elections.
+    leases: u64,
+    /// By account.
+    pub(crate) writes: BTreeMap<String, u64>,
+    pub(crate) faults: BTreeMap<&'static str, u64>,
+    pub(crate) lives: u64,
+    /// Of all lives.
+    pub(crate) doors: Vec<Door>,
+    pub(crate) trace: Vec<String>,
+    pub(crate) oracle: Oracle,
+    pub(crate) contest: Contest,
+    /// The clocks of the machines that managers run on.
+    clocks: BTreeMap<char, Clock>,
+    /// The managers that run.
+    pub(crate) running: BTreeMap<char, Life>,
+    /// The last write of a controller, but for events and leases: when, and what.
+    pub(crate) last_write: (Duration, String),
+}
+
+// === impl Site ===
+
+impl Site {
+    pub(crate) fn new(runtime: &Runtime, case: &Case) -> Self {
+        let server = Server::new(runtime, sandbox::Options::default());
+        let nodes = sandbox::Nodes::new(case.nodes).beat(BEAT);
+        let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
+        let log = Log {
+            plan: case.plan.clone(),
+            faulty: true,
+            requests: 0,
+            watches: 0,
+            lists: 0,
+            past: Past::default(),
+            leases: 0,
+            writes: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            lives: 0,
+            doors: Vec::new(),
+            trace: Vec::new(),
+            oracle: Oracle::default(),
+            contest: Contest::default(),
+            clocks: BTreeMap::new(),
+            running: BTreeMap::new(),
+            last_write: (Duration::ZERO, String::new()),
+        };
+        Self { cluster, runtime: runtime.clone(), log: Arc::new(Mutex::new(log)) }
+    }
+
+    /// What is known so far. Must not be held while anything is asked for.
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time since the start.
+    pub(crate) fn now(&self) -> Duration {
+        self.runtime.clock.now().since(START)
+    }
+
+    pub(crate) fn tell(&self, line: &str) {
+        let at = self.now().as_secs_f64();
+        self.log().trace.push(format!("{at:10.3} {line}"));
+    }
+
+    /// A new life of a manager.
+    pub(crate) fn live(&self, manager: char) -> Life {
+        let mut log = self.log();
+        log.lives += 1;
+        let machine = || self.runtime.clock.of_another_machine();
+        let clock = log.clocks.entry(manager).or_insert_with(machine).clone();
+        let life = Life::new(self, format!("{manager}{}", log.lives), clock);
+        log.running.insert(manager, life.clone());
+        life
+    }
+
+    /// From now on nothing goes wrong, and the clocks are right.
+    pub(crate) fn calm(&self) {
+        let mut log = self.log();
+        log.faulty = false;
+        log.clocks.values().for_each(|clock| clock.set_wall(0));
+    }
+
+    /// Shows the oracle what has changed.
+    pub(crate) fn look(&self) {
+        let now = self.now();
+        let mut log = self.log();
+        log.past.note(now, self.cluster.server().revision());
+        log.oracle.look(self.cluster.server(), now);
+        log.contest.look(self.cluster.server(), false, now);
+    }
+
+    /// Judges the election as it is now.
+    pub(crate) fn judge_election(&self) {
+        let now = self.now();
+        let mut log = self.log();
+        log.contest.judge(now);
+        log.complain();
+    }
+}
+
+impl Log {
+    /// What the election has broken counts as all else does.
+    pub(crate) fn complain(&mut self) {
+        let broken = std::mem::take(&mut self.contest.broken);
+        self.oracle.broken.extend(broken);
+    }
+
+    /// Something went wrong with a request: it may keep a manager from leading for so long.
+    pub(crate) fn trouble(&mut self, about: &About, now: Duration, fault: Fault) {
+        let lasts = Duration::from_millis(fault.lasts());
+        match fault {
+            Fault::Stop(_) | Fault::Suspend(_) | Fault::Cut(_) | Fault::Quit => {
+                self.contest.trouble(about.life(), now + lasts);
+            }
+            // Whoever arrives late may hold the lease then without knowing.
+            _ if about.is_of_election() => self.contest.trouble_all(now + lasts),
+            _ => {}
+        }
+    }
+
+    /// What goes wrong with this request.
+    pub(crate) fn fault(&mut self, about: &About) -> Option<Fault> {
+        let mut points = Vec::new();
+        if about.watches() {
+            points.push(Point::Watch(self.watches));
+            self.watches += 1;
+        } else {
+            points.push(Point::Request(self.requests));
+        }
+        self.requests += u64::from(!about.watches());
+        if about.lists() {
+            points.push(Point::List(self.lists));
+            self.lists += 1;
+        }
+        if about.is_of_election() && !about.watches() {
+            points.push(Point::Lease(self.leases));
+            self.leases += 1;
+        }
+        if about.counts() {
+            let count = self.writes.entry(about.account.clone()).or_default();
+            points.push(Point::Write(about.account.clone(), *count));
+            *count += 1;
+        }
+        let planned = points.iter().find_map(|point| self.plan.get(point));
+        let fault = planned.copied().filter(|_| self.faulty)?;
+        *self.faults.entry(fault.name()).or_default() += 1;
+        Some(fault)
+    }
+}
+
+impl Cluster for Site {
+    async fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
+        self.look();
+        let reply = ask.put_to(self.cluster.server());
+        self.look();
+        reply
+    }
+
+    async fn tick(&self, time: Duration) {
+        self.runtime.clock.sleep(time).await;
+    }
+
+    fn node(&self, act: NodeAct, name: &str) -> Result<(), Unsupported> {
+        act.on(&self.cluster, name);
+        Ok(())
+    }
+
+    fn fail(&self, pod: &api::Key) -> Result<(), Unsupported> {
+        self.cluster.kubelets(|kubelets| kubelets.fail(pod));
+        Ok(())
+    }
+
+    async fn explain(&self, _: &str, _: &api::Key) -> Result<Vec<String>, Unsupported> {
+        Err(Unsupported("nobody asks here".to_owned()))
+    }
+}

@@ -1,0 +1,403 @@
+//! What people do to a cluster, drawn from a seed, as commands of `pkg/script`.
+//!
+//! A run has a mixture of a few families of acts, each with a weight of its own: what happens
+//! rarely in a run with everything happens often in some of these.
+
+use crate::dice::Dice;
+use crate::oracle::FOREIGN;
+use crate::{corruption, owners};
+
+/// An object with pods.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    pub(crate) namespace: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
+}
+
+/// How many nodes there are.
+pub(crate) const NODES: u64 = 3;
+
+/// How many replicas somebody asks for, at most.
+const REPLICAS: u64 = 9;
+
+const NAMESPACES: [&str; 3] = ["default", "other", "third"];
+
+pub(crate) const WORKLOADS: [Workload; 7] = [
+    Workload { namespace: "default", kind: "Deployment", name: "web" },
+    Workload { namespace: "default", kind: "Deployment", name: "api" },
+    Workload { namespace: "other", kind: "Deployment", name: "web" },
+    Workload { namespace: "default", kind: "ReplicaSet", name: "plain" },
+    Workload { namespace: "third", kind: "ReplicaSet", name: "plain" },
+    Workload { namespace: "default", kind: "DaemonSet", name: "agent" },
+    Workload { namespace: "other", kind: "DaemonSet", name: "agent" },
+];
+/// By what each is rolled; the last ones are for some Deployments alone, as long as they live:
+/// upstream, and so we, get stuck for ever if a rollout becomes a Recreate half-way and its
+/// Deployment is scaled then.
+const ROLLING: [&str; 6] = [
+    "",
+    "maxSurge: 1, maxUnavailable: 0",
+    "maxSurge: 0, maxUnavailable: 2",
+    "maxSurge: 30%, maxUnavailable: 34%",
+    "maxSurge: 50%, maxUnavailable: 0",
+    "maxSurge: 0, maxUnavailable: 15%",
+];
+const DAEMON: [&str; 6] = [
+    "{type: RollingUpdate}",
+    "{type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}",
+    "{type: RollingUpdate, rollingUpdate: {maxSurge: 50%, maxUnavailable: 0}}",
+    "{type: RollingUpdate, rollingUpdate: {maxUnavailable: 2}}",
+    "{type: RollingUpdate, rollingUpdate: {maxUnavailable: 34%}}",
+    "{type: OnDelete}",
+];
+/// What else a Deployment may say.
+const DEPLOYMENT: [&str; 5] = [
+    "",
+    ", minReadySeconds: 5",
+    ", progressDeadlineSeconds: 40, minReadySeconds: 10",
+    ", revisionHistoryLimit: 0",
+    ", revisionHistoryLimit: 1",
+];
+/// What else the pods of a DaemonSet may say.
+const PLACES: [&str; 4] = [
+    "",
+    ", nodeSelector: {zone: a}",
+    ", tolerations: [{operator: Exists}]",
+    ", tolerations: [{key: a, operator: Equal, value: b, effect: NoSchedule}]",
+];
+const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
+
+/// What somebody does, and how likely that is in a run that has it.
+type Family = fn(&Dice) -> Vec<String>;
+
+/// The families that no run is without, and how many they are.
+const FAMILIES: [Family; 12] = [
+    workloads,
+    rollouts,
+    harm,
+    nodes,
+    namespaces,
+    roles,
+    accounts,
+    owners::acts,
+    corruption::acts,
+    statuses,
+    ended,
+    behind,
+];
+
+/// The acts of a run.
+pub(crate) fn draw(dice: &Dice) -> Vec<String> {
+    let mut acts = vec![make("other")];
+    acts.extend(dice.chance(0.7).then(|| make("third")));
+    let begin = 2 + dice.below(4);
+    acts.extend((0..begin).flat_map(|_| apply(dice)));
+    // A run without harm shows what the controllers do by themselves.
+    let calm: [Family; 7] = [workloads, rollouts, namespaces, roles, accounts, owners::acts, ended];
+    let calm_only = dice.chance(0.25);
+    let among: &[Family] = if calm_only { &calm } else { &FAMILIES };
+    let mut weights: Vec<_> = among.iter().map(|it| (*it, dice.pick(&[0, 0, 0, 1, 3]))).collect();
+    weights.extend([(workloads as Family, 1), (rollouts as Family, 2)]);
+    let sum = weights.iter().map(|(_, weight)| weight).sum();
+    for _ in 0..8 + dice.below(20) {
+        acts.push(tick(dice.pick(&[1, 50, 500, 2000, 2000, 10_000, 30_000])));
+        let mut at = dice.below(sum);
+        let chosen = weights.iter().find(|(_, weight)| {
+            let is_here = at < *weight;
+            at = at.saturating_sub(*weight);
+            is_here
+        });
+        acts.extend(chosen.map(|(family, _)| family(dice)).unwrap_or_default());
+    }
+    acts
+}
+
+pub(crate) fn tick(millis: u64) -> String {
+    format!("> tick {millis}ms\n")
+}
+
+/// A document to apply.
+pub(crate) fn applied(lines: &str) -> String {
+    let lines: Vec<_> = lines.lines().map(|line| format!("| {line}\n")).collect();
+    format!("> apply\n{}", lines.concat())
+}
+
+fn make(namespace: &str) -> String {
+    applied(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}"))
+}
+
+// === Workloads ===
+
+/// Makes one, or sets it back.
+fn apply(dice: &Dice) -> Vec<String> {
+    let of = dice.pick(&WORKLOADS);
+    let (replicas, image) = (dice.below(REPLICAS), dice.below(4));
+    let start = dice.pick(&["", "", "", "12s"]);
+    let (spec, place) = match of.kind {
+        "Deployment" if of.name == "api" && of.namespace == "default" => {
+            (format!("replicas: {replicas}, strategy: {{type: Recreate}}"), "")
+        }
+        "Deployment" => {
+            let (rolling, more) = (dice.pick(&ROLLING), dice.pick(&DEPLOYMENT));
+            let strategy = format!("{{type: RollingUpdate, rollingUpdate: {{{rolling}}}}}");
+            (format!("replicas: {replicas}, strategy: {strategy}{more}"), "")
+        }
+        "ReplicaSet" => {
+            let ready = dice.pick(&["", "", ", minReadySeconds: 5"]);
+            (format!("replicas: {replicas}{ready}"), "")
+        }
+        _ => {
+            let ready = dice.pick(&["", "", ", minReadySeconds: 5", ", revisionHistoryLimit: 1"]);
+            (format!("updateStrategy: {}{ready}", dice.pick(&DAEMON)), dice.pick(&PLACES))
+        }
+    };
+    let Workload { namespace, kind, name } = of;
+    let note = match start {
+        "" => String::new(),
+        delay => format!(", annotations: {{sandbox/start-delay: {delay}}}"),
+    };
+    let labels = format!("{{app: {name}}}");
+    vec![applied(&format!(
+        "apiVersion: apps/v1\nkind: {kind}\n\
+        metadata: {{name: {name}, namespace: {namespace}}}\nspec:\n  \
+        {{{spec}, selector: {{matchLabels: {labels}}},\n  \
+        template: {{metadata: {{labels: {labels}{note}}}, spec: {{containers: \
+        [{{name: main, image: 'img:{image}'}}]{place}}}}}}}"
+    ))]
+}
+
+fn workloads(dice: &Dice) -> Vec<String> {
+    let of = dice.pick(&WORKLOADS);
+    match dice.below(8) {
+        0..=2 => apply(dice),
+        3..=5 => vec![format!("> scale {of} {}\n", dice.below(REPLICAS))],
+        6 => vec![format!("> set image {of} main=img:{}\n", dice.below(5))],
+        _ => vec![format!("> delete {of} --cascade {}\n", dice.pick(&CASCADES))],
+    }
+}
+
+fn rollouts(dice: &Dice) -> Vec<String> {
+    let of = dice.pick(&WORKLOADS);
+    let act = match dice.below(10) {
+        0..=4 => format!("> set image {of} main=img:{}\n", dice.below(5)),
+        // Its pods cannot start: somebody sets it back at the end.
+        5 if of.kind != "ReplicaSet" => format!("> set image {of} main=img.invalid/x\n"),
+        5..=6 => format!("> rollout {} {of}\n", dice.pick(&["pause", "resume", "resume"])),
+        7 => format!("> rollout {} {of}\n", dice.pick(&["undo", "restart"])),
+        8 => {
+            let limit = dice.pick(&[0, 1, 10]);
+            format!("> patch {of} '{{\"spec\":{{\"revisionHistoryLimit\":{limit}}}}}'\n")
+        }
+        _ => format!("> scale {of} {}\n", dice.below(REPLICAS)),
+    };
+    // Time enough, now and then, to get to its end.
+    let wait = dice.chance(0.3).then(|| tick(90_000));
+    [act].into_iter().chain(wait).collect()
+}
+
+fn harm(dice: &Dice) -> Vec<String> {
+    let (of, few) = (dice.pick(&WORKLOADS), 1 + dice.below(3));
+    vec![match dice.below(8) {
+        0..=1 => format!("> fail {}\n", of.pods(few)),
+        2..=4 => format!("> delete {}\n", of.pods(few)),
+        5 => {
+            let not_ready = r#"{"metadata":{"annotations":{"sandbox/not-ready":"true"}}}"#;
+            format!("> patch {} '{not_ready}'\n", of.pods(few))
+        }
+        6 => {
+            let finalizer = r#"{"metadata":{"finalizers":["example.com/wait"]}}"#;
+            format!("> patch {} '{finalizer}'\n", of.pods(few))
+        }
+        _ => of.foreign(dice.chance(0.5)),
+    }]
+}
+
+fn nodes(dice: &Dice) -> Vec<String> {
+    let node = format!("node-{}", dice.below(NODES));
+    vec![match dice.below(13) {
+        0..=1 => format!("> {} {node}\n", dice.pick(&["kill", "partition"])),
+        2..=4 => format!("> {} {node}\n", dice.pick(&["revive", "heal"])),
+        5 => format!("> {} {node}\n", dice.pick(&["cordon", "uncordon"])),
+        6..=7 => {
+            format!("> taint {node} {}\n", dice.pick(&["a=b:NoSchedule", "a=b:NoExecute", "a-"]))
+        }
+        8 => format!("> delete nodes/{node}\n"),
+        9..=10 => format!("> label nodes/{node} {}\n", dice.pick(&["zone=a", "zone=b", "zone-"])),
+        _ => {
+            let ttl = dice.pick(&["=77", "-", "=x"]);
+            format!("> annotate nodes/{node} node.alpha.kubernetes.io/ttl{ttl}\n")
+        }
+    }]
+}
+
+// === Others ===
+
+fn namespaces(dice: &Dice) -> Vec<String> {
+    let namespace = dice.pick(&NAMESPACES[1..]);
+    match dice.below(6) {
+        0..=2 => vec![make(namespace)],
+        3 => vec![format!("> delete namespace/{namespace}\n")],
+        _ => {
+            // Made in it while it goes, as far as the server lets one.
+            let mut acts = vec![format!("> delete namespace/{namespace}\n")];
+            acts.push(tick(dice.pick(&[1, 20, 300])));
+            acts.extend(owners::acts(dice));
+            acts.push(tick(dice.pick(&[1, 300, 6000])));
+            acts.extend([make(namespace)]);
+            acts
+        }
+    }
+}
+
+fn roles(dice: &Dice) -> Vec<String> {
+    let (role, sum) = (dice.below(4), dice.below(3));
+    let label = dice.pick(&["to: all", "to: some", "other: x"]);
+    let head = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n";
+    let rule = |n: u64| format!("{{apiGroups: [''], resources: [kind{n}], verbs: [get]}}");
+    vec![match dice.below(9) {
+        0..=2 => {
+            let rules = format!("[{}, {}]", rule(dice.below(3)), rule(dice.below(5)));
+            let metadata = format!("{{name: part-{role}, labels: {{{label}}}}}");
+            applied(&format!("{head}metadata: {metadata}\nrules: {rules}"))
+        }
+        3..=4 => {
+            // A sum may be a part of another, and of itself.
+            let metadata = format!("{{name: sum-{sum}, labels: {{{label}}}}}");
+            let wanted = dice.pick(&["to: all", "to: some"]);
+            let selectors = format!("[{{matchLabels: {{{wanted}}}}}, {{matchLabels: {{x: y}}}}]");
+            let rule = format!("aggregationRule: {{clusterRoleSelectors: {selectors}}}");
+            applied(&format!("{head}metadata: {metadata}\n{rule}"))
+        }
+        5 => format!("> delete clusterrole/part-{role}\n"),
+        6 => format!("> label clusterrole/part-{role} {}\n", dice.pick(&["to=all", "to-", "x=y"])),
+        7 => {
+            let rules = r#"{"rules":[{"apiGroups":[""],"resources":["odd"],"verbs":["get"]}]}"#;
+            format!("> patch clusterrole/sum-{sum} '{rules}'\n")
+        }
+        _ => format!("> delete clusterrole/sum-{sum}\n"),
+    }]
+}
+
+fn accounts(dice: &Dice) -> Vec<String> {
+    let namespace = dice.pick(&NAMESPACES);
+    let (account, number) = (dice.pick(&["default", "robot"]), dice.below(3));
+    let root = format!("configmap/kube-root-ca.crt -n {namespace}");
+    let secret = format!("secret/token-{number} -n {namespace}");
+    vec![match dice.below(10) {
+        0..=1 => format!("> delete serviceaccount/{account} -n {namespace}\n"),
+        2..=3 => applied(&format!(
+            "apiVersion: v1\nkind: ServiceAccount\n\
+            metadata: {{name: {account}, namespace: {namespace}}}"
+        )),
+        4..=5 => {
+            let wrong = dice.pick(&["", "", ", kubernetes.io/service-account.uid: 0-0-0"]);
+            let account = dice.pick(&["default", "robot", "nobody"]);
+            applied(&format!(
+                "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\n\
+                metadata: {{name: token-{number}, namespace: {namespace}, annotations: \
+                {{kubernetes.io/service-account.name: {account}{wrong}}}}}"
+            ))
+        }
+        6 => format!("> patch {secret} '{{\"data\":null}}'\n"),
+        7 => format!("> delete {secret}\n"),
+        8 => format!("> delete {root}\n"),
+        _ => format!("> patch {root} '{{\"data\":{{\"ca.crt\":\"odd\",\"more\":\"x\"}}}}'\n"),
+    }]
+}
+
+/// Somebody writes what only the controllers should.
+fn statuses(dice: &Dice) -> Vec<String> {
+    let of = dice.pick(&WORKLOADS);
+    let (sets, namespace) = (of.sets(1 + dice.below(2)), of.namespace);
+    let status = dice.pick(&[
+        r#"{"status":{"replicas":9,"availableReplicas":0,"readyReplicas":0}}"#,
+        r#"{"status":{"observedGeneration":0}}"#,
+        r#"{"status":{"conditions":null}}"#,
+    ]);
+    vec![match (of.kind, dice.below(3)) {
+        ("DaemonSet", 0..=1) => {
+            let status = r#"{"status":{"numberAvailable":0,"desiredNumberScheduled":7}}"#;
+            format!("> patch status {of} '{status}'\n")
+        }
+        ("DaemonSet", _) => format!("> patch {} '{{\"revision\":50}}'\n", of.revisions(1)),
+        ("Deployment", 0) => format!("> patch status {sets} '{status}'\n"),
+        ("Deployment", 1) => format!(
+            "> annotate {sets} {}\n",
+            dice.pick(&["deployment.kubernetes.io/revision=9", "odd=1"])
+        ),
+        ("Deployment", _) if dice.chance(0.5) => {
+            format!("> annotate deployment/{} -n {namespace} odd=1\n", of.name)
+        }
+        _ => format!("> patch status {of} '{status}'\n"),
+    }]
+}
+
+/// Pods that end, and pods of nodes that there are not.
+fn ended(dice: &Dice) -> Vec<String> {
+    let namespace = dice.pick(&NAMESPACES);
+    let pod = |more: &str, spec: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{generateName: lone-, namespace: {namespace}, \
+            annotations: {{sandbox/run-for: 2s{more}}}}}\nspec: {{restartPolicy: Never, {spec}\
+            containers: [{{name: main, image: 'img:0'}}]}}"
+        )
+    };
+    let (few, code) = (1 + dice.below(4), dice.pick(&["", ", sandbox/exit-code: '3'"]));
+    let place = dice.pick(&["", "", "nodeName: ghost, "]);
+    let pods: Vec<_> = (0..few).map(|_| pod(code, place)).collect();
+    let lines = applied(&pods.join("\n---\n"));
+    vec![lines.replacen("> apply", "> create", 1)]
+}
+
+/// What the controllers made is deleted or changed behind their backs.
+fn behind(dice: &Dice) -> Vec<String> {
+    let (of, few) = (dice.pick(&WORKLOADS), 1 + dice.below(2));
+    vec![match (of.kind, dice.below(4)) {
+        ("Deployment", 0) => {
+            format!("> delete {} --cascade {}\n", of.sets(few), dice.pick(&CASCADES))
+        }
+        ("Deployment", 1..=2) => format!("> scale {} {}\n", of.sets(few), dice.below(5)),
+        ("DaemonSet", 0..=1) => format!("> delete {}\n", of.revisions(few)),
+        _ => format!("> delete {} --grace 0\n", of.pods(few)),
+    }]
+}
+
+// === impl Workload ===
+
+impl std::fmt::Display for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{} -n {}", self.kind.to_lowercase(), self.name, self.namespace)
+    }
+}
+
+impl Workload {
+    pub(crate) fn pods(&self, count: u64) -> String {
+        self.some("pods", count)
+    }
+
+    pub(crate) fn sets(&self, count: u64) -> String {
+        self.some("replicasets", count)
+    }
+
+    pub(crate) fn revisions(&self, count: u64) -> String {
+        self.some("controllerrevisions", count)
+    }
+
+    fn some(&self, plural: &str, count: u64) -> String {
+        format!("{plural} -l app={} --first {count} -n {}", self.name, self.namespace)
+    }
+
+    fn foreign(&self, has_owner: bool) -> String {
+        let Self { namespace, name, .. } = self;
+        let app = if has_owner { name } else { "stray" };
+        let owner = "ownerReferences: [{apiVersion: example.com/v1, kind: Thing, name: thing, \
+            uid: 0-0-0, controller: true}]";
+        let owner = if has_owner { owner } else { "annotations: {a: b}" };
+        format!(
+            "> create\n| apiVersion: v1\n| kind: Pod\n| metadata:\n|   generateName: foreign-\n\
+            |   namespace: {namespace}\n|   labels: {{app: {app}, {FOREIGN}: 'yes'}}\n|   {owner}\n\
+            | spec: {{containers: [{{name: main, image: 'img:0'}}]}}\n"
+        )
+    }
+}
