@@ -14,7 +14,8 @@ kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
 	-X $(version_package).gitMinor=$(call version_part,2)
 
 # Simulation has a profile of its own, and deliberate bugs that can be switched on.
-simulation := cargo test --profile sim --features mutants -p cluster-tests --test simulation --
+simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
+	cargo test --profile sim --features mutants -p cluster-tests --test simulation --
 # Tests of the tests package: those in cluster/ need the tools, the others do not.
 plain_suite := $(patsubst tests/%.rs,--test %,$(filter-out tests/simulation.rs,$(wildcard tests/*.rs)))
 cluster_suite := $(patsubst tests/cluster/%.rs,--test %,$(wildcard tests/cluster/*.rs))

@@ -78,9 +78,10 @@ pub(crate) fn run(case: &Case) -> anyhow::Result<Outcome> {
         let trace = std::mem::take(&mut log.trace);
         // It knows the managers, and they know the site: a circle that would never be freed.
         let contest = std::mem::take(&mut log.contest);
+        let running = std::mem::take(&mut log.running);
         let doors = std::mem::take(&mut log.doors);
         drop(log);
-        drop(contest);
+        drop((contest, running));
         doors.iter().for_each(Door::shut);
         Ok(Outcome { broken, trace, state, stats, writes })
     })

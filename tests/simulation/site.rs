@@ -63,7 +63,8 @@ pub(crate) struct Log {
 
 impl Site {
     pub(crate) fn new(runtime: &Runtime, case: &Case) -> Self {
-        let server = Server::new(runtime, sandbox::Options::default());
+        let options = sandbox::Options { track_updates: false, ..sandbox::Options::default() };
+        let server = Server::new(runtime, options);
         let nodes = sandbox::Nodes::new(case.nodes).beat(BEAT);
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
         let log = Log {

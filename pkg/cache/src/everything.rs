@@ -25,7 +25,7 @@ use runtime::{Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::health::Status;
-use crate::informer::{Followed, Informer};
+use crate::informer::{Followed, Informer, forget};
 use kind::Kind;
 
 /// How often the API server is asked what it serves, as upstream.
@@ -147,6 +147,14 @@ impl Everything {
     /// Calls `hook` each time the cache of a kind has advanced, after the handlers.
     pub fn on_version(&self, hook: MetadataVersionHook) {
         self.hooks.reached.write().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    /// Lets go of all who are told of changes.
+    pub(crate) fn forget(&self) {
+        forget(&self.hooks.changed);
+        forget(&self.hooks.served);
+        forget(&self.hooks.reached);
+        self.kinds().values().for_each(|kind| kind.informer.forget());
     }
 
     /// The resource version up to which the cache of a kind is complete, 0 before its first list;

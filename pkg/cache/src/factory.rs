@@ -20,7 +20,8 @@ use crate::store::Store;
 /// Makes informers, at most one for each kind.
 ///
 /// First every part of the program asks for the informers it needs and adds its handlers, then all
-/// start together. The types see to the first half of that: to ask takes `&mut self`.
+/// start together. The types see to the first half of that: to ask takes `&mut self`. When it goes,
+/// nobody is told of changes any more.
 pub struct SharedInformerFactory {
     client: Client,
     /// For the informers of kinds that discovery names.
@@ -64,21 +65,24 @@ impl SharedInformerFactory {
 
     /// This factory, with a client of its own for [`Everything`], as upstream's
     /// `metadata-informers`: a thousand kinds that are listed at once then make no other kind wait.
-    pub fn with_metadata_client(self, metadata_client: Client) -> Self {
-        Self { metadata_client, ..self }
+    pub fn with_metadata_client(mut self, metadata_client: Client) -> Self {
+        self.metadata_client = metadata_client;
+        self
     }
 
     /// This factory, its informers telling their handlers of all objects each time one to two
     /// times `period_min` have passed: a net below lost wake-ups, as upstream's
     /// `--min-resync-period`. Zero: never.
-    pub fn with_resync(self, period_min: Duration) -> Self {
+    pub fn with_resync(mut self, period_min: Duration) -> Self {
         let period = self.runtime.random.jitter(period_min, 1.0);
-        Self { resync: Some(period).filter(|period| !period.is_zero()), ..self }
+        self.resync = Some(period).filter(|period| !period.is_zero());
+        self
     }
 
     /// This factory, its informers counting in `metrics`.
-    pub fn with_metrics(self, metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = Some(metrics);
+        self
     }
 
     /// The informer of kind `T`; it is made if it was not asked for before.
@@ -149,6 +153,16 @@ impl SharedInformerFactory {
         let mut all: Vec<_> = self.informers.values().map(|entry| &entry.erased).collect();
         all.sort_by(|a, b| a.resource().cmp(b.resource()));
         all
+    }
+}
+
+/// Who hears of changes holds informers, which hold who hears of them.
+impl Drop for SharedInformerFactory {
+    fn drop(&mut self) {
+        self.all().into_iter().for_each(|informer| informer.forget());
+        if let Some(everything) = &self.everything {
+            everything.forget();
+        }
     }
 }
 

@@ -70,6 +70,8 @@ pub trait AnyInformer: Send + Sync {
     fn status(&self) -> Status;
     /// Tells the handlers of every object again, changed or not.
     fn resync(&self) -> BoxFuture<'_, ()>;
+    /// Lets go of all who are told of changes.
+    fn forget(&self);
 }
 
 /// Hears of the metadata of one kind, until it is cancelled.
@@ -439,6 +441,12 @@ impl<T: Object> AnyInformer for Informer<T> {
     fn resync(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.tell_all())
     }
+
+    fn forget(&self) {
+        forget(&self.handlers);
+        forget(&self.hooks);
+        forget(&self.followers);
+    }
 }
 
 impl<T: Object> Followed for Informer<T> {
@@ -449,4 +457,11 @@ impl<T: Object> Followed for Informer<T> {
     fn follow(&self, follower: Follower) -> BoxFuture<'_, ()> {
         Box::pin(Self::follow(self, follower))
     }
+}
+
+/// Lets go of all, none of whom is told any more. They end outside of the lock: what ends with them
+/// may ask for it.
+pub(crate) fn forget<T>(listeners: &RwLock<Vec<T>>) {
+    let gone = std::mem::take(&mut *listeners.write().unwrap_or_else(PoisonError::into_inner));
+    drop(gone);
 }

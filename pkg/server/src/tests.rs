@@ -6,7 +6,7 @@ mod pages;
 mod upstream;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -14,8 +14,8 @@ use http::request::Builder;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
-use tracing::Level;
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+use tracing::{Dispatch, Level};
 
 use super::*;
 
@@ -122,6 +122,10 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
     fn record(level: Level) -> (Self, DefaultGuard) {
+        // With one log in the process, whichever test comes to a line first says for all whether
+        // anybody reads it; with two, both are asked.
+        static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+        LazyLock::force(&OTHER);
         let lines = Self::default();
         let writer = lines.clone();
         let log = tracing_subscriber::fmt().with_ansi(false).without_time();

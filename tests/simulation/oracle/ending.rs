@@ -1,7 +1,5 @@
 //! What is there at the end: as the specs ask for.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::Oracle;
@@ -165,14 +163,14 @@ impl Oracle {
                 selectors.iter().any(fits)
             })
             .collect();
-        let rules = |role: &Value| -> BTreeSet<String> {
-            list(role, "/rules").iter().map(ToString::to_string).collect()
-        };
-        let wanted: BTreeSet<_> = others.iter().flat_map(|it| rules(it)).collect();
+        let mut wanted = others.iter().flat_map(|it| list(it, "/rules"));
+        let rules = list(role, "/rules");
         // Who aggregates nothing keeps what somebody wrote.
-        let is_right = wanted.is_empty() || rules(role) == wanted;
-        let has = list(role, "/rules").len();
-        (!is_right).then(|| format!("has {has} rules, should have {wanted:?}"))
+        let is_odd = |rule: &&Value| !others.iter().any(|it| list(it, "/rules").contains(rule));
+        let lack = wanted.clone().find(|rule| !rules.contains(rule));
+        let more = rules.iter().find(is_odd).filter(|_| wanted.next().is_some());
+        let lack = lack.map(|rule| format!("lacks the rule {rule}"));
+        lack.or_else(|| more.map(|rule| format!("has the rule {rule}, which is of no part")))
     }
 
     fn token_lacks(&self, secret: &Value) -> Option<String> {

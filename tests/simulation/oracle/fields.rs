@@ -6,7 +6,7 @@ use crate::corruption::UNKNOWN;
 
 /// A field by its path; null: there is none.
 pub(super) fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
-    object.pointer(path).unwrap_or(&Value::Null)
+    schema::at(object, path).unwrap_or(&Value::Null)
 }
 
 pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {

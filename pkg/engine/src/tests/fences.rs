@@ -2,12 +2,13 @@
 //! engine stops when it is asked to.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use cache::fixture::run;
 use controller::Plan;
-use tracing::subscriber::DefaultGuard;
+use tracing::Dispatch;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
 
 use super::steps::{create, delete, together};
 use super::world::{Cold, Log, Probe, Stage, World, accept, make, named, orphan, pod, refuse, set};
@@ -18,6 +19,10 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
     fn record() -> (Self, DefaultGuard) {
+        // With one log in the process, whichever test comes to a line first says for all whether
+        // anybody reads it; with two, both are asked.
+        static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+        LazyLock::force(&OTHER);
         let lines = Self::default();
         let writer = lines.clone();
         let log = tracing_subscriber::fmt().with_ansi(false).without_time();

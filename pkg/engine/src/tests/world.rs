@@ -43,6 +43,8 @@ pub(super) struct World {
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
     engine: Task,
+    /// Its informers tell nobody once it is gone.
+    _informers: SharedInformerFactory,
 }
 
 /// An engine that nobody runs, and informers that wait for their first answer: a standby that has
@@ -53,6 +55,7 @@ pub(super) struct Cold<C: Controller> {
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
     pub(super) engine: Arc<Engine<C>>,
+    informers: SharedInformerFactory,
 }
 
 /// The watch of a kind.
@@ -318,7 +321,7 @@ impl<C: Controller> Cold<C> {
         let mut factory = SharedInformerFactory::new(server.client.clone(), runtime);
         let engine = Engine::new(controller, parts, &mut factory);
         factory.start();
-        Self { server, events, metrics, registry, engine }
+        Self { server, events, metrics, registry, engine, informers: factory }
     }
 
     /// Runs it.
@@ -330,8 +333,10 @@ impl<C: Controller> Cold<C> {
     pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine<C>>) {
         let task = self.run();
         let (sets, pods) = self.warm(sets, pods).await;
-        let Self { server, events, metrics, registry, engine } = self;
-        (World { server, events, pods, sets, metrics, registry, engine: task }, engine)
+        let Self { server, events, metrics, registry, engine, informers: _informers } = self;
+        let world =
+            World { server, events, pods, sets, metrics, registry, engine: task, _informers };
+        (world, engine)
     }
 
     /// Its caches hold these objects.

@@ -49,7 +49,7 @@ fn created(
     }
     put_in_namespace(&mut object, call)?;
     warnings.extend(single_owners(&mut object, Admission::Before));
-    own(call, options, &Value::Null, &mut object);
+    own(state, call, options, &Value::Null, &mut object);
     let attributes = Attributes::of(call, Operation::Create);
     admission::admit(state, &attributes, &mut object, None)?;
     warnings.extend(single_owners(&mut object, Admission::After));
@@ -177,7 +177,16 @@ pub(crate) fn insert_quietly(state: &mut State, served: &Served, mut object: Val
 }
 
 /// Says in `managedFields` who wrote what.
-pub(super) fn own(call: &Call, options: &Options, old: &Value, new: &mut Value) {
+pub(super) fn own(state: &State, call: &Call, options: &Options, old: &Value, new: &mut Value) {
+    if !state.options.track_updates {
+        let known = schema::at(old, "/metadata/managedFields").cloned();
+        let map = metadata(new);
+        match known {
+            Some(known) => drop(map.insert("managedFields".to_owned(), known)),
+            None => drop(map.remove("managedFields")),
+        }
+        return;
+    }
     let served = &call.served;
     let (api_version, now) = (served.resource.api_version(), call.now.to_string());
     let by = Applier {

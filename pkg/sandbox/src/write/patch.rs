@@ -63,7 +63,7 @@ pub(super) fn patch(state: &mut State, call: &Call, part: Part) -> Result<Writte
         (_, Some(old)) => {
             let wanted = Wanted::of(call, options.strictness);
             let mut made = patched(call, kind, &wanted, old)?;
-            own(call, &options, old, &mut made.object);
+            own(state, call, &options, old, &mut made.object);
             made
         }
     };

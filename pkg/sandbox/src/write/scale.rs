@@ -113,7 +113,7 @@ fn write(
     let version =
         if version.is_empty() { text(&old, "/metadata/resourceVersion") } else { &version };
     set(metadata(&mut new), "resourceVersion", version.into());
-    super::create::own(call, options, &old, &mut new);
+    super::create::own(state, call, options, &old, &mut new);
     let uid = text(&scale, "/metadata/uid").to_owned();
     let change = update::Change {
         call,

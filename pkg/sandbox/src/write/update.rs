@@ -65,7 +65,7 @@ pub(super) fn put(state: &mut State, call: &Call, part: Part) -> Result<Written,
         uid: Some(uid.as_str()).filter(|uid| !uid.is_empty()),
     };
     let old = existing(state, call);
-    own(call, &options, old.as_deref().unwrap_or(&Value::Null), &mut sent);
+    own(state, call, &options, old.as_deref().unwrap_or(&Value::Null), &mut sent);
     update(state, &change, old, sent, warnings).map_err(warned)
 }
 
