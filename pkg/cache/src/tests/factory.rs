@@ -49,6 +49,30 @@ fn shares_one_informer_for_each_kind() {
     });
 }
 
+/// Issue, simulation: a manager that ends is freed, although its engines hold the informers whose
+/// handlers they are.
+#[test]
+fn who_is_told_goes_with_the_factory() {
+    run(async {
+        let server = Server::default();
+        let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone());
+        let (pods, everything) = (factory.informer::<Pod>(), factory.everything());
+        let engine = Arc::new((Arc::clone(&pods), Arc::clone(&everything)));
+        let gone = Arc::downgrade(&engine);
+        let held = [(); 5].map(|()| Arc::clone(&engine));
+        let [changed, reached, metadata, served, version] = held;
+        pods.add_handler(Box::new(move |_| drop(Arc::clone(&changed))));
+        pods.on_version(Box::new(move |_| drop(Arc::clone(&reached))));
+        everything.add_handler(Box::new(move |_, _| drop(Arc::clone(&metadata))));
+        everything.on_served(Box::new(move |_| drop(Arc::clone(&served))));
+        everything.on_version(Box::new(move |_, _| drop(Arc::clone(&version))));
+        drop((engine, pods, everything));
+        assert!(gone.upgrade().is_some());
+        drop(factory);
+        assert!(gone.upgrade().is_none());
+    });
+}
+
 #[test]
 fn fixed_caches_show_what_they_were_given() {
     let pod = |name| Pod::decode(Codec::Json, json(name, name, 0).as_bytes()).unwrap();

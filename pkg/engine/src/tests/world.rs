@@ -333,9 +333,17 @@ impl<C: Controller> Cold<C> {
     pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine<C>>) {
         let task = self.run();
         let (sets, pods) = self.warm(sets, pods).await;
-        let Self { server, events, metrics, registry, engine, informers: _informers } = self;
-        let world =
-            World { server, events, pods, sets, metrics, registry, engine: task, _informers };
+        let Self { server, events, metrics, registry, engine, informers } = self;
+        let world = World {
+            server,
+            events,
+            pods,
+            sets,
+            metrics,
+            registry,
+            engine: task,
+            _informers: informers,
+        };
         (world, engine)
     }
 

@@ -202,6 +202,32 @@ fn times_of_field_owners_change_nothing() {
     assert_eq!(state.store.revision(), revision + 1);
 }
 
+/// `Options::track_updates`.
+#[test]
+fn who_updates_is_not_noted_where_nobody_asks() {
+    let mut state = state();
+    state.options.track_updates = false;
+    let managers = |written: &Value| {
+        let managed = schema::at(written, "/metadata/managedFields").and_then(Value::as_array);
+        let of = |it: &Value| text(it, "/manager").to_owned();
+        managed.map_or(Vec::new(), |entries| entries.iter().map(of).collect())
+    };
+    let made = send(&mut state, "POST v1/configmaps", &map("a")).unwrap();
+    assert_eq!(managers(&made.document), [""; 0]);
+    let apply = "PATCH apply v1/configmaps/a?fieldManager=m&force=true";
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+        "data": {"a": "2"}});
+    let written = send(&mut state, apply, &applied).unwrap();
+    assert_eq!(managers(&written.document), ["m"]);
+    let patch = json!({"data": {"b": "3"}, "metadata": {"managedFields": null}});
+    let written = send(&mut state, "PATCH merge v1/configmaps/a", &patch).unwrap();
+    assert_eq!(managers(&written.document), ["m"]);
+    // What is no longer applied goes, and what others wrote stays.
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let written = send(&mut state, apply, &applied).unwrap();
+    assert_eq!(written.document["data"], json!({"b": "3"}));
+}
+
 /// Status strategies: what `/status` lets through.
 #[test]
 fn updates_of_the_status() {
