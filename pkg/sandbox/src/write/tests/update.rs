@@ -212,7 +212,7 @@ fn who_updates_is_not_noted_where_nobody_asks() {
         let of = |it: &Value| text(it, "/manager").to_owned();
         managed.map_or(Vec::new(), |entries| entries.iter().map(of).collect())
     };
-    let made = send(&mut state, "POST v1/configmaps", &map("a")).unwrap();
+    let made = send(&mut state, "POST v1/configmaps", &map("posted")).unwrap();
     assert_eq!(managers(&made.document), [""; 0]);
     let apply = "PATCH apply v1/configmaps/a?fieldManager=m&force=true";
     let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
