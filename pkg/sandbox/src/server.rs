@@ -41,7 +41,8 @@ pub struct Options {
     /// (node lifecycle) and the finalizers of volumes (storage protection).
     pub guard_nodes_and_volumes: bool,
     /// Whether objects say in `managedFields` who wrote what. Without, only those who apply are
-    /// noted, and not what others take from them: objects are smaller by a half, and all is faster.
+    /// noted, and not what others take from them or add to their maps: objects are smaller by a
+    /// half, and all is faster.
     pub track_updates: bool,
 }
 

@@ -222,10 +222,6 @@ fn who_updates_is_not_noted_where_nobody_asks() {
     let patch = json!({"data": {"b": "3"}, "metadata": {"managedFields": null}});
     let written = send(&mut state, "PATCH merge v1/configmaps/a", &patch).unwrap();
     assert_eq!(managers(&written.document), ["m"]);
-    // What is no longer applied goes, and what others wrote stays.
-    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-    let written = send(&mut state, apply, &applied).unwrap();
-    assert_eq!(written.document["data"], json!({"b": "3"}));
 }
 
 /// Status strategies: what `/status` lets through.
