@@ -52,8 +52,8 @@ test: ## All tests: those without a cluster, then those with one
 		test "$$CI" != true; \
 	fi
 
-sim: ## Simulate all controllers under faults: SEEDS=1000 FROM=0 of them, or SEED=42 with its trace
-	$(simulation) --nocapture --exact seeds_keep_the_promises
+sim: ## Simulate all controllers under faults: SEEDS=1000 FROM=0, FRESH=1000, or one: SEED=42
+	$(simulation) --nocapture --exact seeds_$(if $(FRESH),that_nobody_has_seen_)keep_the_promises
 
 sim-matrix: ## Let each write of each controller meet each fault, and print the table
 	MATRIX=1 $(simulation) --nocapture --exact no_fault_at_a_write_shows_at_the_end

@@ -57,8 +57,10 @@ use run::{Outcome, Stats, run};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How many seeds run if nobody says.
+/// How many seeds run if nobody says, always the same ones.
 const SEEDS: u64 = 60;
+/// How many run if nobody says that nobody has seen yet.
+const FRESH: u64 = 40;
 /// After how many failures no more are looked for.
 const FAILURES: usize = 20;
 /// After how many runs is told how far it is.
@@ -69,7 +71,6 @@ const MATRIX: usize = 199;
 const TAIL: usize = 60;
 
 /// `SEEDS=1000` runs so many, from `FROM=5000` on, and `SEED=42` that one, with its trace.
-/// `FRESH=100` runs as many that nobody has seen yet.
 #[test]
 fn seeds_keep_the_promises() -> anyhow::Result<()> {
     if let Ok(path) = env::var("CASE") {
@@ -78,20 +79,24 @@ fn seeds_keep_the_promises() -> anyhow::Result<()> {
         println!("{}\n{}", outcome.trace.join("\n"), outcome.stats);
         return judge(&case, &outcome);
     }
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>()).transpose();
     if let Some(seed) = number("SEED")? {
         let outcome = run(&Case::draw(seed))?;
         println!("{}\n{}", Case::draw(seed), outcome.trace.join("\n"));
         return judge(&Case::draw(seed), &outcome);
     }
-    let (from, seeds) = (number("FROM")?, number("SEEDS")?);
-    if from.is_some() || seeds.is_some() {
-        return try_seeds(from.unwrap_or(0), seeds.unwrap_or(SEEDS));
-    }
-    match number("FRESH")? {
-        Some(count) => try_seeds(now_unix_seconds()? * 1000, count),
-        None => try_seeds(0, SEEDS),
-    }
+    try_seeds(number("FROM")?.unwrap_or(0), number("SEEDS")?.unwrap_or(SEEDS))
+}
+
+/// `FRESH=1000` runs as many.
+#[test]
+fn seeds_that_nobody_has_seen_keep_the_promises() -> anyhow::Result<()> {
+    try_seeds(now_unix_seconds()? * 1000, number("FRESH")?.unwrap_or(FRESH))
+}
+
+/// What a variable says.
+fn number(name: &str) -> anyhow::Result<Option<u64>> {
+    let text = env::var(name).ok();
+    text.map(|text| text.parse().with_context(|| format!("{name}={text}"))).transpose()
 }
 
 #[expect(clippy::disallowed_methods, reason = "who draws fresh seeds asks the real clock")]
@@ -187,7 +192,7 @@ fn a_seed_gives_the_same_trace_each_time() -> anyhow::Result<()> {
 /// test one in so many.
 #[test]
 fn no_fault_at_a_write_shows_at_the_end() -> anyhow::Result<()> {
-    let step = env::var("MATRIX").ok().map(|text| text.parse::<usize>()).transpose()?;
+    let step = number("MATRIX")?.map(usize::try_from).transpose()?;
     let matrix = matrix::matrix(step.unwrap_or(MATRIX).max(1))?;
     println!("{matrix}");
     ensure!(matrix.complaints.is_empty(), "{}", matrix.complaints.join("\n"));
