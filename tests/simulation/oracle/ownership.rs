@@ -42,6 +42,11 @@ impl Oracle {
             self.blame("adopts-owned", text);
             return;
         }
+        if !self.is_selected(it.got, is, it.at) {
+            let text = format!("{account} {method} {path}: {is} does not select it");
+            self.blame("adopts-unselected", text);
+            return;
+        }
         let seen = self.rechecked.get(&((*account).to_owned(), is.to_owned()));
         if seen.is_none_or(|seen| *seen + RECHECK < it.at) {
             let text =
