@@ -11,13 +11,18 @@ use crate::workload::{
 };
 
 /// How many of all cases are narrow.
-const SHARE: f64 = 0.25;
+const SHARE: f64 = 0.33;
 /// How many writes of an account, and watches of a resource, may go wrong.
 const WRITES: u64 = 200;
 const WATCHES: u64 = 60;
 /// How many events a watch brings before it ends, at most.
 const EVENTS: u64 = 4;
-const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
+const CASCADES: [&str; 4] = ["background", "foreground", "orphan", "orphan"];
+
+const ROLLING: Workload = WORKLOADS[0];
+const RECREATED: Workload = WORKLOADS[1];
+const SET: Workload = WORKLOADS[3];
+const DAEMON: Workload = WORKLOADS[5];
 
 /// What a case is about.
 struct Theme {
@@ -25,84 +30,136 @@ struct Theme {
     begin: fn(&Dice) -> Vec<String>,
     /// What people do then.
     act: fn(&Dice) -> Vec<String>,
-    /// Who writes because of that.
-    accounts: &'static [&'static str],
-    /// What is read for it.
-    resources: &'static [&'static str],
+    /// What may go wrong. There may be nothing, too.
+    wrong: &'static [Wrong],
 }
 
-const THEMES: [Theme; 10] = [
+/// What goes wrong, over and over.
+#[derive(Clone, Copy)]
+enum Wrong {
+    /// Writes of an account.
+    Writes(&'static str, fn(&Dice) -> Fault),
+    /// Watches of a resource.
+    Watches(&'static str, fn(&Dice) -> Fault),
+}
+
+use Wrong::{Watches, Writes};
+
+const THEMES: [Theme; 14] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
-        accounts: &["deployment-controller", "replicaset-controller"],
-        resources: &["deployments", "replicasets", "pods"],
+        wrong: &[
+            Writes("deployment-controller", any),
+            Writes("replicaset-controller", any),
+            Watches("deployments", unwatched),
+            Watches("replicasets", unwatched),
+            Watches("pods", unwatched),
+        ],
     },
     Theme {
         begin: |dice| apply_one(dice, &RECREATED),
         act: |dice| roll_one(dice, &RECREATED),
-        accounts: &["deployment-controller", "replicaset-controller"],
-        resources: &["deployments", "replicasets", "pods"],
+        wrong: &[Writes("deployment-controller", any), Watches("pods", late)],
     },
     Theme {
         begin: |dice| apply_one(dice, &DAEMON),
-        act: |dice| roll_one(dice, &DAEMON),
-        accounts: &["daemon-set-controller"],
-        resources: &["daemonsets", "pods", "nodes"],
+        act: daemons,
+        wrong: &[
+            Writes("daemon-set-controller", any),
+            Watches("daemonsets", unwatched),
+            Watches("pods", unwatched),
+        ],
     },
     Theme {
         begin: |dice| apply_one(dice, &SET),
         act: scaling,
-        accounts: &["replicaset-controller"],
-        resources: &["replicasets", "pods"],
+        wrong: &[
+            Writes("replicaset-controller", any),
+            Watches("pods", late),
+            Watches("pods", late),
+            Watches("pods", unwatched),
+        ],
     },
     Theme {
-        begin: |dice| apply_one(dice, &dice.pick(&ALL)),
-        act: leaving,
-        accounts: &["generic-garbage-collector", "replicaset-controller", "deployment-controller"],
-        resources: &["deployments", "daemonsets", "replicasets", "pods"],
+        begin: |dice| apply_one(dice, &SET),
+        act: |dice| leaving(dice, &SET),
+        wrong: &[Watches("replicasets", late), Watches("replicasets", late), Watches("pods", late)],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &ROLLING),
+        act: |dice| leaving(dice, &ROLLING),
+        wrong: &[
+            Writes("generic-garbage-collector", any),
+            Watches("deployments", late),
+            Watches("replicasets", late),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &DAEMON),
+        act: |dice| leaving(dice, &DAEMON),
+        wrong: &[Writes("generic-garbage-collector", any), Watches("daemonsets", late)],
+    },
+    Theme {
+        begin: |_| Vec::new(),
+        act: owners::family,
+        wrong: &[
+            Writes("generic-garbage-collector", any),
+            Writes("generic-garbage-collector", any),
+            Watches("configmaps", unwatched),
+        ],
+    },
+    Theme {
+        begin: |_| Vec::new(),
+        act: owners::replaced,
+        wrong: &[
+            Watches("configmaps", merged),
+            Watches("configmaps", merged),
+            Watches("widgets", merged),
+            Watches("configmaps", unwatched),
+        ],
     },
     Theme {
         begin: owners::acts,
-        act: owned,
-        accounts: &["generic-garbage-collector"],
-        resources: &["configmaps", "widgets"],
+        act: |dice| if dice.chance(0.3) { owners::afar(dice) } else { owners::acts(dice) },
+        wrong: &[Watches("configmaps", late), Watches("widgets", late)],
     },
     Theme {
         begin: roles,
         act: roles,
-        accounts: &["clusterrole-aggregation-controller"],
-        resources: &["clusterroles"],
+        wrong: &[
+            Writes("clusterrole-aggregation-controller", any),
+            Watches("clusterroles", unwatched),
+        ],
     },
     Theme {
         begin: accounts,
         act: accounts,
-        accounts: &[
-            "tokens-controller",
-            "service-account-controller",
-            "root-ca-cert-publisher",
+        wrong: &[
+            Writes("tokens-controller", any),
+            Writes("service-account-controller", any),
+            Writes("root-ca-cert-publisher", any),
+            Watches("serviceaccounts", merged),
+            Watches("serviceaccounts", unwatched),
+            Watches("secrets", unwatched),
+            Watches("configmaps", unwatched),
         ],
-        resources: &["serviceaccounts", "secrets", "configmaps", "namespaces"],
     },
     Theme {
         begin: owners::acts,
         act: namespaces,
-        accounts: &["namespace-controller", "service-account-controller"],
-        resources: &["namespaces", "serviceaccounts", "configmaps"],
+        wrong: &[
+            Writes("namespace-controller", any),
+            Writes("service-account-controller", any),
+            Watches("namespaces", unwatched),
+        ],
     },
     Theme {
         begin: |dice| apply_one(dice, &DAEMON),
         act: machines,
-        accounts: &["pod-garbage-collector", "ttl-controller", "daemon-set-controller"],
-        resources: &["nodes", "pods"],
+        wrong: &[Writes("pod-garbage-collector", any), Watches("nodes", unwatched)],
     },
 ];
-
-const ROLLING: Workload = WORKLOADS[0];
-const RECREATED: Workload = WORKLOADS[1];
-const SET: Workload = WORKLOADS[3];
-const DAEMON: Workload = WORKLOADS[5];
-const ALL: [Workload; 4] = [ROLLING, RECREATED, SET, DAEMON];
 
 /// The case of a seed; none: it is a wide one.
 pub(crate) fn draw(seed: u64) -> Option<Case> {
@@ -118,7 +175,7 @@ pub(crate) fn draw(seed: u64) -> Option<Case> {
     // As long as others may be excused for what they do at the beginning.
     let rest = dice.pick(&[0, 0, 4]);
     acts.extend((0..rest).map(|_| tick(60_000)));
-    for _ in 0..2 + dice.below(8) {
+    for _ in 0..3 + dice.below(7) {
         acts.extend((theme.act)(&dice));
         acts.push(tick(dice.pick(&[1, 20, 300, 1000, 2000, 5000, 20_000, 90_000])));
     }
@@ -129,23 +186,49 @@ pub(crate) fn draw(seed: u64) -> Option<Case> {
 /// One thing that goes wrong, or nothing at all.
 fn plan(dice: &Dice, theme: &Theme) -> Plan {
     let mut plan = Plan::new();
-    let kind = dice.below(6);
-    if (1..=3).contains(&kind) {
-        let (account, often) = (dice.pick(theme.accounts), dice.pick(&[0.1, 0.3, 0.6]));
-        let fault = match dice.pick(&OF_WRITES[..10]) {
-            Fault::Delay(_) => Fault::Delay(dice.pick(&[5, 100, 1500, 20_000])),
-            other => other,
-        };
-        let writes = (0..WRITES).filter(|_| dice.chance(often));
-        plan.extend(writes.map(|number| (Point::Write(account.to_owned(), number), fault)));
+    if dice.chance(0.2) {
+        return plan;
     }
-    if (3..=5).contains(&kind) {
-        let (resource, fault) = (dice.pick(theme.resources), fault::watch(dice, EVENTS));
-        let of = |number| (Point::WatchOf(resource.to_owned(), number), fault);
-        plan.extend((0..WATCHES).map(of));
+    match dice.pick(theme.wrong) {
+        Writes(account, fault) => {
+            let (fault, often) = (fault(dice), dice.pick(&[0.1, 0.3, 0.6]));
+            let writes = (0..WRITES).filter(|_| dice.chance(often));
+            plan.extend(writes.map(|number| (Point::Write(account.to_owned(), number), fault)));
+        }
+        Watches(resource, fault) => {
+            let fault = fault(dice);
+            let of = |number| (Point::WatchOf(resource.to_owned(), number), fault);
+            plan.extend((0..WATCHES).map(of));
+        }
     }
     plan
 }
+
+// === What goes wrong ===
+
+/// Anything that becomes of a write, but for a crash.
+fn any(dice: &Dice) -> Fault {
+    match dice.pick(&OF_WRITES[..10]) {
+        Fault::Delay(_) => Fault::Delay(dice.pick(&[5, 100, 1500, 20_000])),
+        other => other,
+    }
+}
+
+fn unwatched(dice: &Dice) -> Fault {
+    fault::watch(dice, EVENTS)
+}
+
+/// All events come, and come late.
+fn late(dice: &Dice) -> Fault {
+    let long = dice.pick(&[300, 2000, 2000, 20_000]);
+    dice.pick(&[Fault::Lag(long), Fault::Lag(long), Fault::Quiet(long), Fault::Hold(2)])
+}
+
+fn merged(dice: &Dice) -> Fault {
+    Fault::Merge(dice.pick(&[300, 2000, 20_000]))
+}
+
+// === What people do ===
 
 /// Rollouts that somebody stops half-way.
 fn rolling(dice: &Dice) -> Vec<String> {
@@ -168,35 +251,33 @@ fn rolling(dice: &Dice) -> Vec<String> {
     ]
 }
 
+fn daemons(dice: &Dice) -> Vec<String> {
+    let few = 1 + dice.below(2);
+    if dice.chance(0.7) { roll_one(dice, &DAEMON) } else { vec![format!("> delete {}\n", DAEMON.pods(few))] }
+}
+
 /// Up and down again, while pods are about to be ready.
 fn scaling(dice: &Dice) -> Vec<String> {
     let scale = |replicas: u64| format!("> scale {SET} {replicas}\n");
-    let less = dice.below(REPLICAS);
-    vec![
+    let mut acts = vec![
         scale(REPLICAS),
         tick(dice.pick(&[1, 500, 1000, 1500, 2000, 3000])),
-        scale(less),
+        scale(dice.below(REPLICAS)),
         tick(dice.pick(&[300, 2000, 30_000])),
-        format!("> delete {} --grace 0\n", SET.pods(1 + dice.below(2))),
-    ]
-}
-
-/// Owners that are deleted, and made again at once.
-fn leaving(dice: &Dice) -> Vec<String> {
-    let of = dice.pick(&ALL);
-    let mut acts = vec![format!("> delete {of} --cascade {}\n", dice.pick(&CASCADES))];
-    acts.push(tick(dice.pick(&[1, 20, 300, 2000])));
-    acts.extend(apply_one(dice, &of));
-    acts.push(tick(dice.pick(&[300, 5000, 20_000])));
+    ];
+    if dice.chance(0.3) {
+        acts.push(format!("> delete {} --grace 0\n", SET.pods(1 + dice.below(2))));
+    }
     acts
 }
 
-fn owned(dice: &Dice) -> Vec<String> {
-    match dice.below(6) {
-        0 => owners::afar(dice),
-        1..=2 => owners::replaced(dice),
-        _ => owners::acts(dice),
-    }
+/// An owner that is deleted, and made again soon.
+fn leaving(dice: &Dice, of: &Workload) -> Vec<String> {
+    let mut acts = vec![format!("> delete {of} --cascade {}\n", dice.pick(&CASCADES))];
+    acts.push(tick(dice.pick(&[1, 20, 300, 2000])));
+    acts.extend(apply_one(dice, of));
+    acts.push(tick(dice.pick(&[300, 5000, 20_000])));
+    acts
 }
 
 /// Nodes that come, go and are not ready.

@@ -224,7 +224,7 @@ impl Oracle {
             self.born.entry(uid(after).to_owned()).or_insert(now);
             self.learn_limits(&key.0, after, now);
             self.costs.changed(uid(after));
-            self.order.changed(&key.0, after, now);
+            self.order.changed(&key.0, before, after, now);
         }
         match key.0.as_str() {
             "Pod" => self.learn_pod(before, after, by_manager, now),

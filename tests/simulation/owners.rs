@@ -62,6 +62,21 @@ fn chain(dice: &Dice, namespace: &str) -> Vec<String> {
     acts
 }
 
+/// One that owns a few, and is deleted.
+pub(crate) fn family(dice: &Dice) -> Vec<String> {
+    let of = |number| Name { custom: false, number };
+    let namespace = dice.pick(&NAMESPACES);
+    let owner = of(0).as_owner(namespace, dice.chance(0.5));
+    let mut acts = vec![of(0).with(namespace, &[], "")];
+    for number in 1..3 + dice.below(3) {
+        acts.push(of(number).with(namespace, std::slice::from_ref(&owner), ""));
+    }
+    acts.push(tick(dice.pick(&[1, 5000])));
+    let cascade = dice.pick(&["background", "foreground", "orphan", "orphan"]);
+    acts.push(format!("> delete {} -n {namespace} --cascade {cascade}\n", of(0)));
+    acts
+}
+
 /// What an owner means depends on where it is named: for those of its own namespace it is there, for
 /// those of another one it is not.
 pub(crate) fn afar(dice: &Dice) -> Vec<String> {

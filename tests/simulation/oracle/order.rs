@@ -26,11 +26,26 @@ pub(super) struct Order {
     dying: BTreeMap<String, Duration>,
     /// Deployments that are paused.
     paused: BTreeMap<String, Duration>,
+    /// Objects that have other owners or labels, or are on another node.
+    moved: BTreeMap<String, Duration>,
 }
 
 impl Order {
     /// An object has changed.
-    pub(super) fn changed(&mut self, kind: &str, object: &Value, now: Duration) {
+    pub(super) fn changed(
+        &mut self,
+        kind: &str,
+        before: Option<&Value>,
+        object: &Value,
+        now: Duration,
+    ) {
+        let place = |it: &Value| {
+            let fields = ["ownerReferences", "labels"];
+            (fields.map(|field| at(it, &format!("/metadata/{field}")).clone()), node_of(it).to_owned())
+        };
+        if before.is_some_and(|before| place(before) != place(object)) {
+            self.moved.insert(uid(object).to_owned(), now);
+        }
         let note = |of: &mut BTreeMap<String, Duration>, is_so: bool| {
             if is_so {
                 of.entry(uid(object).to_owned()).or_insert(now);
@@ -46,12 +61,12 @@ impl Order {
 }
 
 impl Oracle {
-    /// Whether caches may not show yet what an object is.
+    /// Whether caches may not show yet whose an object is.
     fn is_news(&self, object: &Value, now: Duration) -> bool {
         let is_late = |of: &BTreeMap<String, Duration>| {
             of.get(uid(object)).is_some_and(|then| self.may_believe(*then, now))
         };
-        is_late(&self.born) || is_late(&self.touched)
+        is_late(&self.born) || is_late(&self.order.moved)
     }
 
     /// What an owner gets, after it was made or made larger.
@@ -82,7 +97,7 @@ impl Oracle {
     /// Without a surge, a node gets its next pod of a DaemonSet when the last one is gone.
     fn not_yet_gone(&self, it: &Written<'_>, owner: &str) -> Option<String> {
         let surge = self.limits.get(owner)?.most(self.believed(it.at));
-        if surge > 0 || self.is_shaken(owner, it.at) {
+        if surge > 0 {
             return None;
         }
         let mut others = self.objects.children("Pod", owner);
