@@ -191,7 +191,7 @@ fn plan(dice: &Dice, theme: &Theme) -> Plan {
     }
     match dice.pick(theme.wrong) {
         Writes(account, fault) => {
-            let (fault, often) = (fault(dice), dice.pick(&[0.1, 0.3, 0.6]));
+            let (fault, often) = (fault(dice), dice.pick(&[0.1, 0.3, 0.6, 0.9]));
             let writes = (0..WRITES).filter(|_| dice.chance(often));
             plan.extend(writes.map(|number| (Point::Write(account.to_owned(), number), fault)));
         }
@@ -208,6 +208,9 @@ fn plan(dice: &Dice, theme: &Theme) -> Plan {
 
 /// Anything that becomes of a write, but for a crash.
 fn any(dice: &Dice) -> Fault {
+    if dice.chance(0.25) {
+        return Fault::Conflict;
+    }
     match dice.pick(&OF_WRITES[..10]) {
         Fault::Delay(_) => Fault::Delay(dice.pick(&[5, 100, 1500, 20_000])),
         other => other,
@@ -253,18 +256,24 @@ fn rolling(dice: &Dice) -> Vec<String> {
 
 fn daemons(dice: &Dice) -> Vec<String> {
     let few = 1 + dice.below(2);
-    if dice.chance(0.7) { roll_one(dice, &DAEMON) } else { vec![format!("> delete {}\n", DAEMON.pods(few))] }
+    if dice.chance(0.7) {
+        roll_one(dice, &DAEMON)
+    } else {
+        vec![format!("> delete {}\n", DAEMON.pods(few))]
+    }
 }
 
-/// Up and down again, while pods are about to be ready.
+/// A new one, and smaller while its pods are about to be ready.
 fn scaling(dice: &Dice) -> Vec<String> {
     let scale = |replicas: u64| format!("> scale {SET} {replicas}\n");
-    let mut acts = vec![
+    let mut acts = vec![format!("> delete {SET} --cascade background\n"), tick(5000)];
+    acts.extend(apply_one(dice, &SET));
+    acts.extend([
         scale(REPLICAS),
-        tick(dice.pick(&[1, 500, 1000, 1500, 2000, 3000])),
+        tick(dice.pick(&[1, 500, 1000, 1200, 1500, 2000, 3000])),
         scale(dice.below(REPLICAS)),
         tick(dice.pick(&[300, 2000, 30_000])),
-    ];
+    ]);
     if dice.chance(0.3) {
         acts.push(format!("> delete {} --grace 0\n", SET.pods(1 + dice.below(2))));
     }

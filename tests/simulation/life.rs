@@ -394,6 +394,7 @@ impl Life {
                 code,
                 sent: &sent,
                 got: &got,
+                travels: at.saturating_sub(about.sent),
                 at,
             };
             let mut log = self.site.log();

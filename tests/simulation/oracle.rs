@@ -45,6 +45,8 @@ use objects::{KINDS, Key, Objects, key_of, kind_of};
 pub(crate) use tries::Tried;
 use workloads::Limits;
 
+use crate::fault::{self, Plan};
+
 /// For how long something that others did may show.
 const LATE: Duration = Duration::from_mins(3);
 /// Objects with this label are nobody's business.
@@ -68,6 +70,8 @@ pub(crate) struct Written<'a> {
     pub(crate) sent: &'a Value,
     /// What the server answered, whether or not the manager is told.
     pub(crate) got: &'a Value,
+    /// How long it was on its way.
+    pub(crate) travels: Duration,
     pub(crate) at: Duration,
 }
 
@@ -88,6 +92,8 @@ pub(crate) struct Oracle {
     objects: Objects,
     /// How late a cache may be.
     late: Duration,
+    /// Whether some kind may never be seen.
+    blind: bool,
     /// By uid: what a spec allowed.
     limits: BTreeMap<String, Limits>,
     /// By uid of an object: when it last had a controller.
@@ -177,9 +183,10 @@ impl Target {
 // === impl Oracle ===
 
 impl Oracle {
-    /// For a run in which caches are so late at most.
-    pub(crate) fn new(late: Duration) -> Self {
-        Self { late, ..Self::default() }
+    /// For a run in which this goes wrong.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let (late, blind) = (fault::lateness(plan), fault::blinds(plan));
+        Self { late, blind, ..Self::default() }
     }
 
     /// Whether what was so until then may still be believed.

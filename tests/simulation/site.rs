@@ -9,7 +9,7 @@ use sandbox::Server;
 use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 
 use crate::case::Case;
-use crate::fault::{self, Fault, Plan, Point};
+use crate::fault::{Fault, Plan, Point};
 use crate::lease::Contest;
 use crate::life::{About, Door, Life};
 use crate::older::Past;
@@ -82,7 +82,7 @@ impl Site {
             lives: 0,
             doors: Vec::new(),
             trace: Vec::new(),
-            oracle: Oracle::new(fault::lateness(&case.plan)),
+            oracle: Oracle::new(&case.plan),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),

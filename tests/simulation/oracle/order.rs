@@ -17,7 +17,8 @@ use super::{Oracle, Written};
 const MOST: &str = "/metadata/annotations/deployment.kubernetes.io~1max-replicas";
 /// Finalizers of the garbage collector, and whether all dependents are meant or only those that
 /// block.
-const FINALIZERS: [(&str, bool); 2] = [("orphan", true), ("foregroundDeletion", false)];
+const FINALIZERS: [(&str, bool); 2] = [("orphan", true), (FOREGROUND, false)];
+const FOREGROUND: &str = "foregroundDeletion";
 
 /// Since when something is so, by uid.
 #[derive(Default)]
@@ -26,6 +27,8 @@ pub(super) struct Order {
     dying: BTreeMap<String, Duration>,
     /// Deployments that are paused.
     paused: BTreeMap<String, Duration>,
+    /// Objects that waited for their dependents, and when they last did.
+    waited: BTreeMap<String, Duration>,
     /// Objects that have other owners or labels, or are on another node.
     moved: BTreeMap<String, Duration>,
 }
@@ -41,8 +44,14 @@ impl Order {
     ) {
         let place = |it: &Value| {
             let fields = ["ownerReferences", "labels"];
-            (fields.map(|field| at(it, &format!("/metadata/{field}")).clone()), node_of(it).to_owned())
+            (
+                fields.map(|field| at(it, &format!("/metadata/{field}")).clone()),
+                node_of(it).to_owned(),
+            )
         };
+        if before.is_some_and(|before| is_ending(before) && has(before, FOREGROUND)) {
+            self.waited.insert(uid(object).to_owned(), now);
+        }
         if before.is_some_and(|before| place(before) != place(object)) {
             self.moved.insert(uid(object).to_owned(), now);
         }
@@ -60,7 +69,18 @@ impl Order {
     }
 }
 
+fn has(object: &Value, finalizer: &str) -> bool {
+    list(object, "/metadata/finalizers").iter().any(|it| it == finalizer)
+}
+
 impl Oracle {
+    /// Whether an owner that is being deleted waits for what it owns, or did so lately.
+    pub(super) fn is_waiting(&self, owner: &Value, now: Duration) -> bool {
+        let last = self.order.waited.get(uid(owner));
+        let did = last.is_some_and(|last| self.may_believe(*last, now));
+        is_ending(owner) && (has(owner, FOREGROUND) || did)
+    }
+
     /// Whether caches may not show yet whose an object is.
     fn is_news(&self, object: &Value, now: Duration) -> bool {
         let is_late = |of: &BTreeMap<String, Duration>| {
@@ -146,12 +166,10 @@ impl Oracle {
 
     /// An owner is let go when nothing is left that it waits for.
     pub(super) fn judge_wait(&mut self, it: &Written<'_>, before: &Value) {
-        if it.account != "generic-garbage-collector" || it.method != "PATCH" {
+        // It begins although it cannot see some kinds, as upstream.
+        if it.account != "generic-garbage-collector" || it.method != "PATCH" || self.blind {
             return;
         }
-        let has = |object: &Value, finalizer: &str| {
-            list(object, "/metadata/finalizers").iter().any(|it| it == finalizer)
-        };
         for (finalizer, all) in FINALIZERS {
             if !has(before, finalizer) || has(it.got, finalizer) {
                 continue;

@@ -8,6 +8,7 @@ use super::fields::{
     at, controller, count, is_live, is_ready, list, node_of, number, part, slack, text, uid,
 };
 use super::{Oracle, Written, is_late};
+use crate::lease::RENEW_DEADLINE;
 
 /// What a spec allowed, and until when; the last one still does.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +100,10 @@ impl Oracle {
     // === ReplicaSets ===
 
     pub(super) fn judge_pod_of_set(&mut self, it: &Written<'_>, owner: &str) {
+        // Another manager may have led meanwhile, and made the pod that this one was to be.
+        if it.travels >= RENEW_DEADLINE {
+            return;
+        }
         let live = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).count();
         let Some(limits) = self.limits.get(owner) else { return };
         let limit = limits.most(self.believed(it.at));
@@ -190,7 +195,8 @@ impl Oracle {
         emptied.insert(node, it.at);
         let missing = count(emptied.len());
         let excused = self.may_believe(self.nodes_changed, it.at) || self.is_shaken(&owner, it.at);
-        let limit = self.limits.get(&owner).map_or(0, |limits| limits.least_max(self.believed(it.at)));
+        let limit =
+            self.limits.get(&owner).map_or(0, |limits| limits.least_max(self.believed(it.at)));
         if missing > limit && !excused {
             let text = format!("{} takes from {missing} nodes, {limit} at most", it.path);
             self.blame("daemon-budget", text);
