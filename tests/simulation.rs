@@ -15,6 +15,8 @@ mod dice;
 mod fault;
 #[path = "simulation/flow.rs"]
 mod flow;
+#[path = "simulation/focus.rs"]
+mod focus;
 #[path = "simulation/held.rs"]
 mod held;
 #[path = "simulation/lease.rs"]

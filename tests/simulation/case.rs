@@ -6,7 +6,7 @@ use script::Script;
 
 use crate::dice::Dice;
 use crate::fault::{self, Plan};
-use crate::workload;
+use crate::{focus, workload};
 
 /// What a run is made from.
 #[derive(Clone, Debug)]
@@ -23,6 +23,9 @@ pub(crate) struct Case {
 impl Case {
     /// The case of a seed.
     pub(crate) fn draw(seed: u64) -> Self {
+        if let Some(case) = focus::draw(seed) {
+            return case;
+        }
         let dice = Dice::new(seed);
         let managers = if dice.chance(0.3) { 2 } else { 1 };
         let forced = std::env::var("MANAGERS").ok().and_then(|it| it.parse().ok());

@@ -26,6 +26,8 @@ pub(crate) enum Fault {
     Timeout,
     /// It is done, and the body of the answer is no JSON.
     Garbage,
+    /// It is lost on its way: nothing is done, and the connection breaks.
+    Drop,
     /// It comes later, by this many milliseconds.
     Delay(u64),
     /// The manager ends before it is sent.
@@ -74,6 +76,8 @@ pub(crate) enum Point {
     Request(u64),
     /// The n-th watch.
     Watch(u64),
+    /// The n-th watch of a resource, such as `pods`.
+    WatchOf(String, u64),
     /// The n-th list of all objects of a kind, which is a request, too.
     List(u64),
     /// The n-th write of an account, but for events and leases.
@@ -86,7 +90,7 @@ pub(crate) enum Point {
 pub(crate) type Plan = BTreeMap<Point, Fault>;
 
 /// Each that a write can meet.
-pub(crate) const OF_WRITES: [Fault; 11] = [
+pub(crate) const OF_WRITES: [Fault; 12] = [
     Fault::Refuse,
     Fault::Lost,
     Fault::Conflict,
@@ -96,6 +100,7 @@ pub(crate) const OF_WRITES: [Fault; 11] = [
     Fault::Timeout,
     Fault::Garbage,
     Fault::Delay(2000),
+    Fault::Drop,
     Fault::CrashBefore,
     Fault::CrashAfter,
 ];
@@ -124,9 +129,20 @@ const FIGURED: [fn(u64) -> Fault; 16] = [
 const REQUESTS: u64 = 1500;
 const WATCHES: u64 = 400;
 const LISTS: u64 = 400;
+/// How late a cache may be: the longest lag of a plan, a broken watch with its pauses, and a
+/// manager that is down.
+const LATE: Duration = Duration::from_mins(3);
+/// How late a manager may be whose watches all go well.
+const PROMPT: Duration = Duration::from_secs(3);
+/// With how many of its watches cut off a kind may not be seen for long.
+const MANY: usize = 50;
+/// For how long a client that is told to come later tries again.
+const TRIED_AGAIN: Duration = Duration::from_secs(15);
 /// How many seconds a server is behind.
 const BEHIND: [u64; 4] = [2, 5, 30, 120];
 const LEASES: u64 = 200;
+/// How many events a watch brings before it ends.
+const EVENTS: u64 = 20;
 
 /// A plan of a run. Some runs have few faults, and some have many.
 pub(crate) fn draw(dice: &Dice, managers: usize) -> Plan {
@@ -145,12 +161,12 @@ pub(crate) fn draw(dice: &Dice, managers: usize) -> Plan {
         plan.extend((begin..begin + length).map(|number| (Point::Request(number), fault)));
     }
     // Sometimes all of them go wrong in the same way.
-    let alike = dice.chance(0.2).then(|| watch(dice));
+    let alike = dice.chance(0.2).then(|| watch(dice, EVENTS));
     for number in 0..WATCHES {
         if let Some(alike) = alike.filter(|_| dice.chance(0.8)) {
             plan.insert(Point::Watch(number), alike);
         } else if dice.chance(watches) {
-            plan.insert(Point::Watch(number), watch(dice));
+            plan.insert(Point::Watch(number), watch(dice, EVENTS));
         } else if watches > 0.0 && dice.chance(unknown) {
             plan.insert(Point::Watch(number), Fault::Internal);
         }
@@ -183,6 +199,40 @@ fn election(dice: &Dice) -> Vec<(Point, Fault)> {
     faults
 }
 
+/// How late what a manager knows may be while this goes wrong.
+pub(crate) fn lateness(plan: &Plan) -> Duration {
+    let late = |(point, fault): (&Point, &Fault)| match (point, fault) {
+        (
+            Point::Write(..),
+            Fault::CrashBefore
+            | Fault::CrashAfter
+            | Fault::Stop(_)
+            | Fault::Suspend(_)
+            | Fault::Quit
+            | Fault::Cut(_)
+            | Fault::Behind(_)
+            | Fault::Ahead(_),
+        ) => LATE,
+        (Point::WatchOf(..), Fault::Merge(millis) | Fault::Quiet(millis)) => {
+            PROMPT + 2 * Duration::from_millis(*millis)
+        }
+        (Point::Write(..), Fault::TooMany) => PROMPT + TRIED_AGAIN,
+        // What it sees is not late, and what it does is as late as some of these in a row.
+        (Point::Write(..), fault) => PROMPT + 5 * Duration::from_millis(fault.lasts()),
+        _ => LATE,
+    };
+    plan.iter().map(late).max().unwrap_or(PROMPT)
+}
+
+/// Whether so many watches end early that some kind may never be seen as a whole.
+pub(crate) fn blinds(plan: &Plan) -> bool {
+    let ends = |(point, fault): &(&Point, &Fault)| {
+        matches!(point, Point::Watch(_) | Point::WatchOf(..))
+            && !matches!(fault, Fault::Lag(_) | Fault::Merge(_) | Fault::Quiet(_) | Fault::Hold(_))
+    };
+    plan.iter().filter(ends).count() >= MANY
+}
+
 fn refusal(dice: &Dice) -> Fault {
     dice.pick(&[Fault::Refuse, Fault::TooMany, Fault::Internal, Fault::Unavailable])
 }
@@ -205,8 +255,9 @@ fn request(dice: &Dice, managers: usize) -> Fault {
     }
 }
 
-fn watch(dice: &Dice) -> Fault {
-    let events = dice.below(20);
+/// What may become of a watch that brings so many events first, at most.
+pub(crate) fn watch(dice: &Dice, most: u64) -> Fault {
+    let events = dice.below(most);
     let long = dice.pick(&[10, 300, 2000, 20_000]);
     let behind = dice.pick(&BEHIND);
     match dice.below(12) {
@@ -239,6 +290,7 @@ impl Fault {
             Self::Unavailable => "503",
             Self::Timeout => "504-done",
             Self::Garbage => "garbage",
+            Self::Drop => "drop",
             Self::Delay(_) => "delay",
             Self::CrashBefore => "crash-before",
             Self::CrashAfter => "crash-after",
@@ -338,6 +390,7 @@ impl fmt::Display for Point {
         match self {
             Self::Request(number) => write!(f, "request {number}"),
             Self::Watch(number) => write!(f, "watch {number}"),
+            Self::WatchOf(resource, number) => write!(f, "watch-of-{resource} {number}"),
             Self::List(number) => write!(f, "list {number}"),
             Self::Write(account, number) => write!(f, "write-of-{account} {number}"),
             Self::Lease(number) => write!(f, "lease {number}"),
@@ -352,12 +405,17 @@ impl FromStr for Point {
         let odd = || format!("{text:?} is no point such as `request 7`");
         let (kind, number) = text.split_once(' ').ok_or_else(odd)?;
         let number = number.parse().map_err(|_| odd())?;
-        match (kind, kind.strip_prefix("write-of-")) {
-            ("request", _) => Ok(Self::Request(number)),
-            ("watch", _) => Ok(Self::Watch(number)),
-            ("list", _) => Ok(Self::List(number)),
-            ("lease", _) => Ok(Self::Lease(number)),
-            (_, Some(account)) => Ok(Self::Write(account.to_owned(), number)),
+        if let Some(account) = kind.strip_prefix("write-of-") {
+            return Ok(Self::Write(account.to_owned(), number));
+        }
+        if let Some(resource) = kind.strip_prefix("watch-of-") {
+            return Ok(Self::WatchOf(resource.to_owned(), number));
+        }
+        match kind {
+            "request" => Ok(Self::Request(number)),
+            "watch" => Ok(Self::Watch(number)),
+            "list" => Ok(Self::List(number)),
+            "lease" => Ok(Self::Lease(number)),
             _ => Err(odd()),
         }
     }

@@ -23,7 +23,7 @@ const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leas
 /// The one that is contended for.
 const NAME: &str = "kube-controller-manager";
 /// How long after its last renewal was sent a leader may send a write.
-const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// How long somebody who can may take to lead: the lease of who did, two tries that come to
 /// nothing with the pauses between them, and a start.
 const TAKEOVER: Duration = Duration::from_secs(45);

@@ -101,6 +101,11 @@ impl About {
         self.query.split('&').any(|it| it == "watch=true" || it == "watch=1")
     }
 
+    /// What its path ends with: of a watch, the resource.
+    pub(crate) fn collection(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
     /// Whether it is a write that must come to an end.
     pub(crate) fn counts(&self) -> bool {
         self.method != Method::GET
@@ -274,6 +279,7 @@ impl Life {
         let refused = std::io::ErrorKind::ConnectionRefused;
         match fault {
             Some(Fault::Refuse) => return Err(std::io::Error::new(refused, "refused").into()),
+            Some(Fault::Drop) => return Err(broken("the connection broke")),
             Some(Fault::Lost) => {
                 self.forward(about, request, None).await?;
                 return Err(broken("the connection broke"));
@@ -388,6 +394,7 @@ impl Life {
                 code,
                 sent: &sent,
                 got: &got,
+                travels: at.saturating_sub(about.sent),
                 at,
             };
             let mut log = self.site.log();

@@ -1,12 +1,14 @@
 //! What must hold, whatever goes wrong: after each write of the manager, and at the end.
 //!
 //! Caches may be late, and what was decided on them is no fault: so a figure of a spec counts for
-//! [`LATE`] after it was changed, and what others do to the pods of an owner is an excuse for what
-//! its controller does to them for so long.
+//! as long as a cache of this run may be late (`fault::lateness`) after it was changed, and what
+//! others do to the pods of an owner is an excuse for what its controller does to them for
+//! [`LATE`].
 //!
 //! - `accounts`: which account writes what.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `tries`: requests that do not come through.
+//! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
 //! - `costs`: deletions after a corruption.
 //! - `ending`: what is there at the end.
@@ -21,6 +23,8 @@ mod ending;
 mod fields;
 #[path = "oracle/objects.rs"]
 mod objects;
+#[path = "oracle/order.rs"]
+mod order;
 #[path = "oracle/ownership.rs"]
 mod ownership;
 #[path = "oracle/tries.rs"]
@@ -41,8 +45,9 @@ use objects::{KINDS, Key, Objects, key_of, kind_of};
 pub(crate) use tries::Tried;
 use workloads::Limits;
 
-/// How late a cache may be: the longest lag of a plan, a broken watch with its pauses, and a
-/// manager that is down.
+use crate::fault::{self, Plan};
+
+/// For how long something that others did may show.
 const LATE: Duration = Duration::from_mins(3);
 /// Objects with this label are nobody's business.
 pub(crate) const FOREIGN: &str = "foreign";
@@ -65,6 +70,8 @@ pub(crate) struct Written<'a> {
     pub(crate) sent: &'a Value,
     /// What the server answered, whether or not the manager is told.
     pub(crate) got: &'a Value,
+    /// How long it was on its way.
+    pub(crate) travels: Duration,
     pub(crate) at: Duration,
 }
 
@@ -83,6 +90,10 @@ struct Target {
 pub(crate) struct Oracle {
     revision: u64,
     objects: Objects,
+    /// How late a cache may be.
+    late: Duration,
+    /// Whether some kind may never be seen.
+    blind: bool,
     /// By uid: what a spec allowed.
     limits: BTreeMap<String, Limits>,
     /// By uid of an object: when it last had a controller.
@@ -122,11 +133,12 @@ pub(crate) struct Oracle {
     /// When an account last saw an owner alive: by account and uid.
     rechecked: BTreeMap<(String, String), Duration>,
     costs: costs::Costs,
+    order: order::Order,
     tries: tries::Tries,
     pub(crate) broken: Vec<Broken>,
 }
 
-/// Whether what was so until then may still be believed.
+/// Whether what others did then may still show.
 fn is_late(then: Duration, now: Duration) -> bool {
     then + LATE >= now
 }
@@ -171,6 +183,22 @@ impl Target {
 // === impl Oracle ===
 
 impl Oracle {
+    /// For a run in which this goes wrong.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let (late, blind) = (fault::lateness(plan), fault::blinds(plan));
+        Self { late, blind, ..Self::default() }
+    }
+
+    /// Whether what was so until then may still be believed.
+    fn may_believe(&self, then: Duration, now: Duration) -> bool {
+        then + self.late >= now
+    }
+
+    /// Since when what was so may still be believed.
+    fn believed(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.late)
+    }
+
     /// Takes in what has changed.
     pub(crate) fn look(&mut self, server: &Server, now: Duration) {
         let Ok((changes, revision)) = server.changes_since(self.revision, &KINDS) else {
@@ -203,6 +231,7 @@ impl Oracle {
             self.born.entry(uid(after).to_owned()).or_insert(now);
             self.learn_limits(&key.0, after, now);
             self.costs.changed(uid(after));
+            self.order.changed(&key.0, before, after, now);
         }
         match key.0.as_str() {
             "Pod" => self.learn_pod(before, after, by_manager, now),
@@ -337,16 +366,16 @@ impl Oracle {
         let Written { account, method, path, sent, .. } = it;
         let target = Target::of(path);
         self.judge_account(it, &target);
+        let version = text(sent, "/metadata/resourceVersion");
+        if *method == "PUT" && version.is_empty() {
+            self.blame("update-names-version", format!("{account} {method} {path}"));
+        }
         if ["events", "leases", ""].contains(&target.plural.as_str()) || path.contains("reviews") {
             return;
         }
         let is_one = *method == "DELETE" && !target.name.is_empty();
         if is_one && text(sent, "/preconditions/uid").is_empty() {
             self.blame("delete-names-uid", format!("{account} {method} {path} names no uid"));
-        }
-        let version = text(sent, "/metadata/resourceVersion");
-        if *method == "PUT" && version.is_empty() {
-            self.blame("update-names-version", format!("{account} {method} {path}"));
         }
         let made = text(it.got, "/metadata/name").to_owned();
         let target = match *method {
@@ -362,10 +391,12 @@ impl Oracle {
         if it.code >= 300 {
             return;
         }
+        self.judge_most(it, before.as_deref());
         self.judge_purpose(it, &target, before.as_ref());
         let Some(before) = before else { return };
         if ["PUT", "PATCH"].contains(method) {
             self.judge_change(it, &before);
+            self.judge_wait(it, &before);
         }
         if *method == "DELETE" {
             self.count_deletion(it, &target, &before);
@@ -414,6 +445,7 @@ impl Oracle {
                 _ => {}
             }
         }
+        self.judge_order(it);
         if it.account == "deployment-controller" && it.path.contains("/replicasets") {
             self.judge_surge(it);
         }

@@ -62,6 +62,59 @@ fn chain(dice: &Dice, namespace: &str) -> Vec<String> {
     acts
 }
 
+/// One that owns a few, and is deleted.
+pub(crate) fn family(dice: &Dice) -> Vec<String> {
+    let of = |number| Name { custom: false, number };
+    let namespace = dice.pick(&NAMESPACES);
+    let owner = of(0).as_owner(namespace, dice.chance(0.5));
+    let mut acts = vec![of(0).with(namespace, &[], "")];
+    for number in 1..3 + dice.below(3) {
+        acts.push(of(number).with(namespace, std::slice::from_ref(&owner), ""));
+    }
+    acts.push(tick(dice.pick(&[1, 5000])));
+    let cascade = dice.pick(&["background", "foreground", "orphan", "orphan"]);
+    acts.push(format!("> delete {} -n {namespace} --cascade {cascade}\n", of(0)));
+    acts
+}
+
+/// What an owner means depends on where it is named: for those of its own namespace it is there, for
+/// those of another one it is not.
+pub(crate) fn afar(dice: &Dice) -> Vec<String> {
+    let of = |number| Name { custom: false, number };
+    let (here, there) = ("other", "default");
+    let blocks = dice.chance(0.5);
+    let owner = of(0).as_owner(here, blocks);
+    vec![
+        of(0).with(here, &[], ""),
+        of(1).with(here, &[], ""),
+        of(2).with(there, std::slice::from_ref(&owner), ""),
+        tick(dice.pick(&[1, 3000])),
+        of(3).with(here, &[owner, of(1).as_owner(here, blocks)], ""),
+        tick(dice.pick(&[1, 3000])),
+        format!("> delete {} -n {here} --cascade {}\n", of(1), dice.pick(&CASCADES)),
+        tick(3000),
+    ]
+}
+
+/// An owner is deleted, and there at once is another one of its name.
+pub(crate) fn replaced(dice: &Dice) -> Vec<String> {
+    let (owner, owned) =
+        (Name { custom: dice.chance(0.3), number: 0 }, Name { custom: false, number: 1 });
+    let namespace = dice.pick(&NAMESPACES);
+    let mut acts = vec![
+        owner.with(namespace, &[], ""),
+        owned.with(namespace, &[owner.as_owner(namespace, dice.chance(0.5))], ""),
+        tick(dice.pick(&[1, 3000, 30_000])),
+        format!("> delete {owner} -n {namespace} --cascade background\n"),
+        tick(dice.pick(&[1, 1, 300])),
+        owner.with(namespace, &[], ""),
+    ];
+    if owner.custom {
+        acts.insert(0, applied(DEFINITION));
+    }
+    acts
+}
+
 /// Two that own each other.
 fn circle(dice: &Dice, namespace: &str) -> Vec<String> {
     let (one, other) =

@@ -131,6 +131,13 @@ fn harm(act: &str) -> Option<Duration> {
     harms.then_some(HARM)
 }
 
+/// Whether an act takes a node away.
+fn goes(act: &str, node: &str) -> bool {
+    let act = act.trim();
+    let takes = ["> kill ", "> partition ", "> delete nodes/"];
+    takes.iter().any(|verb| act.strip_prefix(verb).is_some_and(|it| it.starts_with(node)))
+}
+
 /// Nothing goes wrong any more, and all nodes are well.
 async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
     site.calm();
@@ -144,11 +151,14 @@ async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
     let mut player = Player::new(site, "default").await?;
     for number in 0..case.nodes {
         let name = format!("node-{number}");
-        for act in [NodeAct::Revive, NodeAct::Heal] {
-            let _ = site.node(act, &name);
+        // Who is switched on starts its pods anew, and that would wake whoever sleeps too well.
+        if case.acts.iter().any(|act| goes(act, &name)) {
+            for act in [NodeAct::Revive, NodeAct::Heal] {
+                let _ = site.node(act, &name);
+            }
+            // Its kubelet makes its Node again.
+            site.tick(LOOK).await;
         }
-        // Its kubelet makes its Node again.
-        site.tick(LOOK).await;
         let script = format!("> uncordon {name}\n> taint {name} a-\n");
         player.play(&Script::parse(&script)?).await?;
     }

@@ -37,6 +37,8 @@ pub(crate) struct Log {
     pub(crate) faulty: bool,
     pub(crate) requests: u64,
     watches: u64,
+    /// By resource.
+    watches_of: BTreeMap<String, u64>,
     lists: u64,
     /// Which revision there was when.
     pub(crate) past: Past,
@@ -72,6 +74,7 @@ impl Site {
             faulty: true,
             requests: 0,
             watches: 0,
+            watches_of: BTreeMap::new(),
             lists: 0,
             past: Past::default(),
             leases: 0,
@@ -80,7 +83,7 @@ impl Site {
             lives: 0,
             doors: Vec::new(),
             trace: Vec::new(),
-            oracle: Oracle::default(),
+            oracle: Oracle::new(&case.plan),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -166,6 +169,9 @@ impl Log {
         if about.watches() {
             points.push(Point::Watch(self.watches));
             self.watches += 1;
+            let of = self.watches_of.entry(about.collection().to_owned()).or_default();
+            points.push(Point::WatchOf(about.collection().to_owned(), *of));
+            *of += 1;
         } else {
             points.push(Point::Request(self.requests));
         }

@@ -8,7 +8,7 @@ use crate::oracle::FOREIGN;
 use crate::{corruption, owners};
 
 /// An object with pods.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Workload {
     pub(crate) namespace: &'static str,
     pub(crate) kind: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Workload {
 pub(crate) const NODES: u64 = 3;
 
 /// How many replicas somebody asks for, at most.
-const REPLICAS: u64 = 9;
+pub(crate) const REPLICAS: u64 = 9;
 
 const NAMESPACES: [&str; 3] = ["default", "other", "third"];
 
@@ -123,7 +123,7 @@ pub(crate) fn applied(lines: &str) -> String {
     format!("> apply\n{}", lines.concat())
 }
 
-fn make(namespace: &str) -> String {
+pub(crate) fn make(namespace: &str) -> String {
     applied(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}"))
 }
 
@@ -131,7 +131,10 @@ fn make(namespace: &str) -> String {
 
 /// Makes one, or sets it back.
 fn apply(dice: &Dice) -> Vec<String> {
-    let of = dice.pick(&WORKLOADS);
+    apply_one(dice, &dice.pick(&WORKLOADS))
+}
+
+pub(crate) fn apply_one(dice: &Dice, of: &Workload) -> Vec<String> {
     let (replicas, image) = (dice.below(REPLICAS), dice.below(4));
     let start = dice.pick(&["", "", "", "12s"]);
     let (spec, place) = match of.kind {
@@ -178,7 +181,11 @@ fn workloads(dice: &Dice) -> Vec<String> {
 }
 
 fn rollouts(dice: &Dice) -> Vec<String> {
-    let of = dice.pick(&WORKLOADS);
+    roll_one(dice, &dice.pick(&WORKLOADS))
+}
+
+/// Something about a rollout.
+pub(crate) fn roll_one(dice: &Dice, of: &Workload) -> Vec<String> {
     let act = match dice.below(10) {
         0..=4 => format!("> set image {of} main=img:{}\n", dice.below(5)),
         // Its pods cannot start: somebody sets it back at the end.
@@ -213,7 +220,7 @@ fn harm(dice: &Dice) -> Vec<String> {
     }]
 }
 
-fn nodes(dice: &Dice) -> Vec<String> {
+pub(crate) fn nodes(dice: &Dice) -> Vec<String> {
     let node = format!("node-{}", dice.below(NODES));
     vec![match dice.below(13) {
         0..=1 => format!("> {} {node}\n", dice.pick(&["kill", "partition"])),
@@ -233,7 +240,7 @@ fn nodes(dice: &Dice) -> Vec<String> {
 
 // === Others ===
 
-fn namespaces(dice: &Dice) -> Vec<String> {
+pub(crate) fn namespaces(dice: &Dice) -> Vec<String> {
     let namespace = dice.pick(&NAMESPACES[1..]);
     match dice.below(6) {
         0..=2 => vec![make(namespace)],
@@ -250,7 +257,7 @@ fn namespaces(dice: &Dice) -> Vec<String> {
     }
 }
 
-fn roles(dice: &Dice) -> Vec<String> {
+pub(crate) fn roles(dice: &Dice) -> Vec<String> {
     let (role, sum) = (dice.below(4), dice.below(3));
     let label = dice.pick(&["to: all", "to: some", "other: x"]);
     let head = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n";
@@ -279,7 +286,7 @@ fn roles(dice: &Dice) -> Vec<String> {
     }]
 }
 
-fn accounts(dice: &Dice) -> Vec<String> {
+pub(crate) fn accounts(dice: &Dice) -> Vec<String> {
     let namespace = dice.pick(&NAMESPACES);
     let (account, number) = (dice.pick(&["default", "robot"]), dice.below(3));
     let root = format!("configmap/kube-root-ca.crt -n {namespace}");
@@ -334,7 +341,7 @@ fn statuses(dice: &Dice) -> Vec<String> {
 }
 
 /// Pods that end, and pods of nodes that there are not.
-fn ended(dice: &Dice) -> Vec<String> {
+pub(crate) fn ended(dice: &Dice) -> Vec<String> {
     let namespace = dice.pick(&NAMESPACES);
     let pod = |more: &str, spec: &str| {
         format!(

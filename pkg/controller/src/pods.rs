@@ -105,7 +105,10 @@ pub fn next_check(pods: &[Arc<Pod>], min_ready_seconds: i32, now: Time) -> Optio
     let longest = Duration::from_secs(u64::try_from(min_ready_seconds).ok()?);
     let waits = |pod: &Arc<Pod>| pod.is_ready() && !is_available(pod, min_ready_seconds, now);
     let any_waits = pods.iter().any(waits);
-    any_waits.then(|| next_available(pods, min_ready_seconds, now).unwrap_or(longest))
+    // Our clock may be behind the one that said since when they are ready.
+    any_waits.then(|| {
+        next_available(pods, min_ready_seconds, now).map_or(longest, |until| until.min(longest))
+    })
 }
 
 /// How long until the next of the ready pods is available; none if all are, or never will be. As

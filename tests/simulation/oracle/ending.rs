@@ -186,6 +186,11 @@ impl Oracle {
         text(secret, "/data/token").is_empty().then(|| "has no token".to_owned())
     }
 
+    /// Whether something is still controlled by what there cannot be, and so by nobody.
+    pub(super) fn has_odd(&self) -> bool {
+        self.objects.all().any(|(_, object)| controlling(object).is_some_and(is_odd))
+    }
+
     /// What people put right at the end, as commands.
     pub(crate) fn repairs(&self) -> Vec<String> {
         let mut acts = Vec::new();
@@ -203,9 +208,6 @@ impl Oracle {
             // claim by uid alone: nobody wakes who owns what says another kind. Nor is anything
             // collected whose owner cannot be looked up, and who is deleted in the foreground waits
             // for it; or for one that waits for it, in a circle that people closed meanwhile.
-            let is_odd = |it: &Value| {
-                text(it, "/kind") == UNKNOWN || text(it, "/apiVersion") == UNKNOWN_GROUP
-            };
             let is_in_circle = || {
                 let owners = list(object, "/metadata/ownerReferences").iter();
                 let mut owners = owners.filter_map(|it| self.objects.find(text(it, "/uid")));
@@ -241,6 +243,11 @@ impl Oracle {
         }
         acts
     }
+}
+
+/// Whether a reference is to what there cannot be.
+fn is_odd(owner: &Value) -> bool {
+    text(owner, "/kind") == UNKNOWN || text(owner, "/apiVersion") == UNKNOWN_GROUP
 }
 
 /// Whether pods of it cannot start.

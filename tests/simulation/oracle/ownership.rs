@@ -42,6 +42,11 @@ impl Oracle {
             self.blame("adopts-owned", text);
             return;
         }
+        if !self.is_selected(it.got, is, it.at) {
+            let text = format!("{account} {method} {path}: {is} does not select it");
+            self.blame("adopts-unselected", text);
+            return;
+        }
         let seen = self.rechecked.get(&((*account).to_owned(), is.to_owned()));
         if seen.is_none_or(|seen| *seen + RECHECK < it.at) {
             let text =
@@ -62,18 +67,14 @@ impl Oracle {
         }
         let Some(before) = before.filter(|_| it.code < 300) else { return };
         let owners = list(before, "/metadata/ownerReferences");
-        let live = owners.iter().find(|owner| self.is_owner_live(before, owner));
+        let live = owners.iter().find(|owner| self.is_owner_live(before, owner, it.at));
         if let Some(live) = live {
             self.blame("collects-owned", format!("{path} has the owner {live}"));
         }
     }
 
-    fn is_owner_live(&self, object: &Value, owner: &Value) -> bool {
-        self.owner_of(object, owner).is_some_and(|found| {
-            let waits =
-                list(found, "/metadata/finalizers").iter().any(|it| it == "foregroundDeletion");
-            !(is_ending(found) && waits)
-        })
+    fn is_owner_live(&self, object: &Value, owner: &Value, now: Duration) -> bool {
+        self.owner_of(object, owner).is_some_and(|found| !self.is_waiting(found, now))
     }
 
     /// What a reference means, if it is there.

@@ -8,6 +8,7 @@ use super::fields::{
     at, controller, count, is_live, is_ready, list, node_of, number, part, slack, text, uid,
 };
 use super::{Oracle, Written, is_late};
+use crate::lease::RENEW_DEADLINE;
 
 /// What a spec allowed, and until when; the last one still does.
 #[derive(Clone, Debug, Default)]
@@ -39,22 +40,27 @@ impl Limits {
         None
     }
 
-    /// What a spec allowed lately.
-    fn late(&self, now: Duration) -> impl Iterator<Item = Limit> {
-        let late = self.0.iter().filter(move |(until, _)| is_late(*until, now));
+    /// What a spec allowed at any time since then.
+    fn since(&self, then: Duration) -> impl Iterator<Item = Limit> {
+        let late = self.0.iter().filter(move |(until, _)| *until >= then);
         late.chain(self.0.last()).map(|(_, limit)| *limit)
     }
 
-    fn most(&self, now: Duration) -> i64 {
-        self.late(now).map(|it| it.most).max().unwrap_or(i64::MAX)
+    pub(super) fn most(&self, since: Duration) -> i64 {
+        self.since(since).map(|it| it.most).max().unwrap_or(i64::MAX)
     }
 
-    fn least(&self, now: Duration) -> i64 {
-        self.late(now).map(|it| it.least).min().unwrap_or(0)
+    /// Whether it ever was the most.
+    pub(super) fn had_most(&self, most: i64, since: Duration) -> bool {
+        self.since(since).any(|it| it.most == most)
     }
 
-    fn least_max(&self, now: Duration) -> i64 {
-        self.late(now).map(|it| it.least).max().unwrap_or(0)
+    fn least(&self, since: Duration) -> i64 {
+        self.since(since).map(|it| it.least).min().unwrap_or(0)
+    }
+
+    fn least_max(&self, since: Duration) -> i64 {
+        self.since(since).map(|it| it.least).max().unwrap_or(0)
     }
 }
 
@@ -94,9 +100,13 @@ impl Oracle {
     // === ReplicaSets ===
 
     pub(super) fn judge_pod_of_set(&mut self, it: &Written<'_>, owner: &str) {
+        // Another manager may have led meanwhile, and made the pod that this one was to be.
+        if it.travels >= RENEW_DEADLINE {
+            return;
+        }
         let live = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).count();
         let Some(limits) = self.limits.get(owner) else { return };
-        let limit = limits.most(it.at);
+        let limit = limits.most(self.believed(it.at));
         if count(live) > limit {
             let owner = text(it.got, "/metadata/generateName").to_owned();
             let text = format!("{owner} has {live} pods, its spec says {limit} at most");
@@ -114,7 +124,7 @@ impl Oracle {
         let others = self.objects.children("Pod", &owner);
         let others: Vec<_> = others.filter(|it| is_live(it) && uid(it) != uid(pod)).collect();
         let (left, least) = (count(others.len()), self.limits.get(&owner));
-        let least = least.map_or(0, |limits| limits.least(it.at));
+        let least = least.map_or(0, |limits| limits.least(self.believed(it.at)));
         let long = |pod: &Value| {
             let (ready, since) = self.ready_since.get(uid(pod))?;
             (!is_late(*since, it.at)).then_some(*ready)
@@ -157,7 +167,7 @@ impl Oracle {
         let pods: Vec<_> = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).collect();
         let on = |node: &str| pods.iter().filter(|pod| node_of(pod) == node).count();
         let live = count(on(node));
-        let surge = self.limits.get(owner).map_or(0, |limits| limits.most(it.at));
+        let surge = self.limits.get(owner).map_or(0, |limits| limits.most(self.believed(it.at)));
         let limit = 1 + i64::from(surge > 0);
         let nodes: std::collections::BTreeSet<_> = pods.iter().map(|pod| node_of(pod)).collect();
         let double = count(nodes.into_iter().filter(|node| on(node) > 1).count());
@@ -184,8 +194,9 @@ impl Oracle {
         let emptied = self.emptied.entry(owner.clone()).or_default();
         emptied.insert(node, it.at);
         let missing = count(emptied.len());
-        let excused = is_late(self.nodes_changed, it.at) || self.is_shaken(&owner, it.at);
-        let limit = self.limits.get(&owner).map_or(0, |limits| limits.least_max(it.at));
+        let excused = self.may_believe(self.nodes_changed, it.at) || self.is_shaken(&owner, it.at);
+        let limit =
+            self.limits.get(&owner).map_or(0, |limits| limits.least_max(self.believed(it.at)));
         if missing > limit && !excused {
             let text = format!("{} takes from {missing} nodes, {limit} at most", it.path);
             self.blame("daemon-budget", text);
@@ -203,7 +214,7 @@ impl Oracle {
         let sets = self.objects.children("ReplicaSet", &owner);
         let sum: i64 = sets.map(|set| number(set, "/spec/replicas")).sum();
         let Some(limits) = self.limits.get(&owner) else { return };
-        let limit = limits.most(it.at);
+        let limit = limits.most(self.believed(it.at));
         if sum > limit {
             let text = format!("{}: the sets want {sum} pods, {limit} are allowed", it.path);
             self.blame("surge", text);
@@ -265,7 +276,7 @@ impl Oracle {
             complete.filter(|it| !self.wrong_clocks || number(it, "/spec/minReadySeconds") == 0);
         let promised = complete.filter_map(|it| {
             let is_full = self.ready(uid(it)) >= number(it, "/spec/replicas");
-            let least = self.limits.get(uid(it))?.least(now);
+            let least = self.limits.get(uid(it))?.least(self.believed(now));
             (is_full && !super::is_ending(it) && at(it, "/spec/paused") != true)
                 .then(|| (uid(it).to_owned(), least))
         });

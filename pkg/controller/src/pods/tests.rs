@@ -127,6 +127,17 @@ fn the_next_available_pod_is_awaited() {
     }
 }
 
+/// Who is set right looks again soon, whatever it thought that the time was.
+#[test]
+fn a_clock_that_is_behind_delays_no_check() {
+    for (since, expected) in [(-3600, 10), (0, 10), (4, 6)] {
+        let status = json!({"status": {"conditions": [ready(&ago(since))]}});
+        let pods = decode_all(&[with(pod("a"), status)]);
+        let found = next_check(&pods, 10, time(0));
+        assert_eq!(found, Some(Duration::from_secs(expected)), "{since}");
+    }
+}
+
 /// As upstream's TestIsPodAvailable in `pkg/api/v1/pod/util_test.go`.
 #[test]
 fn pods_are_available_once_ready_for_long_enough() {

@@ -1,0 +1,300 @@
+//! Narrow cases: a few objects, what people do to them, and one thing that goes wrong, over and
+//! over. What takes several unlikely things at once in a case with many families is likely here.
+
+use crate::case::Case;
+use crate::dice::Dice;
+use crate::fault::{self, Fault, OF_WRITES, Plan, Point};
+use crate::owners;
+use crate::workload::{
+    NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, make, namespaces, nodes,
+    roles, roll_one, tick,
+};
+
+/// How many of all cases are narrow.
+const SHARE: f64 = 0.33;
+/// How many writes of an account, and watches of a resource, may go wrong.
+const WRITES: u64 = 200;
+const WATCHES: u64 = 60;
+/// How many events a watch brings before it ends, at most.
+const EVENTS: u64 = 4;
+const CASCADES: [&str; 4] = ["background", "foreground", "orphan", "orphan"];
+
+const ROLLING: Workload = WORKLOADS[0];
+const RECREATED: Workload = WORKLOADS[1];
+const SET: Workload = WORKLOADS[3];
+const DAEMON: Workload = WORKLOADS[5];
+
+/// What a case is about.
+struct Theme {
+    /// What there is at first.
+    begin: fn(&Dice) -> Vec<String>,
+    /// What people do then.
+    act: fn(&Dice) -> Vec<String>,
+    /// What may go wrong. There may be nothing, too.
+    wrong: &'static [Wrong],
+}
+
+/// What goes wrong, over and over.
+#[derive(Clone, Copy)]
+enum Wrong {
+    /// Writes of an account.
+    Writes(&'static str, fn(&Dice) -> Fault),
+    /// Watches of a resource.
+    Watches(&'static str, fn(&Dice) -> Fault),
+}
+
+use Wrong::{Watches, Writes};
+
+const THEMES: [Theme; 14] = [
+    Theme {
+        begin: |dice| apply_one(dice, &ROLLING),
+        act: rolling,
+        wrong: &[
+            Writes("deployment-controller", any),
+            Writes("replicaset-controller", any),
+            Watches("deployments", unwatched),
+            Watches("replicasets", unwatched),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &RECREATED),
+        act: |dice| roll_one(dice, &RECREATED),
+        wrong: &[Writes("deployment-controller", any), Watches("pods", late)],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &DAEMON),
+        act: daemons,
+        wrong: &[
+            Writes("daemon-set-controller", any),
+            Watches("daemonsets", unwatched),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &SET),
+        act: scaling,
+        wrong: &[
+            Writes("replicaset-controller", any),
+            Watches("pods", late),
+            Watches("pods", late),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &SET),
+        act: |dice| leaving(dice, &SET),
+        wrong: &[Watches("replicasets", late), Watches("replicasets", late), Watches("pods", late)],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &ROLLING),
+        act: |dice| leaving(dice, &ROLLING),
+        wrong: &[
+            Writes("generic-garbage-collector", any),
+            Watches("deployments", late),
+            Watches("replicasets", late),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &DAEMON),
+        act: |dice| leaving(dice, &DAEMON),
+        wrong: &[Writes("generic-garbage-collector", any), Watches("daemonsets", late)],
+    },
+    Theme {
+        begin: |_| Vec::new(),
+        act: owners::family,
+        wrong: &[
+            Writes("generic-garbage-collector", any),
+            Writes("generic-garbage-collector", any),
+            Watches("configmaps", unwatched),
+        ],
+    },
+    Theme {
+        begin: |_| Vec::new(),
+        act: owners::replaced,
+        wrong: &[
+            Watches("configmaps", merged),
+            Watches("configmaps", merged),
+            Watches("widgets", merged),
+            Watches("configmaps", unwatched),
+        ],
+    },
+    Theme {
+        begin: owners::acts,
+        act: |dice| if dice.chance(0.3) { owners::afar(dice) } else { owners::acts(dice) },
+        wrong: &[Watches("configmaps", late), Watches("widgets", late)],
+    },
+    Theme {
+        begin: roles,
+        act: roles,
+        wrong: &[
+            Writes("clusterrole-aggregation-controller", any),
+            Watches("clusterroles", unwatched),
+        ],
+    },
+    Theme {
+        begin: accounts,
+        act: accounts,
+        wrong: &[
+            Writes("tokens-controller", any),
+            Writes("service-account-controller", any),
+            Writes("root-ca-cert-publisher", any),
+            Watches("serviceaccounts", merged),
+            Watches("serviceaccounts", unwatched),
+            Watches("secrets", unwatched),
+            Watches("configmaps", unwatched),
+        ],
+    },
+    Theme {
+        begin: owners::acts,
+        act: namespaces,
+        wrong: &[
+            Writes("namespace-controller", any),
+            Writes("service-account-controller", any),
+            Watches("namespaces", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &DAEMON),
+        act: machines,
+        wrong: &[Writes("pod-garbage-collector", any), Watches("nodes", unwatched)],
+    },
+];
+
+/// The case of a seed; none: it is a wide one.
+pub(crate) fn draw(seed: u64) -> Option<Case> {
+    // The choices of wide cases are others.
+    let dice = Dice::new(!seed);
+    if !dice.chance(SHARE) {
+        return None;
+    }
+    let at = usize::try_from(dice.below(u64::try_from(THEMES.len()).ok()?)).ok()?;
+    let theme = THEMES.get(at)?;
+    let mut acts = vec![make("other")];
+    acts.extend((theme.begin)(&dice));
+    // As long as others may be excused for what they do at the beginning.
+    let rest = dice.pick(&[0, 0, 4]);
+    acts.extend((0..rest).map(|_| tick(60_000)));
+    for _ in 0..3 + dice.below(7) {
+        acts.extend((theme.act)(&dice));
+        acts.push(tick(dice.pick(&[1, 20, 300, 1000, 2000, 5000, 20_000, 90_000])));
+    }
+    let nodes = usize::try_from(NODES).unwrap_or(0);
+    Some(Case { seed, nodes, managers: 1, plan: plan(&dice, theme), acts })
+}
+
+/// One thing that goes wrong, or nothing at all.
+fn plan(dice: &Dice, theme: &Theme) -> Plan {
+    let mut plan = Plan::new();
+    if dice.chance(0.2) {
+        return plan;
+    }
+    match dice.pick(theme.wrong) {
+        Writes(account, fault) => {
+            let (fault, often) = (fault(dice), dice.pick(&[0.1, 0.3, 0.6, 0.9]));
+            let writes = (0..WRITES).filter(|_| dice.chance(often));
+            plan.extend(writes.map(|number| (Point::Write(account.to_owned(), number), fault)));
+        }
+        Watches(resource, fault) => {
+            let fault = fault(dice);
+            let of = |number| (Point::WatchOf(resource.to_owned(), number), fault);
+            plan.extend((0..WATCHES).map(of));
+        }
+    }
+    plan
+}
+
+// === What goes wrong ===
+
+/// Anything that becomes of a write, but for a crash.
+fn any(dice: &Dice) -> Fault {
+    if dice.chance(0.25) {
+        return Fault::Conflict;
+    }
+    match dice.pick(&OF_WRITES[..10]) {
+        Fault::Delay(_) => Fault::Delay(dice.pick(&[5, 100, 1500, 20_000])),
+        other => other,
+    }
+}
+
+fn unwatched(dice: &Dice) -> Fault {
+    fault::watch(dice, EVENTS)
+}
+
+/// All events come, and come late.
+fn late(dice: &Dice) -> Fault {
+    let long = dice.pick(&[300, 2000, 2000, 20_000]);
+    dice.pick(&[Fault::Lag(long), Fault::Lag(long), Fault::Quiet(long), Fault::Hold(2)])
+}
+
+fn merged(dice: &Dice) -> Fault {
+    Fault::Merge(dice.pick(&[300, 2000, 20_000]))
+}
+
+// === What people do ===
+
+/// Rollouts that somebody stops half-way.
+fn rolling(dice: &Dice) -> Vec<String> {
+    let of = ROLLING;
+    if dice.chance(0.7) {
+        return roll_one(dice, &of);
+    }
+    let image = dice.below(5);
+    let limit = r#"{"spec":{"revisionHistoryLimit":0}}"#;
+    vec![
+        format!("> set image {of} main=img:{image}\n"),
+        tick(dice.pick(&[1, 500, 1500, 3000])),
+        format!("> rollout pause {of}\n"),
+        tick(dice.pick(&[1, 2000])),
+        format!("> patch {of} '{limit}'\n"),
+        tick(2000),
+        format!("> set image {of} main=img:{}\n", image + 1),
+        tick(dice.pick(&[2000, 5000])),
+        format!("> rollout resume {of}\n"),
+    ]
+}
+
+fn daemons(dice: &Dice) -> Vec<String> {
+    let few = 1 + dice.below(2);
+    if dice.chance(0.7) {
+        roll_one(dice, &DAEMON)
+    } else {
+        vec![format!("> delete {}\n", DAEMON.pods(few))]
+    }
+}
+
+/// A new one, and smaller while its pods are about to be ready.
+fn scaling(dice: &Dice) -> Vec<String> {
+    let scale = |replicas: u64| format!("> scale {SET} {replicas}\n");
+    let mut acts = vec![format!("> delete {SET} --cascade background\n"), tick(5000)];
+    acts.extend(apply_one(dice, &SET));
+    acts.extend([
+        scale(REPLICAS),
+        tick(dice.pick(&[1, 500, 1000, 1200, 1500, 2000, 3000])),
+        scale(dice.below(REPLICAS)),
+        tick(dice.pick(&[300, 2000, 30_000])),
+    ]);
+    if dice.chance(0.3) {
+        acts.push(format!("> delete {} --grace 0\n", SET.pods(1 + dice.below(2))));
+    }
+    acts
+}
+
+/// An owner that is deleted, and made again soon.
+fn leaving(dice: &Dice, of: &Workload) -> Vec<String> {
+    let mut acts = vec![format!("> delete {of} --cascade {}\n", dice.pick(&CASCADES))];
+    acts.push(tick(dice.pick(&[1, 20, 300, 2000])));
+    acts.extend(apply_one(dice, of));
+    acts.push(tick(dice.pick(&[300, 5000, 20_000])));
+    acts
+}
+
+/// Nodes that come, go and are not ready.
+fn machines(dice: &Dice) -> Vec<String> {
+    if dice.chance(0.4) {
+        let not_ready = r#"{"status":{"conditions":[{"type":"Ready","status":"False"}]}}"#;
+        let node = dice.below(NODES);
+        return vec![format!("> patch status nodes/node-{node} '{not_ready}'\n"), tick(30_000)];
+    }
+    if dice.chance(0.3) { ended(dice) } else { nodes(dice) }
+}

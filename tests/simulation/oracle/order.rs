@@ -1,0 +1,206 @@
+//! What must be over before something else begins.
+//!
+//! A cache shows nothing before it is so, but what is new, or was changed by somebody, it may not
+//! show yet: that is no reason to wait.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fields::{
+    at, controller, has_ended, is_ending, list, matches, node_of, number, text, uid,
+};
+use super::{Oracle, Written};
+
+/// How many pods a Deployment may have, as its ReplicaSets say.
+const MOST: &str = "/metadata/annotations/deployment.kubernetes.io~1max-replicas";
+/// Finalizers of the garbage collector, and whether all dependents are meant or only those that
+/// block.
+const FINALIZERS: [(&str, bool); 2] = [("orphan", true), (FOREGROUND, false)];
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Since when something is so, by uid.
+#[derive(Default)]
+pub(super) struct Order {
+    /// Objects that are being deleted.
+    dying: BTreeMap<String, Duration>,
+    /// Deployments that are paused.
+    paused: BTreeMap<String, Duration>,
+    /// Objects that waited for their dependents, and when they last did.
+    waited: BTreeMap<String, Duration>,
+    /// Objects that have other owners or labels, or are on another node.
+    moved: BTreeMap<String, Duration>,
+}
+
+impl Order {
+    /// An object has changed.
+    pub(super) fn changed(
+        &mut self,
+        kind: &str,
+        before: Option<&Value>,
+        object: &Value,
+        now: Duration,
+    ) {
+        let place = |it: &Value| {
+            let fields = ["ownerReferences", "labels"];
+            (
+                fields.map(|field| at(it, &format!("/metadata/{field}")).clone()),
+                node_of(it).to_owned(),
+            )
+        };
+        if before.is_some_and(|before| is_ending(before) && has(before, FOREGROUND)) {
+            self.waited.insert(uid(object).to_owned(), now);
+        }
+        if before.is_some_and(|before| place(before) != place(object)) {
+            self.moved.insert(uid(object).to_owned(), now);
+        }
+        let note = |of: &mut BTreeMap<String, Duration>, is_so: bool| {
+            if is_so {
+                of.entry(uid(object).to_owned()).or_insert(now);
+            } else {
+                of.remove(uid(object));
+            }
+        };
+        note(&mut self.dying, is_ending(object));
+        if kind == "Deployment" {
+            note(&mut self.paused, at(object, "/spec/paused") == true);
+        }
+    }
+}
+
+fn has(object: &Value, finalizer: &str) -> bool {
+    list(object, "/metadata/finalizers").iter().any(|it| it == finalizer)
+}
+
+impl Oracle {
+    /// Whether an owner that is being deleted waits for what it owns, or did so lately.
+    pub(super) fn is_waiting(&self, owner: &Value, now: Duration) -> bool {
+        let last = self.order.waited.get(uid(owner));
+        let did = last.is_some_and(|last| self.may_believe(*last, now));
+        is_ending(owner) && (has(owner, FOREGROUND) || did)
+    }
+
+    /// Whether caches may not show yet whose an object is.
+    fn is_news(&self, object: &Value, now: Duration) -> bool {
+        let is_late = |of: &BTreeMap<String, Duration>| {
+            of.get(uid(object)).is_some_and(|then| self.may_believe(*then, now))
+        };
+        is_late(&self.born) || is_late(&self.order.moved)
+    }
+
+    /// What an owner gets, after it was made or made larger.
+    pub(super) fn judge_order(&mut self, it: &Written<'_>) {
+        let Written { account, method, path, .. } = it;
+        let Some(owner) = controller(it.got) else { return };
+        let since = |of: &BTreeMap<String, Duration>| {
+            of.get(owner).is_some_and(|since| !self.may_believe(*since, it.at))
+        };
+        let makes = *method == "POST";
+        let wrong = if makes && since(&self.order.dying) {
+            Some(("dying-makes", "its owner is being deleted".to_owned()))
+        } else if makes && path.ends_with("/replicasets") && since(&self.order.paused) {
+            Some(("paused", "its Deployment is paused".to_owned()))
+        } else if makes && path.ends_with("/pods") && *account == "daemon-set-controller" {
+            self.not_yet_gone(it, owner).map(|pod| ("daemon-waits", pod))
+        } else if path.contains("/replicasets") && *account == "deployment-controller" {
+            self.old_pod(it, owner).map(|pod| ("overlaps", pod))
+        } else {
+            None
+        };
+        if let Some((rule, why)) = wrong {
+            let name = text(it.got, "/metadata/name");
+            self.blame(rule, format!("{account} {method} {path} {name}: {why}"));
+        }
+    }
+
+    /// Without a surge, a node gets its next pod of a DaemonSet when the last one is gone.
+    fn not_yet_gone(&self, it: &Written<'_>, owner: &str) -> Option<String> {
+        let surge = self.limits.get(owner)?.most(self.believed(it.at));
+        if surge > 0 {
+            return None;
+        }
+        let mut others = self.objects.children("Pod", owner);
+        let other = others.find(|pod| {
+            uid(pod) != uid(it.got)
+                && node_of(pod) == node_of(it.got)
+                && !has_ended(pod)
+                && !self.is_news(pod, it.at)
+        })?;
+        Some(format!("{} is not gone yet", text(other, "/metadata/name")))
+    }
+
+    /// With Recreate, the new ReplicaSet gets pods when those of the old ones have ended.
+    fn old_pod(&self, it: &Written<'_>, owner: &str) -> Option<String> {
+        let begins = self.raised > 0 && number(it.got, "/spec/replicas") == self.raised;
+        let (_, deployment) = self.objects.find(owner)?;
+        let is_recreated = text(deployment, "/spec/strategy/type") == "Recreate"
+            && at(deployment, "/spec/paused") != true;
+        if !begins || !is_recreated || self.is_shaken(owner, it.at) {
+            return None;
+        }
+        let sets = self.objects.children("ReplicaSet", owner);
+        let others = sets.filter(|set| uid(set) != uid(it.got));
+        let mut pods = others.flat_map(|set| self.objects.children("Pod", uid(set)));
+        let old = pods.find(|pod| !has_ended(pod) && !self.is_news(pod, it.at))?;
+        Some(format!("{} has not ended", text(old, "/metadata/name")))
+    }
+
+    /// What ReplicaSets are told of the most that there may be is as their Deployment says.
+    pub(super) fn judge_most(&mut self, it: &Written<'_>, before: Option<&Value>) {
+        let Written { account, method, path, got, .. } = it;
+        let most = text(got, MOST);
+        if *account != "deployment-controller"
+            || !path.contains("/replicasets")
+            || before.is_some_and(|before| text(before, MOST) == most)
+        {
+            return;
+        }
+        let limits = controller(got).and_then(|owner| self.limits.get(owner));
+        let (Some(limits), Ok(most)) = (limits, most.parse::<i64>()) else { return };
+        if !limits.had_most(most, self.believed(it.at)) {
+            let text = format!("{account} {method} {path}: not {most} pods are the most");
+            self.blame("max-replicas", text);
+        }
+    }
+
+    /// An owner is let go when nothing is left that it waits for.
+    pub(super) fn judge_wait(&mut self, it: &Written<'_>, before: &Value) {
+        // It begins although it cannot see some kinds, as upstream.
+        if it.account != "generic-garbage-collector" || it.method != "PATCH" || self.blind {
+            return;
+        }
+        for (finalizer, all) in FINALIZERS {
+            if !has(before, finalizer) || has(it.got, finalizer) {
+                continue;
+            }
+            if let Some(left) = self.dependent(before, all, it.at) {
+                let text = format!("{} lets go of {finalizer}, and there is {left}", it.path);
+                self.blame("owner-waits", text);
+            }
+        }
+    }
+
+    /// What an object still owns; `all`: whether or not it blocks.
+    fn dependent(&self, owner: &Value, all: bool, now: Duration) -> Option<String> {
+        let names = |object: &Value| {
+            list(object, "/metadata/ownerReferences").iter().any(|it| {
+                text(it, "/uid") == uid(owner)
+                    && (all || at(it, "/blockOwnerDeletion") == true)
+                    && self.owner_of(object, it).is_some()
+            })
+        };
+        // A kind that comes and goes is not watched all the time.
+        let mut others = self.objects.all().filter(|(key, _)| key.0 != "Widget");
+        let (key, _) = others.find(|(_, object)| {
+            uid(object) != uid(owner) && names(object) && !self.is_news(object, now)
+        })?;
+        Some(format!("{} {}/{}", key.0, key.1, key.2))
+    }
+
+    /// Whether an object is as its new owner selects.
+    pub(super) fn is_selected(&self, object: &Value, owner: &str, now: Duration) -> bool {
+        let Some((_, owner)) = self.objects.find(owner) else { return true };
+        matches(object, at(owner, "/spec/selector/matchLabels")) || self.is_news(object, now)
+    }
+}
