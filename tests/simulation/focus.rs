@@ -274,12 +274,15 @@ fn rolling(dice: &Dice) -> Vec<String> {
     ]
 }
 
+/// Pods that go, and rollouts, some of them after all is forgotten that could be an excuse.
 fn daemons(dice: &Dice) -> Vec<String> {
-    let few = 1 + dice.below(2);
-    if dice.chance(0.7) {
-        roll_one(dice, &DAEMON)
-    } else {
-        vec![format!("> delete {}\n", DAEMON.pods(few))]
+    match dice.below(10) {
+        0..=1 => vec![format!("> delete {}\n", DAEMON.pods(1 + dice.below(2)))],
+        2..=5 => {
+            let image = format!("> set image {DAEMON} main=img:{}\n", dice.below(5));
+            (0..4).map(|_| tick(60_000)).chain([image, tick(90_000)]).collect()
+        }
+        _ => roll_one(dice, &DAEMON),
     }
 }
 

@@ -22,9 +22,6 @@ pub(crate) const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
 /// write more than all others.
 const BEAT: Duration = Duration::from_mins(4);
 
-/// How often is looked whether a promise is broken.
-const BREATH: Duration = Duration::from_secs(2);
-
 /// The cluster, and what is known of the run. Clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Site {
@@ -206,13 +203,8 @@ impl Cluster for Site {
         reply
     }
 
-    /// Not to its end if a promise is broken: that may be a storm.
     async fn tick(&self, time: Duration) {
-        let until = self.now() + time;
-        while self.now() < until && self.log().oracle.broken.is_empty() {
-            let left = until.saturating_sub(self.now());
-            self.runtime.clock.sleep(left.min(BREATH)).await;
-        }
+        self.runtime.clock.sleep(time).await;
     }
 
     fn node(&self, act: NodeAct, name: &str) -> Result<(), Unsupported> {
