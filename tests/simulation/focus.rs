@@ -7,11 +7,11 @@ use crate::fault::{self, Fault, OF_WRITES, Plan, Point};
 use crate::owners;
 use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, make, namespaces, nodes,
-    roles, roll_one, tick,
+    roles, roll_one, status_one, tick,
 };
 
 /// How many of all cases are narrow.
-const SHARE: f64 = 0.33;
+const SHARE: f64 = 0.4;
 /// How many writes of an account, and watches of a resource, may go wrong.
 const WRITES: u64 = 200;
 const WATCHES: u64 = 60;
@@ -45,7 +45,7 @@ enum Wrong {
 
 use Wrong::{Watches, Writes};
 
-const THEMES: [Theme; 14] = [
+const THEMES: [Theme; 15] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -76,9 +76,17 @@ const THEMES: [Theme; 14] = [
         act: scaling,
         wrong: &[
             Writes("replicaset-controller", any),
-            Watches("pods", late),
-            Watches("pods", late),
+            Watches("pods", lagging),
+            Watches("pods", lagging),
             Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: old,
+        act: |dice| status_one(dice, &ROLLING),
+        wrong: &[
+            Writes("replicaset-controller", conflict),
+            Writes("deployment-controller", conflict),
         ],
     },
     Theme {
@@ -206,11 +214,12 @@ fn plan(dice: &Dice, theme: &Theme) -> Plan {
 
 // === What goes wrong ===
 
+fn conflict(_: &Dice) -> Fault {
+    Fault::Conflict
+}
+
 /// Anything that becomes of a write, but for a crash.
 fn any(dice: &Dice) -> Fault {
-    if dice.chance(0.25) {
-        return Fault::Conflict;
-    }
     match dice.pick(&OF_WRITES[..10]) {
         Fault::Delay(_) => Fault::Delay(dice.pick(&[5, 100, 1500, 20_000])),
         other => other,
@@ -219,6 +228,10 @@ fn any(dice: &Dice) -> Fault {
 
 fn unwatched(dice: &Dice) -> Fault {
     fault::watch(dice, EVENTS)
+}
+
+fn lagging(dice: &Dice) -> Fault {
+    Fault::Lag(dice.pick(&[100, 300, 2000]))
 }
 
 /// All events come, and come late.
@@ -232,6 +245,13 @@ fn merged(dice: &Dice) -> Fault {
 }
 
 // === What people do ===
+
+/// Nobody awaits anything there any more, nor looks again.
+fn old(dice: &Dice) -> Vec<String> {
+    let mut acts = apply_one(dice, &ROLLING);
+    acts.extend((0..6).map(|_| tick(60_000)));
+    acts
+}
 
 /// Rollouts that somebody stops half-way.
 fn rolling(dice: &Dice) -> Vec<String> {
@@ -254,12 +274,15 @@ fn rolling(dice: &Dice) -> Vec<String> {
     ]
 }
 
+/// Pods that go, and rollouts, some of them after all is forgotten that could be an excuse.
 fn daemons(dice: &Dice) -> Vec<String> {
-    let few = 1 + dice.below(2);
-    if dice.chance(0.7) {
-        roll_one(dice, &DAEMON)
-    } else {
-        vec![format!("> delete {}\n", DAEMON.pods(few))]
+    match dice.below(10) {
+        0..=1 => vec![format!("> delete {}\n", DAEMON.pods(1 + dice.below(2)))],
+        2..=5 => {
+            let image = format!("> set image {DAEMON} main=img:{}\n", dice.below(5));
+            (0..4).map(|_| tick(60_000)).chain([image, tick(90_000)]).collect()
+        }
+        _ => roll_one(dice, &DAEMON),
     }
 }
 

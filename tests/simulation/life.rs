@@ -212,6 +212,10 @@ impl Life {
     }
 
     async fn take(&self, request: Request<Body>) -> Result<Answer, BoxError> {
+        // Once a promise is broken, the run is over: what follows may be a storm without end.
+        if !self.site.log().oracle.broken.is_empty() {
+            return std::future::pending().await;
+        }
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let about = About::new(&self.name, &parts, self.site.now());

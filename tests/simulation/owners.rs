@@ -77,8 +77,7 @@ pub(crate) fn family(dice: &Dice) -> Vec<String> {
     acts
 }
 
-/// What an owner means depends on where it is named: for those of its own namespace it is there, for
-/// those of another one it is not.
+/// An owner is there for those of its namespace that name it, and is not for those of another one.
 pub(crate) fn afar(dice: &Dice) -> Vec<String> {
     let of = |number| Name { custom: false, number };
     let (here, there) = ("other", "default");

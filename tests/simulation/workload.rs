@@ -315,7 +315,10 @@ pub(crate) fn accounts(dice: &Dice) -> Vec<String> {
 
 /// Somebody writes what only the controllers should.
 fn statuses(dice: &Dice) -> Vec<String> {
-    let of = dice.pick(&WORKLOADS);
+    status_one(dice, &dice.pick(&WORKLOADS))
+}
+
+pub(crate) fn status_one(dice: &Dice, of: &Workload) -> Vec<String> {
     let (sets, namespace) = (of.sets(1 + dice.below(2)), of.namespace);
     let status = dice.pick(&[
         r#"{"status":{"replicas":9,"availableReplicas":0,"readyReplicas":0}}"#,

@@ -31,6 +31,8 @@ pub(super) struct Order {
     waited: BTreeMap<String, Duration>,
     /// Objects that have other owners or labels, or are on another node.
     moved: BTreeMap<String, Duration>,
+    /// Objects that have other labels.
+    relabelled: BTreeMap<String, Duration>,
 }
 
 impl Order {
@@ -42,18 +44,19 @@ impl Order {
         object: &Value,
         now: Duration,
     ) {
-        let place = |it: &Value| {
-            let fields = ["ownerReferences", "labels"];
-            (
-                fields.map(|field| at(it, &format!("/metadata/{field}")).clone()),
-                node_of(it).to_owned(),
-            )
-        };
-        if before.is_some_and(|before| is_ending(before) && has(before, FOREGROUND)) {
-            self.waited.insert(uid(object).to_owned(), now);
-        }
-        if before.is_some_and(|before| place(before) != place(object)) {
-            self.moved.insert(uid(object).to_owned(), now);
+        if let Some(before) = before {
+            let has_other = |path| at(before, path) != at(object, path);
+            let is_relabelled = has_other("/metadata/labels");
+            if is_relabelled {
+                self.relabelled.insert(uid(object).to_owned(), now);
+            }
+            let is_elsewhere = node_of(before) != node_of(object);
+            if is_relabelled || is_elsewhere || has_other("/metadata/ownerReferences") {
+                self.moved.insert(uid(object).to_owned(), now);
+            }
+            if is_ending(before) && has(before, FOREGROUND) {
+                self.waited.insert(uid(object).to_owned(), now);
+            }
         }
         let note = |of: &mut BTreeMap<String, Duration>, is_so: bool| {
             if is_so {
@@ -198,9 +201,11 @@ impl Oracle {
         Some(format!("{} {}/{}", key.0, key.1, key.2))
     }
 
-    /// Whether an object is as its new owner selects.
+    /// Whether an object is, or was lately, as its new owner selects.
     pub(super) fn is_selected(&self, object: &Value, owner: &str, now: Duration) -> bool {
         let Some((_, owner)) = self.objects.find(owner) else { return true };
-        matches(object, at(owner, "/spec/selector/matchLabels")) || self.is_news(object, now)
+        let last = self.order.relabelled.get(uid(object));
+        matches(object, at(owner, "/spec/selector/matchLabels"))
+            || last.is_some_and(|last| self.may_believe(*last, now))
     }
 }
