@@ -40,7 +40,7 @@ use sandbox::Server;
 use serde_json::Value;
 
 pub(crate) use ending::TERMINATED_MAX;
-use fields::{at, controller, is_ending, is_live, is_ready, number, text, uid};
+use fields::{at, controller, controlling, is_ending, is_live, is_ready, number, text, uid};
 use objects::{KINDS, Key, Objects, key_of, kind_of};
 pub(crate) use tries::Tried;
 use workloads::Limits;
@@ -412,7 +412,13 @@ impl Oracle {
         let Written { account, method, path, .. } = it;
         let ends = self.objects.get("Namespace", "", text(pod, "/metadata/namespace"));
         let ends = ends.is_none_or(|it| is_ending(it));
-        if !at(pod, &format!("/metadata/labels/{FOREIGN}")).is_null() && !ends {
+        // Whose owner somebody has taken away is anybody's who selects it, and pods without a node
+        // or beyond a limit are collected whoever made them.
+        let is_foreign = !at(pod, &format!("/metadata/labels/{FOREIGN}")).is_null()
+            && (controlling(pod).is_some_and(|it| text(it, "/kind") == "Thing")
+                || text(pod, "/metadata/labels/app") == "stray")
+            && *account != "pod-garbage-collector";
+        if is_foreign && !ends {
             self.blame("foreign", format!("{account} {method} {path}: it is not its pod"));
         }
         let last = self.owned.get(uid(pod));

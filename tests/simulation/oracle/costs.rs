@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{is_ending, is_live, list, number, text, uid};
-use super::{Oracle, Target, Written, is_late};
+use super::fields::{at, is_ending, is_live, list, number, text, uid};
+use super::{FOREIGN, Oracle, Target, Written, is_late};
 use crate::corruption::Cost;
 
 /// What may be deleted now.
@@ -72,7 +72,13 @@ impl Oracle {
         }
         self.costs.taken.insert(uid(before).to_owned());
         let (taken, most) = (self.costs.taken.len(), self.costs.hit.len());
-        let most = if cost == Cost::AsMany { most } else { 0 };
+        // A stranger that was freed may be adopted, and is one too many then.
+        let stranger = |uid: &&String| {
+            let found = self.objects.find(uid);
+            found.is_some_and(|(_, it)| !at(it, "/metadata/labels")[FOREIGN].is_null())
+        };
+        let strangers = self.costs.hit.iter().filter(stranger).count();
+        let most = if cost == Cost::AsMany { most } else { strangers };
         if taken > most {
             let Written { account, path, .. } = it;
             let text = format!(
