@@ -243,6 +243,7 @@ impl Life {
         if about.counts() {
             let at = self.site.now();
             let tried = Tried {
+                account: &about.account,
                 method: about.method.as_str(),
                 path: &about.path,
                 body: &body,

@@ -195,7 +195,8 @@ impl Oracle {
     pub(crate) fn repairs(&self) -> Vec<String> {
         let mut acts = Vec::new();
         let resource = |kind: &str| kind.to_lowercase();
-        for ((kind, namespace, name), object) in self.objects.all() {
+        for (key, object) in self.objects.all() {
+            let (kind, namespace, name) = key;
             let named = format!("{}/{name} -n {namespace}", resource(kind));
             let named = named.trim_end_matches(" -n ").to_owned();
             let finalizers = list(object, "/metadata/finalizers");
@@ -236,6 +237,10 @@ impl Oracle {
             };
             if is_paused && self.objects.children("ReplicaSet", uid(object)).any(is_half) {
                 acts.push(format!("> rollout resume {named}\n"));
+            }
+            let waits = || self.tries.gave_up() && self.object_lacks(key, object).is_some();
+            if ["Deployment", "Secret"].contains(&kind.as_str()) && waits() {
+                acts.push(format!("> annotate {named} look={}\n", self.revision));
             }
             if !at(object, "/metadata/annotations/sandbox~1not-ready").is_null() {
                 acts.push(format!("> annotate {named} sandbox/not-ready-\n"));

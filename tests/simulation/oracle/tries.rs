@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Oracle;
-use super::fields::{controlling, text};
+use super::fields::{controller, text};
 
 /// For how long creations that came through count as of the same sync.
 const SYNC: Duration = Duration::from_mins(1);
 
 /// A request, and what the manager is told of it.
 pub(crate) struct Tried<'a> {
+    pub(crate) account: &'a str,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) body: &'a [u8],
@@ -21,14 +22,23 @@ pub(crate) struct Tried<'a> {
     pub(crate) at: Duration,
 }
 
+/// The controllers that give a key up until something changes, as upstream's.
+const GIVE_UP: [&str; 2] = ["deployment-controller", "tokens-controller"];
+/// After how many failures, at least.
+const GIVEN_UP: usize = 10;
+
 /// How many syncs of a key there may be at one moment that no write has woken.
 const SYNCS: usize = 2;
 
 /// What was tried.
 #[derive(Default)]
 pub(super) struct Tries {
-    /// By the path of the owner: creations of pods.
+    /// By the uid of the owner: creations of pods.
     creations: BTreeMap<String, Creations>,
+    /// How many writes came through at one moment, and when.
+    told: (Duration, usize),
+    /// How many writes failed of those that give up.
+    failures: usize,
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
 }
@@ -37,25 +47,16 @@ pub(super) struct Tries {
 struct Creations {
     /// When those came through that came through lately.
     done: Vec<Duration>,
-    /// The last moment at which there was something.
-    at: Duration,
-    /// How many failed then.
-    failed: usize,
-    /// How many writes came through then that wake the owner's key.
-    woken: usize,
-}
-
-impl Creations {
-    /// At another moment counting begins anew.
-    fn now(&mut self, at: Duration) -> &mut Self {
-        if self.at != at {
-            *self = Self { at, done: std::mem::take(&mut self.done), ..Self::default() };
-        }
-        self
-    }
+    /// How many failed at one moment, and when.
+    failed: (Duration, usize),
 }
 
 impl Tries {
+    /// Whether a key may have been given up.
+    pub(super) fn gave_up(&self) -> bool {
+        self.failures >= GIVEN_UP
+    }
+
     /// Whether a deletion was tried since then.
     pub(super) fn has_deleted(&self, path: &str, since: Duration) -> bool {
         self.deletions.get(path).is_some_and(|last| *last >= since)
@@ -68,38 +69,39 @@ impl Oracle {
         if it.method == "DELETE" {
             self.tries.deletions.insert(it.path.to_owned(), it.at);
         }
+        if it.is_told {
+            self.tries.told = (it.at, one_more(self.tries.told, it.at));
+        }
+        self.tries.failures += usize::from(!it.is_told && GIVE_UP.contains(&it.account));
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);
-        }
-        let of = it.path.strip_suffix("/status").filter(|_| it.is_told);
-        if let Some(creations) = of.and_then(|of| self.tries.creations.get_mut(of)) {
-            creations.now(it.at).woken += 1;
         }
     }
 
     /// Who makes pods makes one, then two, then four, and stops when some of these fail. So in one
     /// sync one more may fail than have come through; and there may be several syncs at one moment,
-    /// since a pod or a status that was written wakes the key.
+    /// since what was written may wake the key.
     fn judge_slow_start(&mut self, it: &Tried<'_>) {
         let pod: Value = serde_json::from_slice(it.body).unwrap_or_default();
-        let Some(owner) = controlling(&pod) else { return };
-        let plural = if text(owner, "/kind") == "DaemonSet" { "daemonsets" } else { "replicasets" };
-        let namespace = it.path.strip_prefix("/api/v1").and_then(|it| it.strip_suffix("/pods"));
-        let (namespace, name) = (namespace.unwrap_or_default(), text(owner, "/name"));
-        let path = format!("/apis/apps/v1{namespace}/{plural}/{name}");
-        let creations = self.tries.creations.entry(path).or_default().now(it.at);
+        let Some(owner) = controller(&pod) else { return };
+        let creations = self.tries.creations.entry(owner.to_owned()).or_default();
         creations.done.retain(|done| *done + SYNC >= it.at);
         if it.is_told {
             creations.done.push(it.at);
-            creations.woken += 1;
             return;
         }
-        creations.failed += 1;
-        let (failed, done) = (creations.failed, creations.done.len());
-        if failed > (SYNCS + creations.woken) * (done + 1) {
+        creations.failed = (it.at, one_more(creations.failed, it.at));
+        let (failed, done) = (creations.failed.1, creations.done.len());
+        let woken = one_more(self.tries.told, it.at) - 1;
+        if failed > (SYNCS + woken) * (done + 1) {
             let name = text(&pod, "/metadata/generateName");
             let text = format!("{name}: {failed} creations failed at once, after {done} good ones");
             self.blame("slow-start", text);
         }
     }
+}
+
+/// One more than there were at this moment.
+fn one_more((then, count): (Duration, usize), now: Duration) -> usize {
+    if then == now { count + 1 } else { 1 }
 }
