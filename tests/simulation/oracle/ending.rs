@@ -132,6 +132,9 @@ impl Oracle {
             return Some(format!("is for {nodes} nodes, status {}", at(set, "/status")));
         }
         let revisions = count(self.objects.children("ControllerRevision", uid(set)).count());
+        if revisions == 0 {
+            return Some("has no revision".to_owned());
+        }
         let limit = at(set, "/spec/revisionHistoryLimit").as_i64().unwrap_or(10);
         // The present one, and those that pods still have.
         let kept = limit + 1 + nodes;
