@@ -132,13 +132,18 @@ impl Oracle {
             return Some(format!("is for {nodes} nodes, status {}", at(set, "/status")));
         }
         let revisions = count(self.objects.children("ControllerRevision", uid(set)).count());
-        if revisions == 0 {
-            return Some("has no revision".to_owned());
-        }
         let limit = at(set, "/spec/revisionHistoryLimit").as_i64().unwrap_or(10);
         // The present one, and those that pods still have.
         let kept = limit + 1 + nodes;
         (revisions > kept).then(|| format!("has {revisions} revisions, {limit} are kept"))
+    }
+
+    /// Whether a DaemonSet has no revision. It makes one when it is looked at, which may be much
+    /// later after many failures, or, if the last one was taken from it, never: as upstream's.
+    pub(crate) fn awaits_revision(&self) -> bool {
+        self.objects
+            .of_kind("DaemonSet")
+            .any(|set| self.objects.children("ControllerRevision", uid(set)).next().is_none())
     }
 
     fn namespace_lacks(&self, name: &str) -> Option<String> {
