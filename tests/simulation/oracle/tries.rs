@@ -57,9 +57,14 @@ impl Tries {
         self.failures >= GIVEN_UP
     }
 
+    /// When a deletion was last tried.
+    pub(super) fn deleted(&self, path: &str) -> Option<Duration> {
+        self.deletions.get(path).copied()
+    }
+
     /// Whether a deletion was tried since then.
     pub(super) fn has_deleted(&self, path: &str, since: Duration) -> bool {
-        self.deletions.get(path).is_some_and(|last| *last >= since)
+        self.deleted(path).is_some_and(|last| last >= since)
     }
 }
 

@@ -205,8 +205,10 @@ impl Oracle {
         let emptied = self.emptied.entry(owner.clone()).or_default();
         emptied.insert(node, it.at);
         let missing = count(emptied.len());
+        // Who does not know what came of it tries again when the cache has caught up.
+        let first = self.tries.deleted(it.path).unwrap_or(it.at);
         let excused = self.blind
-            || self.may_believe(self.nodes_changed, it.at)
+            || self.may_believe(self.nodes_changed, first)
             || self.is_shaken(&owner, it.at);
         let limit =
             self.limits.get(&owner).map_or(0, |limits| limits.least_max(self.believed(it.at)));
