@@ -2,7 +2,6 @@
 //! says, writes down each of them, and shows the writes to the oracle.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -43,11 +42,6 @@ pub(crate) struct Life {
     /// Cancelled when it ends.
     power: Cancel,
 }
-
-/// What a manager sends through. Much in a manager keeps itself alive for ever, as it may in a
-/// process that has one: what it keeps must not be the whole run.
-#[derive(Clone)]
-pub(crate) struct Door(Arc<Mutex<Option<Life>>>);
 
 /// What a request is about.
 #[derive(Clone)]
@@ -124,7 +118,7 @@ impl About {
 
 // === impl Life ===
 
-impl tower::Service<Request<Body>> for Door {
+impl tower::Service<Request<Body>> for Life {
     type Response = Answer;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
@@ -134,28 +128,14 @@ impl tower::Service<Request<Body>> for Door {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let life = self.life().clone();
+        let life = self.clone();
         Box::pin(async move {
-            let Some(life) = life else { return std::future::pending().await };
-            let power = life.power.clone();
-            match power.run_until_cancelled(life.take(request)).await {
+            match life.power.run_until_cancelled(life.take(request)).await {
                 Some(answer) => answer,
                 // Nobody is there to be told.
                 None => std::future::pending().await,
             }
         })
-    }
-}
-
-impl Door {
-    /// Nothing comes through any more, and nothing is kept alive.
-    pub(crate) fn shut(&self) {
-        let life = self.life().take();
-        drop(life);
-    }
-
-    fn life(&self) -> MutexGuard<'_, Option<Life>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -177,13 +157,6 @@ impl Life {
         self.power.cancel();
         self.process.kill();
         self.site.log().contest.leave(&self.name);
-    }
-
-    /// The way to it.
-    pub(crate) fn door(&self) -> Door {
-        let door = Door(Arc::new(Mutex::new(Some(self.clone()))));
-        self.site.log().doors.push(door.clone());
-        door
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -80,7 +80,7 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
     ];
     let options = Options::parse(words.map(str::to_owned));
     let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
-    let manager = Manager::new(options, Connection::inside(life.door()), runtime)?;
+    let manager = Manager::new(options, Connection::inside(life.clone()), runtime)?;
     if case.managers > 1 {
         let now = life.site.now();
         life.site.log().contest.join(&life.name, manager.source(), now);

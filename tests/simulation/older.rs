@@ -119,7 +119,7 @@ mod older_tests {
     async fn ask(life: &Life, query: &str) -> anyhow::Result<String> {
         let path = format!("/api/v1/namespaces/default/configmaps{query}");
         let request = Request::get(path).body(Body::empty())?;
-        let mut answer = life.door().oneshot(request).await.map_err(anyhow::Error::from_boxed)?;
+        let mut answer = life.clone().oneshot(request).await.map_err(anyhow::Error::from_boxed)?;
         let mut names = vec![answer.status().as_u16().to_string()];
         let is_watch = query.contains("watch=true");
         let body = if is_watch {

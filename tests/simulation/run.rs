@@ -8,7 +8,6 @@ use runtime::Runtime;
 use script::{Cluster as _, NodeAct, Player, Script};
 
 use crate::case::Case;
-use crate::life::Door;
 use crate::oracle::Broken;
 use crate::site::{START, Site};
 use crate::{corruption, lives};
@@ -79,10 +78,8 @@ pub(crate) fn run(case: &Case) -> anyhow::Result<Outcome> {
         // It knows the managers, and they know the site: a circle that would never be freed.
         let contest = std::mem::take(&mut log.contest);
         let running = std::mem::take(&mut log.running);
-        let doors = std::mem::take(&mut log.doors);
         drop(log);
         drop((contest, running));
-        doors.iter().for_each(Door::shut);
         Ok(Outcome { broken, trace, state, stats, writes })
     })
 }

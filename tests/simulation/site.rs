@@ -11,7 +11,7 @@ use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 use crate::case::Case;
 use crate::fault::{Fault, Plan, Point};
 use crate::lease::Contest;
-use crate::life::{About, Door, Life};
+use crate::life::{About, Life};
 use crate::older::Past;
 use crate::oracle::Oracle;
 
@@ -48,8 +48,6 @@ pub(crate) struct Log {
     pub(crate) writes: BTreeMap<String, u64>,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     pub(crate) lives: u64,
-    /// Of all lives.
-    pub(crate) doors: Vec<Door>,
     pub(crate) trace: Vec<String>,
     pub(crate) oracle: Oracle,
     pub(crate) contest: Contest,
@@ -81,7 +79,6 @@ impl Site {
             writes: BTreeMap::new(),
             faults: BTreeMap::new(),
             lives: 0,
-            doors: Vec::new(),
             trace: Vec::new(),
             oracle: Oracle::new(&case.plan),
             contest: Contest::default(),

@@ -70,8 +70,6 @@ pub trait AnyInformer: Send + Sync {
     fn status(&self) -> Status;
     /// Tells the handlers of every object again, changed or not.
     fn resync(&self) -> BoxFuture<'_, ()>;
-    /// Lets go of all who are told of changes.
-    fn forget(&self);
 }
 
 /// Hears of the metadata of one kind, until it is cancelled.
@@ -90,6 +88,8 @@ pub(crate) trait Followed: AnyInformer {
     /// Tells the follower of what is held, then of each change. It hears of every change once,
     /// whenever it comes.
     fn follow(&self, follower: Follower) -> BoxFuture<'_, ()>;
+    /// Lets go of all who are told of changes.
+    fn forget(&self);
 }
 
 /// An object as far as it could be read.
@@ -441,12 +441,6 @@ impl<T: Object> AnyInformer for Informer<T> {
     fn resync(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.tell_all())
     }
-
-    fn forget(&self) {
-        forget(&self.handlers);
-        forget(&self.hooks);
-        forget(&self.followers);
-    }
 }
 
 impl<T: Object> Followed for Informer<T> {
@@ -456,6 +450,12 @@ impl<T: Object> Followed for Informer<T> {
 
     fn follow(&self, follower: Follower) -> BoxFuture<'_, ()> {
         Box::pin(Self::follow(self, follower))
+    }
+
+    fn forget(&self) {
+        forget(&self.handlers);
+        forget(&self.hooks);
+        forget(&self.followers);
     }
 }
 

@@ -272,7 +272,7 @@ static BUILTIN: &[Builtin] = &[
                 "MutatingWebhookConfiguration",
             ),
             "mutatingwebhookconfiguration",
-            &crate::MutatingWebhookConfiguration,
+            &crate::WebhookConfiguration::Mutating,
         )
     },
     Builtin {
@@ -316,7 +316,7 @@ static BUILTIN: &[Builtin] = &[
                 "ValidatingWebhookConfiguration",
             ),
             "validatingwebhookconfiguration",
-            &crate::ValidatingWebhookConfiguration,
+            &crate::WebhookConfiguration::Validating,
         )
     },
     Builtin {
@@ -560,7 +560,7 @@ static BUILTIN: &[Builtin] = &[
     cluster(
         ("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding"),
         "clusterrolebinding",
-        &crate::ClusterRoleBinding,
+        &crate::Binding::OF_CLUSTER_ROLE,
     ),
     cluster(
         ("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
@@ -570,7 +570,7 @@ static BUILTIN: &[Builtin] = &[
     namespaced(
         ("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"),
         "rolebinding",
-        &crate::RoleBinding,
+        &crate::Binding::OF_ROLE,
     ),
     namespaced(("rbac.authorization.k8s.io", "v1", "roles", "Role"), "role", &crate::Role),
     cluster(

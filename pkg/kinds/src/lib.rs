@@ -50,8 +50,7 @@ pub use crate::core::{
     PersistentVolumeClaim, PodTemplate, ResourceQuota, Secret, Service, ServiceAccount,
 };
 pub use admissionregistration::{
-    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-    ValidatingWebhookConfiguration,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, WebhookConfiguration,
 };
 pub use apiextensions::CustomResourceDefinition;
 pub use apiregistration::APIService;
@@ -71,7 +70,7 @@ pub use plain::Plain;
 pub use pod::Pod;
 pub use policy::PodDisruptionBudget;
 pub use quantity::Quantity;
-pub use rbac::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+pub use rbac::{Binding, ClusterRole, Role};
 pub use replicationcontroller::ReplicationController;
 pub use resource::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 pub use scheduling::PriorityClass;

@@ -20,11 +20,8 @@ pub struct Role;
 /// What may be done.
 pub struct ClusterRole;
 
-/// Who has a role in a namespace.
-pub struct RoleBinding;
-
 /// Who has a role.
-pub struct ClusterRoleBinding;
+pub struct Binding(Reach);
 
 /// Whether rules and subjects are of one namespace.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,39 +96,16 @@ impl Strategy for ClusterRole {
     }
 }
 
-// === impl RoleBinding, ClusterRoleBinding ===
+// === impl Binding ===
 
-impl Strategy for RoleBinding {
-    fn name_rule(&self) -> NameRule {
-        NameRule::PathSegment
-    }
-
-    fn default(&self, object: &mut Value) {
-        default_binding(object);
-    }
-
-    fn validate_create(&self, object: &Value) -> Vec<Invalid> {
-        binding(object, Reach::Namespace)
-    }
-
-    fn validate_update(&self, new: &Value, old: &Value) -> Vec<Invalid> {
-        binding_update(new, old, Reach::Namespace)
-    }
-
-    fn allows_create_on_update(&self) -> bool {
-        true
-    }
-
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
-    }
-
-    fn row(&self, object: &Value, now: Time) -> Vec<Cell> {
-        binding_row(object, now)
-    }
+impl Binding {
+    /// In a namespace: a RoleBinding.
+    pub const OF_ROLE: Self = Self(Reach::Namespace);
+    /// A ClusterRoleBinding.
+    pub const OF_CLUSTER_ROLE: Self = Self(Reach::Cluster);
 }
 
-impl Strategy for ClusterRoleBinding {
+impl Strategy for Binding {
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
     }
@@ -141,11 +115,11 @@ impl Strategy for ClusterRoleBinding {
     }
 
     fn validate_create(&self, object: &Value) -> Vec<Invalid> {
-        binding(object, Reach::Cluster)
+        binding(object, self.0)
     }
 
     fn validate_update(&self, new: &Value, old: &Value) -> Vec<Invalid> {
-        binding_update(new, old, Reach::Cluster)
+        binding_update(new, old, self.0)
     }
 
     fn allows_create_on_update(&self) -> bool {

@@ -5,4 +5,4 @@ mod rules;
 mod webhook;
 
 pub use policy::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
-pub use webhook::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
+pub use webhook::WebhookConfiguration;

@@ -17,52 +17,23 @@ const FAILURES: [&str; 2] = ["Fail", "Ignore"];
 const REINVOCATIONS: [&str; 2] = ["IfNeeded", "Never"];
 const SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 
-/// Webhooks that change objects.
-pub struct MutatingWebhookConfiguration;
-
-/// Webhooks that refuse objects.
-pub struct ValidatingWebhookConfiguration;
-
-impl Strategy for MutatingWebhookConfiguration {
-    fn default(&self, object: &mut Value) {
-        default_hooks(object);
-        for hook in items_mut(object, "webhooks") {
-            fill(hook, "reinvocationPolicy", "Never");
-        }
-    }
-
-    fn prepare_create(&self, object: &mut Value, _env: &Environment<'_>) {
-        generation::start(object);
-    }
-
-    fn validate_create(&self, object: &Value) -> Vec<Invalid> {
-        hooks(object)
-    }
-
-    fn prepare_update(&self, new: &mut Value, old: &Value, _env: &Environment<'_>) {
-        generation::count(new, old, &["/webhooks"]);
-    }
-
-    fn validate_update(&self, new: &Value, _old: &Value) -> Vec<Invalid> {
-        hooks(new)
-    }
-
-    fn needs_version_on_update(&self) -> bool {
-        true
-    }
-
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
-    }
-
-    fn row(&self, object: &Value, now: Time) -> Vec<Cell> {
-        vec![name(object), items(object, "/webhooks").len().into(), age(object, now)]
-    }
+/// Webhooks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WebhookConfiguration {
+    /// They change objects.
+    Mutating,
+    /// They refuse objects.
+    Validating,
 }
 
-impl Strategy for ValidatingWebhookConfiguration {
+impl Strategy for WebhookConfiguration {
     fn default(&self, object: &mut Value) {
         default_hooks(object);
+        if *self == Self::Mutating {
+            for hook in items_mut(object, "webhooks") {
+                fill(hook, "reinvocationPolicy", "Never");
+            }
+        }
     }
 
     fn prepare_create(&self, object: &mut Value, _env: &Environment<'_>) {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::fixture::{NOW, created, now, updated};
 use crate::{
-    APIService, CSIDriver, CertificateSigningRequest, CustomResourceDefinition, EndpointSlice,
-    LimitRange, MutatingWebhookConfiguration, Namespace, NetworkPolicy, Node, PersistentVolume,
-    PersistentVolumeClaim, PriorityClass, RoleBinding, Secret, Service, ServiceAccount,
-    StorageClass, Strategy,
+    APIService, Binding, CSIDriver, CertificateSigningRequest, CustomResourceDefinition,
+    EndpointSlice, LimitRange, Namespace, NetworkPolicy, Node, PersistentVolume,
+    PersistentVolumeClaim, PriorityClass, Secret, Service, ServiceAccount, StorageClass, Strategy,
+    WebhookConfiguration,
 };
 
 #[test]
@@ -93,7 +93,7 @@ fn objects_are_filled_in() {
         ),
         (
             "SetDefaults_RoleBinding, SetDefaults_Subject",
-            &RoleBinding,
+            &Binding::OF_ROLE,
             json!({ "roleRef": {},
                 "subjects": [{ "kind": "User" }, { "kind": "ServiceAccount" }] }),
             json!({ "roleRef": { "apiGroup": "rbac.authorization.k8s.io" }, "subjects": [
@@ -131,7 +131,7 @@ fn objects_are_filled_in() {
         ),
         (
             "TestDefaultAdmissionWebhook",
-            &MutatingWebhookConfiguration,
+            &WebhookConfiguration::Mutating,
             json!({ "metadata": {}, "webhooks": [{ "rules": [{}],
                 "clientConfig": { "service": {} } }] }),
             json!({ "metadata": { "generation": 1 }, "webhooks": [{ "failurePolicy": "Fail",

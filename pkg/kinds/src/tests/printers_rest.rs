@@ -6,10 +6,10 @@ use super::EARLIER;
 use super::printers::check;
 use crate::fixture::now;
 use crate::{
-    APIService, CSIDriver, CSINode, CertificateSigningRequest, ClusterRoleBinding, EndpointSlice,
-    FlowSchema, IPAddress, Ingress, IngressClass, Lease, MutatingWebhookConfiguration,
-    NetworkPolicy, PriorityClass, PriorityLevelConfiguration, ResourceClaim, ResourceSlice,
-    RuntimeClass, StorageClass, Strategy as _, ValidatingAdmissionPolicyBinding, VolumeAttachment,
+    APIService, Binding, CSIDriver, CSINode, CertificateSigningRequest, EndpointSlice, FlowSchema,
+    IPAddress, Ingress, IngressClass, Lease, NetworkPolicy, PriorityClass,
+    PriorityLevelConfiguration, ResourceClaim, ResourceSlice, RuntimeClass, StorageClass,
+    Strategy as _, ValidatingAdmissionPolicyBinding, VolumeAttachment, WebhookConfiguration,
 };
 
 /// An object with a name, five minutes old.
@@ -112,7 +112,7 @@ fn access_and_certificates() {
     check(&[
         (
             "TestPrintClusterRoleBinding: wide",
-            &ClusterRoleBinding,
+            &Binding::OF_CLUSTER_ROLE,
             named(bound),
             json!(["n", "ClusterRole/admin", "5m", "user1, user2", "group1", "ns/sa"]),
         ),
@@ -255,7 +255,7 @@ fn the_server_itself() {
         ),
         (
             "printMutatingWebhook",
-            &MutatingWebhookConfiguration,
+            &WebhookConfiguration::Mutating,
             named(json!({ "webhooks": [{}, {}] })),
             json!(["n", 2, "5m"]),
         ),

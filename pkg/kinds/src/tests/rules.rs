@@ -6,7 +6,7 @@ use crate::fixture::{created, lines};
 use crate::{
     ConfigMap, CustomResourceDefinition, EndpointSlice, Event, Ingress, Lease, LimitRange,
     NetworkPolicy, PersistentVolumeClaim, PriorityClass, ResourceQuota, Role, Secret, Service,
-    Strategy, ValidatingWebhookConfiguration,
+    Strategy, WebhookConfiguration,
 };
 
 /// What each row stands for: a kind, an object, its faults.
@@ -304,7 +304,7 @@ fn networks_webhooks_and_definitions() {
         ),
         (
             "TestValidateValidatingWebhookConfiguration",
-            &ValidatingWebhookConfiguration,
+            &WebhookConfiguration::Validating,
             json!({ "webhooks": [{ "name": "a.b", "admissionReviewVersions": ["v2"],
                 "clientConfig": { "url": "http://x/y" } }] }),
             vec![

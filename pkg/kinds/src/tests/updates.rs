@@ -13,7 +13,7 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &CSIStorageCapacity,
     &CertificateSigningRequest,
     &ClusterRole,
-    &ClusterRoleBinding,
+    &Binding::OF_CLUSTER_ROLE,
     &ConfigMap,
     &CustomResourceDefinition,
     &DeviceClass,
@@ -26,7 +26,7 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &IngressClass,
     &Lease,
     &LimitRange,
-    &MutatingWebhookConfiguration,
+    &WebhookConfiguration::Mutating,
     &Namespace,
     &NetworkPolicy,
     &Node,
@@ -40,7 +40,7 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &ResourceQuota,
     &ResourceSlice,
     &Role,
-    &RoleBinding,
+    &Binding::OF_ROLE,
     &RuntimeClass,
     &Secret,
     &Service,
@@ -49,7 +49,7 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &StorageClass,
     &ValidatingAdmissionPolicy,
     &ValidatingAdmissionPolicyBinding,
-    &ValidatingWebhookConfiguration,
+    &WebhookConfiguration::Validating,
     &VolumeAttachment,
     &VolumeAttributesClass,
 ];
@@ -130,7 +130,7 @@ fn what_is_fixed_stays() {
         ),
         (
             "TestValidateRoleBindingUpdate",
-            &RoleBinding,
+            &Binding::OF_ROLE,
             role("a"),
             role("b"),
             vec![
@@ -209,7 +209,7 @@ fn generations_count_and_statuses_stay() {
         &PriorityLevelConfiguration,
         &ResourceSlice,
         &ValidatingAdmissionPolicy,
-        &ValidatingWebhookConfiguration,
+        &WebhookConfiguration::Validating,
     ];
     let generation = |it: &Value| it.pointer("/metadata/generation").and_then(Value::as_i64);
     for kind in counted {
