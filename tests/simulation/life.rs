@@ -213,10 +213,13 @@ impl Life {
             Err(error) => error.to_string(),
         };
         self.site.tell(&about.line(&code, fault));
+        let is_answer = |it: StatusCode| it.is_success() || it == StatusCode::NOT_FOUND;
+        if !result.as_ref().is_ok_and(|answer| is_answer(answer.status())) {
+            self.site.log().oracle.failed(&about.account);
+        }
         if about.counts() {
             let at = self.site.now();
             let tried = Tried {
-                account: &about.account,
                 method: about.method.as_str(),
                 path: &about.path,
                 body: &body,

@@ -269,7 +269,9 @@ pub(crate) fn roles(dice: &Dice) -> Vec<String> {
             applied(&format!("{head}metadata: {metadata}\nrules: {rules}"))
         }
         3..=4 => {
-            // A sum may be a part of another, and of itself.
+            // One may be a part of the others, and of itself. With two that are parts of each other
+            // both would change at the same moment for ever, here where all takes equally long.
+            let label = if sum == 0 { label } else { "other: x" };
             let metadata = format!("{{name: sum-{sum}, labels: {{{label}}}}}");
             let wanted = dice.pick(&["to: all", "to: some"]);
             let selectors = format!("[{{matchLabels: {{{wanted}}}}}, {{matchLabels: {{x: y}}}}]");

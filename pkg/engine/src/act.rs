@@ -17,6 +17,7 @@ use mutant::Mutant;
 use runtime::Runtime;
 
 use crate::events::Recorder;
+use crate::expectations::NEVER;
 use crate::metrics::Counters;
 use crate::worker::Kinds;
 use crate::{Expectations, Metrics, Record, read};
@@ -198,7 +199,7 @@ impl Act {
             // Trying again would change nothing: the key waits until its own object goes with the
             // namespace, or the expectation is too old. As upstream's, which is never lowered.
             Err(error) if error.is_namespace_terminating() => {
-                self.remember_version(key, &create.resource, u64::MAX);
+                self.remember_version(key, &create.resource, NEVER);
                 Err(error)
             }
             Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(()),

@@ -13,8 +13,9 @@ use std::time::Duration;
 use api::{Key, Resource, Text};
 use runtime::Instant;
 
-/// After this long a key counts as settled whatever the caches show. As upstream's
-/// `ExpectationsTimeout`.
+/// After this long that an object goes is awaited no more, nor the end of a namespace. As
+/// upstream's `ExpectationsTimeout`. Versions are awaited for ever, as by its `ConsistencyStore`: a
+/// cache that has not come so far in this time knows nothing worth acting on.
 pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
 /// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.
@@ -28,6 +29,10 @@ pub(crate) struct Expectations {
     /// Who awaits that an object goes; equal to what `by_key` says.
     by_uid: BTreeMap<(Resource, Text), BTreeSet<Key>>,
 }
+
+/// A version that no cache reaches: what is in the way goes with the key's own object, or by
+/// itself.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// How far the caches have caught up with the writes for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +131,7 @@ impl Expectations {
     /// The cache of `resource` is dropped: what was awaited of it will never be seen. Returns the
     /// keys that this settled.
     pub(crate) fn dropped(&mut self, resource: &Resource) -> Vec<Key> {
-        let mut settled = self.reached(resource, u64::MAX);
+        let mut settled = self.reached(resource, NEVER);
         self.by_version.remove(resource);
         let objects = self.by_uid.keys().filter(|(of, _)| of == resource);
         let uids: Vec<_> = objects.map(|(_, uid)| uid.clone()).collect();
@@ -136,16 +141,33 @@ impl Expectations {
         settled
     }
 
-    /// How far the caches have caught up for a key of kind `own`. What has been awaited for longer
-    /// than five minutes is awaited no more.
+    /// How far the caches have caught up for a key of kind `own`, after what has been awaited for
+    /// longer than [`LIMIT`] is given up.
     pub(crate) fn settled(&mut self, key: &Key, own: Option<&Resource>, now: Instant) -> Settled {
-        let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
-        if now.duration_since(awaited.since) > LIMIT {
-            self.forget(key);
-            return Settled::Yes;
+        let is_old = |awaited: &Awaited| now.duration_since(awaited.since) > LIMIT;
+        if self.by_key.get(key).is_some_and(is_old) {
+            self.give_up(key);
         }
+        let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
         let is_own = own.is_some_and(|own| awaited.versions.contains_key(own));
         if is_own { Settled::NotSelf } else { Settled::NotOthers }
+    }
+
+    /// Whether `key` awaits what is given up some time.
+    pub(crate) fn has_limit(&self, key: &Key) -> bool {
+        let never = |awaited: &Awaited| awaited.versions.values().any(|version| *version == NEVER);
+        self.by_key.get(key).is_some_and(|awaited| !awaited.gone.is_empty() || never(awaited))
+    }
+
+    /// Awaits nothing more for `key` but versions that its caches will come to.
+    fn give_up(&mut self, key: &Key) {
+        let Some(awaits) = self.awaits(key) else { return };
+        self.forget(key);
+        for (resource, version) in awaits.versions {
+            if version != NEVER {
+                self.expect_version(key, &resource, version, awaits.since);
+            }
+        }
     }
 
     /// Awaits nothing more for `key`: its object is gone, and one with the same name starts clean.

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use runtime::{Instant, fenced_async};
 
-use crate::expectations::{Awaits, LIMIT};
+use crate::expectations::{Awaits, LIMIT, NEVER};
 use crate::inspect::{Fact, Phase, Place, Planned, Unsettled, WaitingFor};
 use crate::worker::TOO_MANY_FETCHES;
 use crate::{Engine, Explanation, Inspect, Status};
@@ -152,8 +152,9 @@ impl<C: Controller> Engine<C> {
     fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {
         let Awaits { versions, gone, since } = self.act.expectations().awaits(key)?;
         let own = versions.iter().any(|(resource, _)| Some(resource) == self.own.as_ref());
+        let is_limited = versions.iter().all(|(_, version)| *version == NEVER);
         let versions = versions.iter().map(|(resource, version)| match *version {
-            u64::MAX => format!(
+            NEVER => format!(
                 "{resource}: none can be made, since the namespace is being deleted; waits for \
                  the end of {key} itself"
             ),
@@ -173,7 +174,7 @@ impl<C: Controller> Engine<C> {
             },
             awaits: versions.chain(gone).collect(),
             since: wall.time(since),
-            until: wall.time(since + LIMIT),
+            until: is_limited.then(|| wall.time(since + LIMIT)),
         })
     }
 }

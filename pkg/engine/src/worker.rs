@@ -239,10 +239,12 @@ impl<C: Controller> Engine<C> {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
-            // The caches wake it; this is for the case that they never do.
+            // The caches wake it; this is for what they may never show.
             Synced::Unsettled => {
                 self.forget(key);
-                self.queue.wake_after(key.clone(), LIMIT + Duration::from_secs(1));
+                if self.act.expectations().has_limit(key) {
+                    self.queue.wake_after(key.clone(), LIMIT + Duration::from_secs(1));
+                }
             }
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
                 tracing::warn!(error, "sync failed too often, dropped until something changes");

@@ -72,10 +72,16 @@ impl Oracle {
         }
         self.costs.taken.insert(uid(before).to_owned());
         let (taken, most) = (self.costs.taken.len(), self.costs.hit.len());
-        // A stranger that was freed may be adopted, and is one too many then.
+        // A stranger that was freed may be adopted, and is one too many then; so may one that
+        // somebody else owns, too.
+        let has_other = |it: &Value| {
+            let owners = list(it, "/metadata/ownerReferences");
+            owners.iter().any(|owner| *at(owner, "/controller") != true)
+        };
         let stranger = |uid: &&String| {
             let found = self.objects.find(uid);
-            found.is_some_and(|(_, it)| !at(it, "/metadata/labels")[FOREIGN].is_null())
+            let is_foreign = |it: &Value| !at(it, "/metadata/labels")[FOREIGN].is_null();
+            found.is_some_and(|(_, it)| is_foreign(it) || has_other(it))
         };
         let strangers = self.costs.hit.iter().filter(stranger).count();
         let most = if cost == Cost::AsMany { most } else { strangers };

@@ -232,7 +232,7 @@ impl Oracle {
                     acts.push(format!("> set image {named} main=img:1\n"));
                 }
                 // Those of a Deployment it sees to itself.
-                "ReplicaSet" if is_broken(template) && controlling(object).is_none() => {
+                "ReplicaSet" if is_broken(template) && !is_of_deployment(object) => {
                     acts.push(format!("> set image {named} main=img:1\n"));
                 }
                 "Pod" if is_broken(at(object, "/spec")) => acts.push(format!("> delete {named}\n")),
@@ -261,6 +261,10 @@ impl Oracle {
 /// Whether a reference is to what there cannot be.
 fn is_odd(owner: &Value) -> bool {
     text(owner, "/kind") == UNKNOWN || text(owner, "/apiVersion") == UNKNOWN_GROUP
+}
+
+fn is_of_deployment(set: &Value) -> bool {
+    controlling(set).is_some_and(|owner| text(owner, "/kind") == "Deployment")
 }
 
 /// Whether pods of it cannot start.

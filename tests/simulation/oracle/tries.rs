@@ -11,9 +11,8 @@ use super::fields::{controller, text};
 /// For how long creations that came through count as of the same sync.
 const SYNC: Duration = Duration::from_mins(1);
 
-/// A request, and what the manager is told of it.
+/// A write, and what the manager is told of it.
 pub(crate) struct Tried<'a> {
-    pub(crate) account: &'a str,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) body: &'a [u8],
@@ -21,6 +20,11 @@ pub(crate) struct Tried<'a> {
     pub(crate) is_told: bool,
     pub(crate) at: Duration,
 }
+
+/// How long the client tries a request again that is answered with `Retry-After`, and how long that
+/// says at most.
+const RETRIES: Duration = Duration::from_secs(10);
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The controllers that give a key up until something changes, as upstream's.
 const GIVE_UP: [&str; 2] = ["deployment-controller", "tokens-controller"];
@@ -37,7 +41,7 @@ pub(super) struct Tries {
     creations: BTreeMap<String, Creations>,
     /// How many writes came through at one moment, and when.
     told: (Duration, usize),
-    /// How many writes failed of those that give up.
+    /// How many requests failed of those that give up.
     failures: usize,
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
@@ -57,6 +61,13 @@ impl Tries {
         self.failures >= GIVEN_UP
     }
 
+    /// Since when a pod of this owner that is made now may have been on its way.
+    pub(super) fn decided(&self, owner: &str, now: Duration) -> Duration {
+        let failed = self.creations.get(owner).map(|creations| creations.failed.0);
+        let waited = failed.is_some_and(|failed| failed + RETRY_AFTER >= now);
+        if waited { now.saturating_sub(RETRIES) } else { now }
+    }
+
     /// When a deletion was last tried.
     pub(super) fn deleted(&self, path: &str) -> Option<Duration> {
         self.deletions.get(path).copied()
@@ -69,7 +80,12 @@ impl Tries {
 }
 
 impl Oracle {
-    /// A request has come to its end.
+    /// A request of this account got no answer that it can go on with.
+    pub(crate) fn failed(&mut self, account: &str) {
+        self.tries.failures += usize::from(GIVE_UP.contains(&account));
+    }
+
+    /// A write has come to its end.
     pub(crate) fn tried(&mut self, it: &Tried<'_>) {
         if it.method == "DELETE" {
             self.tries.deletions.insert(it.path.to_owned(), it.at);
@@ -77,7 +93,6 @@ impl Oracle {
         if it.is_told {
             self.tries.told = (it.at, one_more(self.tries.told, it.at));
         }
-        self.tries.failures += usize::from(!it.is_told && GIVE_UP.contains(&it.account));
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);
         }

@@ -106,7 +106,7 @@ impl Oracle {
         }
         let live = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).count();
         let Some(limits) = self.limits.get(owner) else { return };
-        let limit = limits.most(self.believed(it.at));
+        let limit = limits.most(self.believed(self.tries.decided(owner, it.at)));
         if count(live) > limit {
             let owner = text(it.got, "/metadata/generateName").to_owned();
             let text = format!("{owner} has {live} pods, its spec says {limit} at most");
@@ -163,6 +163,10 @@ impl Oracle {
     // === DaemonSets ===
 
     pub(super) fn judge_daemon(&mut self, it: &Written<'_>, owner: &str) {
+        // As for a ReplicaSet's.
+        if it.travels >= RENEW_DEADLINE {
+            return;
+        }
         let node = node_of(it.got);
         let pods: Vec<_> = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).collect();
         let on = |node: &str| pods.iter().filter(|pod| node_of(pod) == node).count();
@@ -204,7 +208,11 @@ impl Oracle {
         }
         let emptied = self.emptied.entry(owner.clone()).or_default();
         emptied.insert(node, it.at);
-        let missing = count(emptied.len());
+        let emptied = emptied.clone();
+        // Where there shall be none any more none is missing.
+        let set = self.objects.find(&owner).map(|(_, set)| set);
+        let places = set.map(|set| self.places_of(set)).unwrap_or_default();
+        let missing = count(emptied.keys().filter(|it| places.contains(&it.as_str())).count());
         // Who does not know what came of it tries again when the cache has caught up.
         let first = self.tries.deleted(it.path).unwrap_or(it.at);
         let excused = self.blind

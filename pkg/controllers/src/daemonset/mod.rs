@@ -153,8 +153,12 @@ fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, wake: 
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
-        Change::Updated { new, .. } if new.meta.is_terminating() => {
+        // As upstream's, and whom it is taken from: its place is free.
+        Change::Updated { old, new } if new.meta.is_terminating() => {
             wake_owner::<DaemonSet>(&new.meta, view, wake);
+            if old.meta.controller() != new.meta.controller() {
+                wake_owner::<DaemonSet>(&old.meta, view, wake);
+            }
         }
         Change::Updated { old, new } => {
             wake_managers::<DaemonSet>(change, view, wake);
@@ -164,7 +168,8 @@ fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     }
 }
 
-/// As `syncNodeUpdate`. That a node is gone wakes nobody: its pods will go, and do.
+/// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a node
+/// is gone wakes nobody: its pods will go, and do.
 fn node_changed(change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
     let node = match change {
         Change::Added(node) => node,
@@ -181,7 +186,7 @@ fn node_changed(change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
     for set in view.of::<DaemonSet>().all() {
         let has_pod = owners.contains(&set.meta.key);
         let concerned = match fit::fit(&set, node) {
-            Fit::Run if !has_pod => true,
+            Fit::Run if !has_pod || matches!(change, Change::Added(_)) => true,
             Fit::Leave if has_pod => true,
             Fit::Run | Fit::Stay | Fit::Leave => has_pod && set.status.number_misscheduled > 0,
         };

@@ -96,7 +96,12 @@ pub(super) fn course(s: &Snapshot) -> Course {
     }
     if scaling::is_due(s) {
         scaling::scale(&mut changes);
-        return changes.course("the Deployment was resized", Told::Counts);
+        // Upstream's stops here in any case. If nothing was to be done, nothing will ever be, and
+        // no rollout: that of a Recreate with pods of two templates, or of a set that has the
+        // right size but was not given it here.
+        if !changes.is_empty() {
+            return changes.course("the Deployment was resized", Told::Counts);
+        }
     }
     match &deployment.strategy {
         DeploymentStrategy::RollingUpdate { .. } => rolling(changes),

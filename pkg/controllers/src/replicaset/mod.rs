@@ -65,9 +65,11 @@ impl controller::Controller for Controller {
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
+        // As upstream's, and whom it is taken from, who counts it as terminating no more.
         Change::Updated { old, new } if new.meta.is_terminating() => {
             wake_owner::<ReplicaSet>(&new.meta, view, wake);
-            if old.meta.labels != new.meta.labels {
+            let is_others = old.meta.controller() != new.meta.controller();
+            if is_others || old.meta.labels != new.meta.labels {
                 wake_owner::<ReplicaSet>(&old.meta, view, wake);
             }
         }

@@ -955,11 +955,12 @@ fn changed_pods_wake_old_and_new_sets() {
             "now shop/barfoo\nnow shop/foobar\n",
         ),
         (
-            "an orphan marked for deletion",
-            pod_of(None, &labels1),
-            deleted(pod_of(None, &labels2)),
-            "",
+            "marked for deletion and taken from its owner: the old owner too",
+            deleted(pod_of(Some(&one), &labels1)),
+            deleted(pod_of(None, &labels1)),
+            mine,
         ),
+        ("an orphan that goes", pod_of(None, &labels1), deleted(pod_of(None, &labels2)), ""),
     ] {
         assert_eq!(woken(&CONTROLLER, &updated::<Pod>(&old, &new), &fixture), expected, "{name}");
     }

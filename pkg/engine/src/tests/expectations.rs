@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::{Key, Kind, Pod, ReplicaSet, Resource, Text};
 use runtime::{Clock, Instant};
 
-use crate::expectations::LIMIT;
+use crate::expectations::{LIMIT, NEVER};
 use crate::{Expectations, Settled};
 
 const PODS: Resource = Pod::RESOURCE;
@@ -107,16 +107,37 @@ fn a_forgotten_key_is_settled_and_leaves_nothing_behind() {
 
 /// common card, Expectations: timeout 5 min since they were last set.
 #[test]
-fn after_five_minutes_nothing_is_awaited() {
+fn after_five_minutes_no_object_has_to_go() {
+    for never in [false, true] {
+        let (mut awaited, at) = (Expectations::default(), now());
+        let mut expect = |uid_of: &str, at| {
+            if never {
+                awaited.expect_version(&key("a"), &PODS, NEVER, at);
+            }
+            awaited.expect_gone(&key("a"), &PODS, &uid(uid_of), at);
+        };
+        expect("1", at);
+        let later = at + LIMIT;
+        expect("2", later);
+        let long_after = later + Duration::from_secs(1);
+        assert_eq!(awaited.settled(&key("a"), Some(&SETS), long_after), Settled::NotOthers);
+        assert_eq!(awaited.settled(&key("a"), Some(&SETS), later + LIMIT * 2), Settled::Yes);
+        assert!(awaited.is_empty());
+    }
+}
+
+/// TestConsistencyStore_EnsureReady: a read that is older than the write is never good enough. (A
+/// watch of pods that breaks for minutes made a DaemonSet's pods twice.)
+#[test]
+fn a_version_is_awaited_for_ever() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_version(&key("a"), &PODS, 5, at);
-    let later = at + LIMIT;
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), later), Settled::NotOthers);
-    awaited.expect_version(&key("a"), &PODS, 6, later);
-    let long_after = later + Duration::from_secs(1);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), long_after), Settled::NotOthers);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), later + LIMIT * 2), Settled::Yes);
-    assert!(awaited.is_empty());
+    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    let late = at + LIMIT * 100;
+    assert_eq!(awaited.settled(&key("a"), Some(&SETS), late), Settled::NotOthers);
+    let awaits = awaited.awaits(&key("a")).unwrap();
+    assert_eq!((awaits.versions, awaits.gone, awaits.since), (vec![(PODS, 5)], vec![], at));
+    assert_eq!(awaited.reached(&PODS, 5), [key("a")]);
 }
 
 /// Two keys that await one version settle together, in the order of their names.

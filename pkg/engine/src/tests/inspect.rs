@@ -149,7 +149,7 @@ fn keys_in_work_and_plans_are_told() {
         world.settle().await;
         let status = engine.status();
         assert!(status.in_work.is_empty());
-        assert_eq!((status.queued, status.delayed, status.unsettled), (0, 1, 1));
+        assert_eq!((status.queued, status.delayed, status.unsettled), (0, 0, 1));
         assert_eq!((status.syncs, status.failures), (2, 0));
         let plans = serde_json::to_value(&status.plans).unwrap();
         let expected = json!([{"key": "shop/web", "why": "together", "actions": 1,
@@ -323,7 +323,7 @@ fn what_keeps_a_key_is_told() {
                 "pods: the cache must show that the one with uid uid-b goes",
             ],
             "since": "1970-01-01T00:00:02Z",
-            "until": "1970-01-01T00:05:02Z",
+            "until": null,
         });
         assert_eq!(unsettled, expected);
         assert!(text(&explanation).starts_with("why: together"), "what it would do otherwise");

@@ -99,15 +99,14 @@ fn again_may_be_over_already() {
 fn looks_at_unsettled_keys_are_no_retries() {
     run(async {
         let (mut world, log) = World::probe(|_, _| together(&[create("a")])).await;
-        let post = world.post().await;
-        make(post, "a", 11).await;
+        make(world.post().await, "a", 11).await;
         for version in 20..25 {
             world.sets.modified(&set(version, 0, 0)).await;
             world.settle().await;
         }
         assert_eq!(log.observed().len(), 6);
         assert_eq!(world.retries(), 0);
-        world.wait(Duration::from_mins(5) + Duration::from_secs(2)).await;
+        world.pods.bookmark(11).await;
         refuse(world.post().await, 500, "InternalError", "boom").await;
         world.settle().await;
         assert_eq!(world.retries(), 1);

@@ -330,10 +330,9 @@ fn holds(explanation: &Explanation, now: Time) -> Vec<Block> {
             format!("Earlier writes are not visible in the caches yet; until then {meanwhile}.");
         blocks.push(Block::Note(text.into()));
         blocks.push(Block::Code(awaits.join("\n")));
-        blocks.push(Block::Facts(vec![
-            ("last write", moment(*since, now).into()),
-            ("at most until", moment(*until, now).into()),
-        ]));
+        let until = until.map(|until| ("at most until", moment(until, now).into()));
+        let last = ("last write", moment(*since, now).into());
+        blocks.push(Block::Facts([Some(last), until].into_iter().flatten().collect()));
     }
     for doubt in &explanation.doubts {
         let text =

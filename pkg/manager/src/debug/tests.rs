@@ -129,9 +129,9 @@ fn explanation() -> Explanation {
         error: None,
         unsettled: Some(Unsettled {
             meanwhile: "only its status is written",
-            awaits: vec!["pods: the cache must reach version 12, it is at 10".to_owned()],
+            awaits: vec!["pods: the cache must show that the one with uid u1 goes".to_owned()],
             since: ago(20),
-            until: ago(-280),
+            until: Some(ago(-280)),
         }),
         doubts: vec!["pods in \"shop\": a create or delete got no answer".to_owned()],
         place: Place {

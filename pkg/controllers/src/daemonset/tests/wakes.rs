@@ -77,6 +77,8 @@ fn pods_wake_their_set_and_orphans_those_that_select_them() {
     // TestUpdatePodChangeControllerRef
     assert_eq!(updated::<Pod>(&world, &pod(), &replaced()), NOW);
     assert_eq!(updated::<Pod>(&world, &pod(), &deleted(pod())), NOW);
+    // Taken from its owner while it goes.
+    assert_eq!(updated::<Pod>(&world, &deleted(pod()), &deleted(orphan(pod()))), NOW);
     assert_eq!(again::<Pod>(&world, &pod()), "");
     assert_eq!(again::<Pod>(&world, &deleted(pod())), "");
     // TestDeletePod, TestDeletePodOrphan, TestDeleteNoDaemonPod
@@ -161,6 +163,10 @@ fn a_node_wakes_the_sets_that_it_concerns() {
     }
     assert_eq!(added::<Node>(&world(&set(), 0), &node("node-0")), NOW);
     assert_eq!(added::<Node>(&world(&selecting(), 0), &node("node-0")), "");
+    // One that comes back before its pod went.
+    let mut kept = world(&set(), 0);
+    kept.put_pod(own("p", "node-0"));
+    assert_eq!(added::<Node>(&kept, &node("node-0")), NOW);
     assert_eq!(removed::<Node>(&world(&set(), 0), &node("node-0")), "");
 }
 

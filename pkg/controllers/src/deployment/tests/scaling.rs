@@ -116,10 +116,10 @@ fn resizing_scales_the_right_sets() {
             vec![],
         ),
         (
-            "Recreate does not share out",
+            "Recreate does not share out, and is not held up",
             recreate(it),
             vec![sized3("v3", 2), sized3("v2", 1)],
-            vec![],
+            vec!["Scaled down replica set foo-v2 from 1 to 0".to_owned()],
         ),
     ] {
         assert_eq!(told(&planned(&it, &sets, &[])), expected, "{name}");

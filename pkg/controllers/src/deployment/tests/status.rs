@@ -362,7 +362,7 @@ fn pauses_are_noted() {
     assert_eq!(late["reason"], "ProgressDeadlineExceeded");
     let going = deleted(it(true, "NewReplicaSetAvailable"));
     assert_eq!(noted(&going).unwrap()["reason"], "NewReplicaSetAvailable");
-    let resized = [sized(set("v2", 3), 2, 2)];
+    let resized = [sized(set("v2", 2), 2, 2)];
     let resumed = done(&it(false, "DeploymentPaused"), &resized).unwrap();
     let line = "Progressing Unknown DeploymentResumed: Deployment is resumed";
     assert!(conditions(&resumed).contains(&line.to_owned()), "{resumed}");
