@@ -196,8 +196,8 @@ pub struct Unsettled {
     pub awaits: Vec<String>,
     /// The last write.
     pub since: Time,
-    /// When nothing is awaited any more, whatever the caches show; none: a version is awaited for as
-    /// long as it takes.
+    /// When nothing is awaited any more, whatever the caches show; none: a version is awaited for
+    /// as long as it takes.
     pub until: Option<Time>,
 }
 
