@@ -16,6 +16,9 @@ kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
 # Simulation has a profile of its own, and deliberate bugs that can be switched on.
 simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
 	cargo test --profile sim --features mutants -p cluster-tests --test simulation --
+# Takes long to build, and pays from some 20,000 seeds on.
+long := CARGO_TARGET_DIR=target/long CARGO_PROFILE_SIM_LTO=fat CARGO_PROFILE_SIM_CODEGEN_UNITS=1 \
+	CARGO_PROFILE_SIM_INCREMENTAL=false
 # Tests of the tests package: those in cluster/ need the tools, the others do not.
 plain_suite := $(patsubst tests/%.rs,--test %,$(filter-out tests/simulation.rs,$(wildcard tests/*.rs)))
 cluster_suite := $(patsubst tests/cluster/%.rs,--test %,$(wildcard tests/cluster/*.rs))
@@ -52,8 +55,8 @@ test: ## All tests: those without a cluster, then those with one
 		test "$$CI" != true; \
 	fi
 
-sim: ## Simulate all controllers under faults: SEEDS=1000 FROM=0, FRESH=1000, or one: SEED=42
-	$(simulation) --nocapture --exact seeds_$(if $(FRESH),that_nobody_has_seen_)keep_the_promises
+sim: ## Simulate all controllers under faults: SEEDS=1000 FROM=0, FRESH=1000, LONG=1, or SEED=42
+	$(if $(LONG),$(long)) $(simulation) --nocapture --exact seeds_$(if $(FRESH),that_nobody_has_seen_)keep_the_promises
 
 sim-matrix: ## Let each write of each controller meet each fault, and print the table
 	MATRIX=1 $(simulation) --nocapture --exact no_fault_at_a_write_shows_at_the_end

@@ -62,7 +62,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// How many seeds run if nobody says, always the same ones.
 const SEEDS: u64 = 60;
 /// How many run if nobody says that nobody has seen yet.
-const FRESH: u64 = 10;
+const FRESH: u64 = 40;
 /// After how many failures no more are looked for.
 const FAILURES: usize = 20;
 /// After how many runs is told how far it is.
