@@ -159,18 +159,30 @@ impl Oracle {
         (!is_right).then(|| format!("its root CA is {data}"))
     }
 
+    /// Whether a role has rules and aggregates none. Whoever looks at it applies no rules, as
+    /// upstream's; that leaves it those that somebody else wrote.
+    pub(crate) fn keeps_rules(&self) -> bool {
+        self.objects.of_kind("ClusterRole").any(|role| {
+            let has_rules = |role: &Value| !list(role, "/rules").is_empty();
+            let parts = self.parts_of(role).filter(|_| has_rules(role));
+            parts.is_some_and(|parts| !parts.iter().any(|part| has_rules(part)))
+        })
+    }
+
+    /// The roles that a role aggregates; none: it is no such role.
+    fn parts_of(&self, role: &Value) -> Option<Vec<&std::sync::Arc<Value>>> {
+        let selectors = at(role, "/aggregationRule/clusterRoleSelectors").as_array()?;
+        let others = self.objects.of_kind("ClusterRole").filter(|it| uid(it) != uid(role));
+        let parts = others.filter(|it| {
+            let fits = |selector: &Value| matches(it, at(selector, "/matchLabels"));
+            selectors.iter().any(fits)
+        });
+        Some(parts.collect())
+    }
+
     /// A role that aggregates others has their rules, and no others.
     fn role_lacks(&self, role: &Value) -> Option<String> {
-        let selectors = at(role, "/aggregationRule/clusterRoleSelectors").as_array()?;
-        let others: Vec<_> = self
-            .objects
-            .of_kind("ClusterRole")
-            .filter(|it| uid(it) != uid(role))
-            .filter(|it| {
-                let fits = |selector: &Value| matches(it, at(selector, "/matchLabels"));
-                selectors.iter().any(fits)
-            })
-            .collect();
+        let others = self.parts_of(role)?;
         let mut wanted = others.iter().flat_map(|it| list(it, "/rules"));
         let rules = list(role, "/rules");
         // Who aggregates nothing keeps what somebody wrote.
