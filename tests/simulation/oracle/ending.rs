@@ -138,12 +138,15 @@ impl Oracle {
         (revisions > kept).then(|| format!("has {revisions} revisions, {limit} are kept"))
     }
 
-    /// Whether a DaemonSet has no revision. It makes one when it is looked at, which may be much
-    /// later after many failures, or, if the last one was taken from it, never: as upstream's.
+    /// Whether a DaemonSet has no revision that it selects. It makes one, and lets go of others,
+    /// when it is looked at, which may be much later after many failures, or, if the last one was
+    /// taken from it, never: as upstream's.
     pub(crate) fn awaits_revision(&self) -> bool {
-        self.objects
-            .of_kind("DaemonSet")
-            .any(|set| self.objects.children("ControllerRevision", uid(set)).next().is_none())
+        self.objects.of_kind("DaemonSet").any(|set| {
+            let selector = at(set, "/spec/selector/matchLabels");
+            let mut revisions = self.objects.children("ControllerRevision", uid(set));
+            !revisions.any(|it| matches(it, selector))
+        })
     }
 
     fn namespace_lacks(&self, name: &str) -> Option<String> {
@@ -211,6 +214,20 @@ impl Oracle {
         self.objects.all().any(|(_, object)| controlling(object).is_some_and(is_odd))
     }
 
+    /// Whether its owners are in the way. Upstream, and so we, look owners up by kind when
+    /// something of theirs changes, but claim by uid alone: nobody wakes who owns what says another
+    /// kind. Nor is anything collected whose owner cannot be looked up, and who is deleted in the
+    /// foreground waits for it; or for one that waits for it, in a circle that people closed
+    /// meanwhile.
+    fn is_stuck(&self, object: &Value) -> bool {
+        let owners = list(object, "/metadata/ownerReferences");
+        let mut known = owners.iter().filter_map(|it| self.objects.find(text(it, "/uid")));
+        let is_unserved =
+            || !self.serves_widgets() && owners.iter().any(|it| text(it, "/kind") == "Widget");
+        controlling(object).is_some_and(is_odd)
+            || known.any(|(_, it)| is_ending(it)) && (is_ending(object) || is_unserved())
+    }
+
     /// What people put right at the end, as commands.
     pub(crate) fn repairs(&self) -> Vec<String> {
         let mut acts = Vec::new();
@@ -225,16 +242,7 @@ impl Oracle {
                 let patch = serde_json::json!({"metadata": {"finalizers": rest}});
                 acts.push(format!("> patch {named} '{patch}'\n"));
             }
-            // Upstream, and so we, look owners up by kind when something of theirs changes, but
-            // claim by uid alone: nobody wakes who owns what says another kind. Nor is anything
-            // collected whose owner cannot be looked up, and who is deleted in the foreground waits
-            // for it; or for one that waits for it, in a circle that people closed meanwhile.
-            let is_in_circle = || {
-                let owners = list(object, "/metadata/ownerReferences").iter();
-                let mut owners = owners.filter_map(|it| self.objects.find(text(it, "/uid")));
-                is_ending(object) && owners.any(|(_, it)| is_ending(it))
-            };
-            if controlling(object).is_some_and(is_odd) || is_in_circle() {
+            if self.is_stuck(object) {
                 let patch = r#"{"metadata":{"ownerReferences":null}}"#;
                 acts.push(format!("> patch {named} '{patch}'\n"));
             }
