@@ -154,14 +154,6 @@ fn old_failures_keep_the_promises() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A cluster that does not become what its specs ask for is seen: this one is stuck upstream, too.
-#[test]
-fn a_rollout_that_becomes_recreate_half_way_is_stuck() -> anyhow::Result<()> {
-    let outcome = run(&Case::parse(include_str!("simulation/known/recreate-half-way.txt"))?)?;
-    ensure!(outcome.broken.as_ref().is_some_and(|it| it.rule == "converges"), "it goes on");
-    Ok(())
-}
-
 /// `SEED=42` replays what was seen with it, whatever runs beside it.
 #[test]
 fn a_seed_gives_the_same_trace_each_time() -> anyhow::Result<()> {

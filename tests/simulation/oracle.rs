@@ -469,4 +469,4 @@ impl Oracle {
 }
 
 /// How many writes of the manager each object may need until all is as it should be, on average.
-const WRITES_PER_OBJECT: u64 = 4;
+const WRITES_PER_OBJECT: u64 = 5;

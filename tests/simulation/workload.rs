@@ -32,9 +32,8 @@ pub(crate) const WORKLOADS: [Workload; 7] = [
     Workload { namespace: "default", kind: "DaemonSet", name: "agent" },
     Workload { namespace: "other", kind: "DaemonSet", name: "agent" },
 ];
-/// By what each is rolled; the last ones are for some Deployments alone, as long as they live:
-/// upstream, and so we, get stuck for ever if a rollout becomes a Recreate half-way and its
-/// Deployment is scaled then.
+/// By what each is rolled; the last ones are for some Deployments alone, as long as they live: what
+/// a rollout does that becomes a Recreate half-way is in `seeds/recreate-half-way.txt`.
 const ROLLING: [&str; 6] = [
     "",
     "maxSurge: 1, maxUnavailable: 0",
