@@ -117,6 +117,8 @@ pub(crate) struct Oracle {
     writing: Option<Key>,
     /// By uid of a pod: since when it is ready, or not.
     ready_since: BTreeMap<String, (bool, Duration)>,
+    /// Whether something was controlled by what there cannot be when people did something.
+    had_odd: bool,
     /// By uid of a DaemonSet: nodes that lost their last ready pod by its controller.
     emptied: BTreeMap<String, BTreeMap<String, Duration>>,
     /// By uid of a DaemonSet: what its template says of nodes.

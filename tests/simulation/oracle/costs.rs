@@ -38,7 +38,9 @@ impl Oracle {
     /// Somebody is about to do something: a corruption of this cost, if it is one; `waits`: he
     /// only lets time pass.
     pub(crate) fn expect(&mut self, cost: Option<Cost>, waits: bool, nodes: usize, now: Duration) {
-        let is_well = self.lacks(nodes).is_none() && !self.has_odd();
+        let has_odd = self.has_odd();
+        self.had_odd |= has_odd;
+        let is_well = !has_odd && self.lacks(nodes).is_none();
         let since = self.costs.well_since.filter(|_| is_well);
         if waits {
             self.costs.well_since = since.or(is_well.then_some(now));

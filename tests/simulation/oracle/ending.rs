@@ -266,7 +266,9 @@ impl Oracle {
             if is_paused && self.objects.children("ReplicaSet", uid(object)).any(is_half) {
                 acts.push(format!("> rollout resume {named}\n"));
             }
-            let waits = || self.tries.gave_up() && self.object_lacks(key, object).is_some();
+            // That a pod of another kind of owner went wakes nobody who waits for that.
+            let is_asleep = self.tries.gave_up() || self.had_odd;
+            let waits = || is_asleep && self.object_lacks(key, object).is_some();
             if ["Deployment", "Secret"].contains(&kind.as_str()) && waits() {
                 acts.push(format!("> annotate {named} look={}\n", self.revision));
             }
