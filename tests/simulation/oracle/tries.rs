@@ -1,6 +1,6 @@
 //! Requests that do not come through, or of which the manager is told that they did not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -45,6 +45,8 @@ pub(super) struct Tries {
     failures: usize,
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
+    /// Method and path of writes that did not come through when they were last tried.
+    undone: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -80,6 +82,11 @@ impl Tries {
 }
 
 impl Oracle {
+    /// What the key that asked for it, and backs off, will try again.
+    pub(crate) fn undone(&self) -> BTreeSet<String> {
+        self.tries.undone.clone()
+    }
+
     /// A request of this account got no answer that it can go on with.
     pub(crate) fn failed(&mut self, account: &str) {
         self.tries.failures += usize::from(GIVE_UP.contains(&account));
@@ -90,8 +97,12 @@ impl Oracle {
         if it.method == "DELETE" {
             self.tries.deletions.insert(it.path.to_owned(), it.at);
         }
+        let write = format!("{} {}", it.method, it.path);
         if it.is_told {
+            self.tries.undone.remove(&write);
             self.tries.told = (it.at, one_more(self.tries.told, it.at));
+        } else {
+            self.tries.undone.insert(write);
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);

@@ -253,7 +253,9 @@ impl Oracle {
             let fields = ["template", "replicas", "strategy", "minReadySeconds"];
             fields.map(|field| at(it, &format!("/spec/{field}")).clone())
         };
-        let is_complete = super::ending::deployment_lacks(before).is_none();
+        // One that is paused half-way lacks nothing.
+        let is_complete =
+            super::ending::deployment_lacks(before).is_none() && at(before, "/spec/paused") != true;
         if told(before) != told(after) && !is_complete {
             self.promised.remove(uid(after));
         }
