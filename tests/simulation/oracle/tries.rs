@@ -1,6 +1,6 @@
 //! Requests that do not come through, or of which the manager is told that they did not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -28,7 +28,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The controllers that give a key up until something changes, as upstream's.
 const GIVE_UP: [&str; 2] = ["deployment-controller", "tokens-controller"];
-/// After how many failures, at least.
+/// After how many failures, at least; who goes on waits for seconds by then.
 const GIVEN_UP: usize = 10;
 
 /// How many syncs of a key there may be at one moment that no write has woken.
@@ -45,8 +45,8 @@ pub(super) struct Tries {
     failures: usize,
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
-    /// Method and path of writes that did not come through when they were last tried.
-    undone: BTreeSet<String>,
+    /// By method and path: how many times in a row a write did not come through.
+    undone: BTreeMap<String, usize>,
 }
 
 #[derive(Default)]
@@ -82,9 +82,10 @@ impl Tries {
 }
 
 impl Oracle {
-    /// What the key that asked for it, and backs off, will try again.
-    pub(crate) fn undone(&self) -> BTreeSet<String> {
-        self.tries.undone.clone()
+    /// The writes that are tried again after a long time, and then come through: as they are told.
+    pub(crate) fn late(&self) -> Vec<String> {
+        let late = self.tries.undone.iter().filter(|(_, failures)| **failures >= GIVEN_UP);
+        late.map(|(write, _)| format!("{write} 200")).collect()
     }
 
     /// A request of this account got no answer that it can go on with.
@@ -102,7 +103,7 @@ impl Oracle {
             self.tries.undone.remove(&write);
             self.tries.told = (it.at, one_more(self.tries.told, it.at));
         } else {
-            self.tries.undone.insert(write);
+            *self.tries.undone.entry(write).or_default() += 1;
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);
