@@ -403,7 +403,7 @@ impl Workload {
         let Self { namespace, name, .. } = self;
         let app = if has_owner { name } else { "stray" };
         let owner = "ownerReferences: [{apiVersion: example.com/v1, kind: Thing, name: thing, \
-            uid: 0-0-0, controller: true}]";
+            uid: 0-1-1, controller: true}]";
         let owner = if has_owner { owner } else { "annotations: {a: b}" };
         format!(
             "> create\n| apiVersion: v1\n| kind: Pod\n| metadata:\n|   generateName: foreign-\n\
