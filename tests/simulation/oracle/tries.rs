@@ -1,6 +1,6 @@
 //! Requests that do not come through, or of which the manager is told that they did not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -41,12 +41,12 @@ pub(super) struct Tries {
     creations: BTreeMap<String, Creations>,
     /// How many writes came through at one moment, and when.
     told: (Duration, usize),
-    /// How many requests failed of those that give up.
-    failures: usize,
+    /// By account: how many requests failed.
+    failures: BTreeMap<String, usize>,
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
-    /// By method and path: how many times in a row a write did not come through.
-    undone: BTreeMap<String, usize>,
+    /// Method and path of writes that did not come through when they were last tried.
+    undone: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -60,7 +60,12 @@ struct Creations {
 impl Tries {
     /// Whether a key may have been given up.
     pub(super) fn gave_up(&self) -> bool {
-        self.failures >= GIVEN_UP
+        GIVE_UP.iter().any(|account| self.fails(account))
+    }
+
+    /// Whether so many requests of an account failed.
+    fn fails(&self, account: &str) -> bool {
+        self.failures.get(account).is_some_and(|failures| *failures >= GIVEN_UP)
     }
 
     /// Since when a pod of this owner that is made now may have been on its way.
@@ -74,7 +79,7 @@ impl Tries {
     pub(super) fn is_unsure(&self, set: &Value) -> bool {
         let (namespace, name) = (text(set, "/metadata/namespace"), text(set, "/metadata/name"));
         let write = format!("PUT /apis/apps/v1/namespaces/{namespace}/replicasets/{name}");
-        self.undone.contains_key(&write)
+        self.undone.contains(&write)
     }
 
     /// When a deletion was last tried.
@@ -89,15 +94,15 @@ impl Tries {
 }
 
 impl Oracle {
-    /// The writes that are tried again after a long time, and then come through: as they are told.
-    pub(crate) fn late(&self) -> Vec<String> {
-        let late = self.tries.undone.iter().filter(|(_, failures)| **failures >= GIVEN_UP);
-        late.map(|(write, _)| format!("{write} 200")).collect()
+    /// Whether a key may back off for long before it tries a write again.
+    pub(crate) fn is_backing_off(&self) -> bool {
+        let Tries { failures, undone, .. } = &self.tries;
+        !undone.is_empty() && failures.keys().any(|account| self.tries.fails(account))
     }
 
     /// A request of this account got no answer that it can go on with.
     pub(crate) fn failed(&mut self, account: &str) {
-        self.tries.failures += usize::from(GIVE_UP.contains(&account));
+        *self.tries.failures.entry(account.to_owned()).or_default() += 1;
     }
 
     /// A write has come to its end.
@@ -110,7 +115,7 @@ impl Oracle {
             self.tries.undone.remove(&write);
             self.tries.told = (it.at, one_more(self.tries.told, it.at));
         } else {
-            *self.tries.undone.entry(write).or_default() += 1;
+            self.tries.undone.insert(write);
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);
