@@ -138,15 +138,12 @@ impl Oracle {
         (revisions > kept).then(|| format!("has {revisions} revisions, {limit} are kept"))
     }
 
-    /// Whether a DaemonSet has no revision that it selects. It makes one, and lets go of others,
-    /// when it is looked at, which may be much later after many failures, or, if the last one was
-    /// taken from it, never: as upstream's.
+    /// Whether a DaemonSet has no revision. It makes one when it is looked at, which may be much
+    /// later after many failures, or, if the last one was taken from it, never: as upstream's.
     pub(crate) fn awaits_revision(&self) -> bool {
-        self.objects.of_kind("DaemonSet").any(|set| {
-            let selector = at(set, "/spec/selector/matchLabels");
-            let mut revisions = self.objects.children("ControllerRevision", uid(set));
-            !revisions.any(|it| matches(it, selector))
-        })
+        self.objects
+            .of_kind("DaemonSet")
+            .any(|set| self.objects.children("ControllerRevision", uid(set)).next().is_none())
     }
 
     fn namespace_lacks(&self, name: &str) -> Option<String> {

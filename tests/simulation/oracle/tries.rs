@@ -28,7 +28,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The controllers that give a key up until something changes, as upstream's.
 const GIVE_UP: [&str; 2] = ["deployment-controller", "tokens-controller"];
-/// After how many failures, at least; who goes on waits for seconds by then.
+/// After how many failures, at least. Who does not give up waits for seconds between two tries
+/// then.
 const GIVEN_UP: usize = 10;
 
 /// How many syncs of a key there may be at one moment that no write has woken.
@@ -46,7 +47,7 @@ pub(super) struct Tries {
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
     /// Method and path of writes that did not come through when they were last tried.
-    undone: BTreeSet<String>,
+    undone: BTreeSet<(String, String)>,
 }
 
 #[derive(Default)]
@@ -78,8 +79,8 @@ impl Tries {
     /// Whether the last update of a ReplicaSet did not come through, as the manager knows.
     pub(super) fn is_unsure(&self, set: &Value) -> bool {
         let (namespace, name) = (text(set, "/metadata/namespace"), text(set, "/metadata/name"));
-        let write = format!("PUT /apis/apps/v1/namespaces/{namespace}/replicasets/{name}");
-        self.undone.contains(&write)
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{name}");
+        self.undone.contains(&("PUT".to_owned(), path))
     }
 
     /// When a deletion was last tried.
@@ -110,7 +111,7 @@ impl Oracle {
         if it.method == "DELETE" {
             self.tries.deletions.insert(it.path.to_owned(), it.at);
         }
-        let write = format!("{} {}", it.method, it.path);
+        let write = (it.method.to_owned(), it.path.to_owned());
         if it.is_told {
             self.tries.undone.remove(&write);
             self.tries.told = (it.at, one_more(self.tries.told, it.at));

@@ -1,5 +1,6 @@
 //! How many pods there are, how many are available, and which are deleted.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -206,13 +207,12 @@ impl Oracle {
         if has_other || !is_ready(pod) {
             return;
         }
-        let emptied = self.emptied.entry(owner.clone()).or_default();
-        emptied.insert(node, it.at);
-        let emptied = emptied.clone();
+        self.emptied.entry(owner.clone()).or_default().insert(node, it.at);
+        let emptied = self.emptied.get(&owner).into_iter().flat_map(BTreeMap::keys);
         // Where there shall be none any more none is missing.
         let set = self.objects.find(&owner).map(|(_, set)| set);
         let places = set.map(|set| self.places_of(set)).unwrap_or_default();
-        let missing = count(emptied.keys().filter(|it| places.contains(&it.as_str())).count());
+        let missing = count(emptied.filter(|it| places.contains(&it.as_str())).count());
         // Who does not know what came of it tries again when the cache has caught up.
         let first = self.tries.deleted(it.path).unwrap_or(it.at);
         let excused = self.blind

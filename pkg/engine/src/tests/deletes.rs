@@ -1,5 +1,7 @@
 //! Read your writes, for deletes.
 
+use std::time::Duration;
+
 use cache::fixture::{Call, run};
 use serde_json::json;
 
@@ -50,6 +52,22 @@ fn marked_before_the_answer() {
         accept(delete, &marked).await;
         world.counts(0, 11).await;
         acts(world).await;
+    });
+}
+
+/// Issue, the 5 minute limit; common card, Expectations: satisfied when older than 5 min.
+#[test]
+fn not_marked_for_five_minutes() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        accept(delete, &pod("a", 1)).await;
+        let deleted = world.instant();
+        waits(&mut world).await;
+        world.wait(Duration::from_secs(298)).await;
+        world.quiet().await;
+        let waited = world.server.find("DELETE", &format!("{PODS}/a")).await.at - deleted;
+        assert!(waited > Duration::from_mins(5), "{waited:?}");
+        assert!(waited < Duration::from_secs(302), "{waited:?}");
     });
 }
 
