@@ -1,0 +1,1 @@
+//! Names that need escaping in paths.

@@ -1,0 +1,1 @@
+//! The API server dies and comes back.

@@ -1,0 +1,1 @@
+//! A standby beside a leader that is busy.

@@ -1,0 +1,1 @@
+//! Kinds whose preferred version changes.
