@@ -50,10 +50,8 @@ impl Kind for ClusterRole {
 
 impl Object for ClusterRole {
     const CODEC: Codec = Codec::Protobuf;
-    const INDEXES: &'static [Index<Self>] = &[Index {
-        name: Self::AGGREGATING,
-        value: |role| role.aggregates.is_some().then(|| intern("")),
-    }];
+    const INDEXES: &'static [Index<Self>] =
+        &[Index::one(Self::AGGREGATING, |role| role.aggregates.is_some().then(|| intern("")))];
 
     fn meta(&self) -> &Meta {
         &self.meta

@@ -45,8 +45,16 @@ pub trait Kind: Object {
 pub struct Index<T> {
     /// Upstream's name for it where there is one.
     pub name: &'static str,
-    /// The value under which an object is found; none: it is not in this index.
-    pub value: fn(&T) -> Option<Text>,
+    /// The values under which an object is found.
+    pub values: Values<T>,
+}
+
+/// How an index finds the values of an object.
+pub enum Values<T> {
+    /// One value; none: the object is not in this index.
+    One(fn(&T) -> Option<Text>),
+    /// Any number of values, such as the claims of a pod. One that comes twice counts once.
+    Several(fn(&T) -> Vec<Text>),
 }
 
 /// Why bytes are not an object of the kind.
@@ -57,22 +65,31 @@ pub struct DecodeError(pub String);
 // === impl Index ===
 
 impl<T: Object> Index<T> {
+    /// Finds each object under one value at most.
+    pub const fn one(name: &'static str, value: fn(&T) -> Option<Text>) -> Self {
+        Self { name, values: Values::One(value) }
+    }
+
+    /// Finds each object under any number of values.
+    pub const fn several(name: &'static str, values: fn(&T) -> Vec<Text>) -> Self {
+        Self { name, values: Values::Several(values) }
+    }
+
     /// By the uid of the controller that manages them.
     pub(crate) const fn by_controller(name: &'static str) -> Self {
-        Self { name, value: |it| it.meta().controller().map(|owner| owner.uid.clone()) }
+        Self::one(name, |it| it.meta().controller().map(|owner| owner.uid.clone()))
     }
 
     /// All of them, by namespace.
     pub(crate) const fn by_namespace(name: &'static str) -> Self {
-        Self { name, value: |it| Some(it.meta().key.namespace.clone()) }
+        Self::one(name, |it| Some(it.meta().key.namespace.clone()))
     }
 
     /// Those that nobody manages, by namespace.
     pub(crate) const fn orphans_by_namespace(name: &'static str) -> Self {
-        let value: fn(&T) -> Option<Text> = |it| {
+        Self::one(name, |it| {
             let meta = it.meta();
             meta.controller().is_none().then(|| meta.key.namespace.clone())
-        };
-        Self { name, value }
+        })
     }
 }

@@ -103,7 +103,7 @@ impl Object for Pod {
         Index::by_controller(Self::BY_CONTROLLER),
         Index::orphans_by_namespace(Self::ORPHANS_BY_NAMESPACE),
         Index::by_namespace(Self::BY_NAMESPACE),
-        Index { name: Self::BY_NODE, value: |pod| pod.node_name.clone() },
+        Index::one(Self::BY_NODE, |pod| pod.node_name.clone()),
     ];
 
     fn meta(&self) -> &Meta {

@@ -56,13 +56,10 @@ impl Kind for TokenSecret {
 
 impl Object for TokenSecret {
     const CODEC: Codec = Codec::Protobuf;
-    const INDEXES: &'static [Index<Self>] = &[Index {
-        name: Self::BY_ACCOUNT,
-        value: |secret| {
-            let (namespace, account) = (&secret.meta.key.namespace, &secret.account);
-            (!account.is_empty()).then(|| format!("{namespace}/{account}").into())
-        },
-    }];
+    const INDEXES: &'static [Index<Self>] = &[Index::one(Self::BY_ACCOUNT, |secret| {
+        let (namespace, account) = (&secret.meta.key.namespace, &secret.account);
+        (!account.is_empty()).then(|| format!("{namespace}/{account}").into())
+    })];
 
     fn meta(&self) -> &Meta {
         &self.meta

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::{Key, Meta, Object, Text};
+use api::{Key, Meta, Object, Text, Values};
 use controller::{Change, Lister};
 use mutant::Mutant;
 
@@ -145,13 +145,15 @@ impl<T: Object> Store<T> {
             Change::Deleted(old) => (Some(old), None),
         };
         for (index, buckets) in T::INDEXES.iter().zip(&mut self.indexes) {
-            let from = old.and_then(|old| (index.value)(old));
-            let to = new.and_then(|new| (index.value)(new));
-            if let (Some(old), Some(value)) = (old, from.filter(|from| Some(from) != to.as_ref())) {
-                remove(buckets, &value, &old.meta().key);
-            }
-            if let (Some(new), Some(value)) = (new, to) {
-                put(buckets.entry(value).or_default(), new);
+            match index.values {
+                Values::One(value) => {
+                    let (from, to) = (old.and_then(|it| value(it)), new.and_then(|it| value(it)));
+                    shift(buckets, (old, from.as_slice()), (new, to.as_slice()));
+                }
+                Values::Several(values) => {
+                    let all = |it: Option<&Arc<T>>| it.map(|it| values(it)).unwrap_or_default();
+                    shift(buckets, (old, &all(old)), (new, &all(new)));
+                }
             }
         }
     }
@@ -201,6 +203,20 @@ impl<T: Object> PartialEq for ByKey<T> {
 }
 
 impl<T: Object> Eq for ByKey<T> {}
+
+/// Brings one index from an object's old state and its values to the new ones.
+fn shift<T: Object>(
+    buckets: &mut BTreeMap<Text, Vec<Arc<T>>>,
+    (old, from): (Option<&Arc<T>>, &[Text]),
+    (new, to): (Option<&Arc<T>>, &[Text]),
+) {
+    for value in from.iter().filter(|value| !to.contains(value)) {
+        old.into_iter().for_each(|old| remove(buckets, value, &old.meta().key));
+    }
+    for value in to {
+        new.into_iter().for_each(|new| put(buckets.entry(value.clone()).or_default(), new));
+    }
+}
 
 fn put<T: Object>(bucket: &mut Vec<Arc<T>>, object: &Arc<T>) {
     match find(bucket, &object.meta().key) {

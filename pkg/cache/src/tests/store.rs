@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Codec, Key, Object, Pod};
+use api::{Codec, DecodeError, Index, Key, Meta, Object, Pod, Text};
 use controller::{Change, Lister};
 
 use super::{json, on_node, text};
@@ -130,4 +130,55 @@ fn indexes_follow() {
     assert!(store.by(Pod::BY_NODE, "n1").is_empty());
     assert_eq!(names(&store.by(Pod::BY_NODE, "n2")), ["c"]);
     assert_eq!(names(&store.by(Pod::ORPHANS_BY_NAMESPACE, "default")), ["c"]);
+}
+
+/// An object that is found under each of some values.
+struct Tagged {
+    meta: Meta,
+    tags: Vec<Text>,
+}
+
+impl Object for Tagged {
+    const CODEC: Codec = Codec::Json;
+    const INDEXES: &'static [Index<Self>] = &[Index::several("by tag", |it| it.tags.clone())];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        Meta::decode(codec, bytes).map(|meta| Self { meta, tags: Vec::new() })
+    }
+
+    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
+        Self { meta, tags: Vec::new() }
+    }
+}
+
+/// As client-go's thread_safe_store_test.go has it: an object stands under all its values, and
+/// under no value that it had before.
+#[test]
+fn an_object_is_found_under_each_of_its_values() {
+    let tagged = |version, tags: &[&str]| {
+        let object = Tagged::decode(Codec::Json, json("a", "a1", version).as_bytes()).unwrap();
+        Arc::new(Tagged { tags: tags.iter().map(|&tag| tag.into()).collect(), ..object })
+    };
+    let mut store = Store::<Tagged>::default();
+    let found = |store: &Store<Tagged>| {
+        let versions = |tag: &str| -> Vec<u64> {
+            store.by("by tag", tag).iter().map(|it| it.meta.resource_version).collect()
+        };
+        ["x", "y", "z"].map(versions)
+    };
+    let nowhere: [Vec<u64>; 3] = Default::default();
+    store.apply(tagged(1, &["x", "y", "y"]));
+    assert_eq!(found(&store), [vec![1], vec![1], vec![]]);
+    store.apply(tagged(2, &["y", "z"]));
+    assert_eq!(found(&store), [vec![], vec![2], vec![2]]);
+    store.apply(tagged(3, &[]));
+    assert_eq!(found(&store), nowhere);
+    store.apply(tagged(4, &["z"]));
+    let gone = tagged(5, &[]);
+    store.delete(&gone.meta, None);
+    assert_eq!(found(&store), nowhere);
 }
