@@ -231,7 +231,8 @@ impl<C: Controller> Engine<C> {
         match synced {
             Synced::Gone => {
                 self.act.expectations().forget(key);
-                self.forget(key);
+                self.queue.gone(key);
+                self.act.record.succeeded(key);
             }
             Synced::Done(again) => {
                 self.forget(key);

@@ -73,8 +73,10 @@ pub struct Whereabouts {
 /// The queue's state. Time is what callers say it is; it may stand still or go back without harm,
 /// but then delays take longer.
 ///
-/// There is no limit on the number of keys, and none is needed: a key is held at most once in each
-/// set, so that the queue is as large as the set of objects that its owner watches.
+/// There is no limit on the number of keys, and none is needed while workers take them: a key is
+/// held at most once in each set, and what is gone leaves none behind ([`Core::gone`]), so that the
+/// queue is as large as the set of objects that its owner watches. A queue that nobody takes from
+/// would grow with all that ever were: it must not be fed.
 ///
 /// Every call that is given the time first queues the keys whose delay is over, in the order of
 /// their times. Upstream: `queue.go` and `delaying_queue.go`.
@@ -85,14 +87,14 @@ pub struct Core<K> {
     queue: BTreeMap<Place, K>,
     /// The keys that were added and not handed out since. Invariant: places are unique.
     dirty: BTreeMap<K, Dirty>,
-    /// The keys that workers have, and since when. A key that is added meanwhile is in `dirty`
-    /// too, and is queued when the worker is done.
-    processing: BTreeMap<K, Instant>,
+    /// The keys that workers have. A key that is added meanwhile is in `dirty` too, and is queued
+    /// when the worker is done.
+    processing: BTreeMap<K, Work>,
     /// The keys to add later. Independent of the other sets. Invariant: empty once shut down.
     delayed: BTreeMap<K, Delayed>,
     /// `delayed` by time, earliest first. Invariant: the same keys, each under its alarm.
     alarms: BTreeMap<Alarm, K>,
-    /// The number of the next place or alarm. Invariant: greater than all that are in use.
+    /// The number of the last place, alarm or take. Invariant: none in use is greater.
     next: u64,
     /// How many adds made a key dirty. Never falls.
     adds: u64,
@@ -120,6 +122,16 @@ struct Dirty {
 struct Delayed {
     alarm: Alarm,
     priority: Priority,
+    /// The number of the last delay that was asked for, whether or not it is the one that counts.
+    asked: u64,
+}
+
+/// A key that a worker has.
+#[derive(Clone, Debug)]
+struct Work {
+    since: Instant,
+    /// Delays that were asked for before the worker took the key have lower numbers.
+    number: u64,
 }
 
 /// A moment at which a key is added. The number puts alarms of the same moment in order.
@@ -178,9 +190,11 @@ impl<K: Clone + Ord> Core<K> {
         if self.is_shutting_down() {
             return;
         }
-        let alarm = Alarm { at: now + delay.min(DELAY_MAX), number: self.number() };
-        let delayed = self.delayed.entry(key.clone()).or_insert(Delayed { alarm, priority });
+        let asked = self.number();
+        let alarm = Alarm { at: now + delay.min(DELAY_MAX), number: asked };
+        let delayed = self.delayed.entry(key.clone()).or_insert(Delayed { alarm, priority, asked });
         delayed.priority = delayed.priority.max(priority);
+        delayed.asked = asked;
         if alarm.at < delayed.alarm.at {
             self.alarms.remove(&delayed.alarm);
             delayed.alarm = alarm;
@@ -194,7 +208,8 @@ impl<K: Clone + Ord> Core<K> {
         let (place, key) = self.queue.pop_first()?;
         self.untaken_since = (!self.queue.is_empty()).then_some(now);
         let added = self.dirty.remove(&key).map_or(now, |dirty| dirty.added);
-        self.processing.insert(key.clone(), now);
+        let work = Work { since: now, number: self.number() };
+        self.processing.insert(key.clone(), work);
         let waited = now.saturating_duration_since(added);
         Some(Taken { key, priority: place.priority.0, waited })
     }
@@ -203,14 +218,27 @@ impl<K: Clone + Ord> Core<K> {
     /// down. Returns how long the worker had it; none, and nothing happens, if none had it.
     pub fn done(&mut self, now: Instant, key: &K) -> Option<Duration> {
         self.advance(now);
-        let (key, started) = self.processing.remove_entry(key)?;
+        let (key, work) = self.processing.remove_entry(key)?;
         let number = self.number();
         if let Some(dirty) = self.dirty.get_mut(&key) {
             dirty.place.number = number;
             self.queue.insert(dirty.place, key);
             self.untaken_since.get_or_insert(now);
         }
-        Some(now.saturating_duration_since(started))
+        Some(now.saturating_duration_since(work.since))
+    }
+
+    /// What `key` stands for is gone, as the worker found that has it: the delay of the key is
+    /// dropped, if there is one. Not if it was asked for since the worker took the key: what is
+    /// new by that name wants it then. Nothing happens if no worker has the key.
+    pub fn gone(&mut self, now: Instant, key: &K) {
+        self.advance(now);
+        let Some(work) = self.processing.get(key) else { return };
+        if self.delayed.get(key).is_some_and(|delayed| delayed.asked < work.number)
+            && let Some(delayed) = self.delayed.remove(key)
+        {
+            self.alarms.remove(&delayed.alarm);
+        }
     }
 
     /// Queues the keys whose delay is over.
@@ -278,7 +306,7 @@ impl<K: Clone + Ord> Core<K> {
 
     /// How busy the queue is.
     pub fn load(&self, now: Instant) -> Load {
-        let ages = self.processing.values().map(|started| now.saturating_duration_since(*started));
+        let ages = self.processing.values().map(|work| now.saturating_duration_since(work.since));
         let load = Load { depth: self.dirty.len(), ..Load::default() };
         ages.fold(load, |load, age| Load {
             unfinished: load.unfinished.saturating_add(age),
@@ -301,7 +329,7 @@ impl<K: Clone + Ord> Core<K> {
     pub fn whereabouts(&self, key: &K) -> Whereabouts {
         Whereabouts {
             queued_since: self.dirty.get(key).map(|dirty| dirty.added),
-            working_since: self.processing.get(key).copied(),
+            working_since: self.processing.get(key).map(|work| work.since),
             delayed_until: self.delayed.get(key).map(|delayed| delayed.alarm.at),
         }
     }

@@ -152,6 +152,15 @@ impl<K: Clone + Ord> Queue<K> {
         self.0.with(|state, _| state.limiter.forget(key));
     }
 
+    /// What `key`, which a worker has, stands for is gone: as [`forget`](Self::forget), and the key
+    /// does not come back for a delay of before. See [`Core::gone`].
+    pub fn gone(&self, key: &K) {
+        self.0.with(|state, now| {
+            state.limiter.forget(key);
+            state.core.gone(now, key);
+        });
+    }
+
     /// The failures of `key` since it was last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.0.with(|state, _| state.limiter.failures(key))

@@ -43,6 +43,11 @@ impl Fixture {
         taken.map(|taken| taken.key)
     }
 
+    fn gone(&mut self, key: &'static str) {
+        self.core.gone(self.now, &key);
+        self.core.check();
+    }
+
     fn done(&mut self, key: &'static str) {
         self.core.done(self.now, &key).expect("a worker has it");
         self.core.check();
@@ -207,6 +212,41 @@ fn delays_at_the_edges() {
     assert_eq!(queue.core.take(queue.now), Some(taken), "earliest time, highest priority");
 }
 
+// Upstream's delays end for keys that are gone too, and nothing tells how many of them there are
+#[test]
+fn a_key_that_is_gone_does_not_come_back_for_a_delay_of_before() {
+    let mut queue = Fixture::new();
+    queue.add_after("foo", ms(1000));
+    queue.add_after("bar", ms(1000));
+    queue.gone("foo");
+    assert_eq!(queue.core.backlog().delayed, 2, "no worker has looked");
+    queue.add("foo");
+    assert_eq!(queue.take(), Some("foo"));
+    queue.gone("foo");
+    queue.done("foo");
+    assert_eq!(queue.core.backlog().delayed, 1);
+    queue.step(ms(1000));
+    assert_eq!(queue.finish(), ["bar"]);
+}
+
+#[test]
+fn a_delay_that_was_asked_for_while_a_worker_looked_is_kept() {
+    for before in [None, Some(50), Some(90)] {
+        let mut queue = Fixture::new();
+        if let Some(before) = before {
+            queue.add_after("foo", ms(before));
+        }
+        queue.add("foo");
+        assert_eq!(queue.take(), Some("foo"));
+        // It is made again before the worker tells that it is gone.
+        queue.add_after("foo", ms(70));
+        queue.gone("foo");
+        queue.done("foo");
+        queue.step(ms(70));
+        assert_eq!(queue.finish(), ["foo"], "{before:?}");
+    }
+}
+
 // TestBasic ("added after shutdown!"), TestNoQueueDrainageUsingShutDown
 #[test]
 fn shutting_down_drops_adds_and_delays_and_keeps_what_is_queued() {
@@ -309,6 +349,8 @@ enum Op {
     Take,
     /// The n-th of the keys that workers have, if there are any.
     Done(usize),
+    /// The same.
+    Gone(usize),
     Step(u64),
     ShutDown,
 }
@@ -322,6 +364,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(key, priority, delay)| Op::AddAfter(key, priority, delay)),
         6 => Just(Op::Take),
         5 => (0..6_usize).prop_map(Op::Done),
+        1 => (0..6_usize).prop_map(Op::Gone),
         4 => (0..5_u64).prop_map(Op::Step),
     ]
 }
@@ -346,6 +389,8 @@ struct Model {
     processing: Vec<(u8, Option<Priority>)>,
     /// In the order of the calls.
     delayed: Vec<(u64, u8, Priority)>,
+    /// The keys that a delay was asked for since a worker took them last.
+    asked: Vec<u8>,
     now: u64,
     closed: bool,
 }
@@ -365,6 +410,9 @@ impl Model {
     }
 
     fn add_after(&mut self, key: u8, priority: Priority, delay: u64) {
+        if delay > 0 {
+            self.asked.push(key);
+        }
         match self.delayed.iter().position(|(_, delayed, _)| *delayed == key) {
             _ if delay == 0 => self.add(key, priority),
             _ if self.closed => {}
@@ -396,7 +444,16 @@ impl Model {
         let index = self.queue.iter().position(|(_, priority)| *priority == highest)?;
         let (key, priority) = self.queue.remove(index);
         self.processing.push((key, None));
+        self.asked.retain(|asked| *asked != key);
         Some((key, priority))
+    }
+
+    fn gone(&mut self, index: usize) -> Option<u8> {
+        let (key, _) = *self.processing.get(index.checked_rem(self.processing.len())?)?;
+        if !self.asked.contains(&key) {
+            self.delayed.retain(|(_, delayed, _)| *delayed != key);
+        }
+        Some(key)
     }
 
     fn done(&mut self, index: usize) -> Option<u8> {
@@ -438,6 +495,11 @@ proptest! {
                 Op::Done(index) => {
                     let done = model.done(index).map(|key| core.done(now, &key));
                     prop_assert!(done.is_none_or(|worked| worked.is_some()));
+                }
+                Op::Gone(index) => {
+                    if let Some(key) = model.gone(index) {
+                        core.gone(now, &key);
+                    }
                 }
                 // The core learns of it with its next call, as a queue without a timer would.
                 Op::Step(step) => model.step(step),
@@ -489,7 +551,8 @@ proptest! {
                     let key = held.remove(index % held.len());
                     prop_assert!(core.done(now, &key).is_some());
                 }
-                Op::Done(_) => {}
+                // The model has it: what was delayed before is lost, as it should be.
+                Op::Done(_) | Op::Gone(_) => {}
                 Op::Step(step) => now += ms(step),
                 Op::ShutDown => {
                     core.shut_down(now);
