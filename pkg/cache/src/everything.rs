@@ -64,6 +64,8 @@ pub struct Everything {
     /// Informers of others, with all objects of their kind.
     shared: OnceLock<BTreeMap<Resource, Arc<dyn Followed>>>,
     served: Latest<Option<Arc<Served>>>,
+    /// Whether the handlers are to be told of objects.
+    listening: Latest<bool>,
     kinds: RwLock<BTreeMap<Resource, Kind>>,
     lists: Arc<Semaphore>,
     started: AtomicBool,
@@ -125,14 +127,16 @@ impl Everything {
             hooks: Arc::default(),
             shared: OnceLock::new(),
             served: Latest::new(None),
+            listening: Latest::new(false),
             kinds: RwLock::default(),
             lists: Arc::new(Semaphore::new(LISTS_MAX)),
             started: AtomicBool::new(false),
         }
     }
 
-    /// Calls `handler` for each change of each object: first all there are, as added. One that is
-    /// added after the start hears only of what changes from then on.
+    /// Calls `handler` for each change of each object once [`Everything::listen`] was called: first
+    /// all there are, as added. One that is added after that hears only of what changes from then
+    /// on.
     pub fn add_handler(&self, handler: MetadataHandler) {
         self.hooks.changed.write().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
@@ -147,6 +151,13 @@ impl Everything {
     /// Calls `hook` each time the cache of a kind has advanced, after the handlers.
     pub fn on_version(&self, hook: MetadataVersionHook) {
         self.hooks.reached.write().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    /// From now on all handlers are told of objects, beginning with those that are held. Until then
+    /// the caches are kept and nobody hears of them: a standby that lives for months must not
+    /// remember what came and went meanwhile.
+    pub fn listen(&self) {
+        self.listening.set_if_changed(true);
     }
 
     /// Lets go of all who are told of changes.
@@ -281,7 +292,7 @@ impl Everything {
         rounds.changed = None;
         let kinds = self.kinds();
         let late: Vec<_> =
-            kinds.iter().filter(|(_, kind)| !kind.is_told()).map(|(it, _)| it).collect();
+            kinds.iter().filter(|(_, kind)| !kind.is_listed()).map(|(it, _)| it).collect();
         if !late.is_empty() {
             let named: Vec<_> = late.iter().take(LATE_NAMED).map(ToString::to_string).collect();
             let (count, such_as) = (late.len(), named.join(", "));
@@ -308,7 +319,7 @@ impl Everything {
             let kind = self.kind(resource);
             // Not yet started when it shows: handlers may ask how far their kind has come.
             let mut kinds = self.kinds_mut();
-            kinds.entry(resource.clone()).or_insert(kind).start(&self.hooks);
+            kinds.entry(resource.clone()).or_insert(kind).start(&self.hooks, &self.listening);
         }
     }
 
@@ -348,6 +359,11 @@ fn wanted(served: &Served) -> BTreeSet<Resource> {
     served.preferred(VERBS).filter(|it| !is_ignored(it)).cloned().collect()
 }
 
+/// Whether the objects of this kind say what the API server will serve.
+fn is_definition(resource: &Resource) -> bool {
+    DEFINITIONS == (&*resource.group, &*resource.plural)
+}
+
 /// Whether there are other kinds, or other groups are missing. Why they are missing may be said in
 /// other words each time.
 fn differ(before: &Served, served: &Served) -> bool {
@@ -366,9 +382,6 @@ impl Hooks {
     fn changed(&self, resource: &Resource, change: &MetadataChange<'_>) {
         for handler in &*self.changed.read().unwrap_or_else(PoisonError::into_inner) {
             fence(|| handler(resource, change));
-        }
-        if DEFINITIONS == (&*resource.group, &*resource.plural) {
-            self.defined.notify_one();
         }
     }
 

@@ -150,15 +150,29 @@ impl<T: Object> Informer<T> {
         }
     }
 
+    /// Tells `handler` of all objects that are held, as added, and from then on of each change, once
+    /// and in order; and `hook` of the version that the handler has heard of. Who subscribes late
+    /// hears the same as who was there from the start, as with client-go's `AddEventHandler`. A
+    /// panic inside is logged and goes no further.
+    pub async fn subscribe(&self, handler: Handler<T>, hook: VersionHook) {
+        let _turn = self.turn.lock().await;
+        let version = self.tell_held(|held| handler(&Change::Added(Arc::clone(held)))).await;
+        if version > 0 {
+            self.fence(|| hook(version));
+        }
+        self.add_handler(handler);
+        self.on_version(hook);
+    }
+
     /// Adds a handler. One that is added before the start hears of everything; one that is added
     /// later only of what changes from then on. A panic inside is logged and goes no further.
-    pub fn add_handler(&self, handler: Handler<T>) {
+    pub(crate) fn add_handler(&self, handler: Handler<T>) {
         self.handlers.write().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
 
     /// Calls `hook` each time the version of the cache has advanced, by an object, a bookmark or a
     /// list.
-    pub fn on_version(&self, hook: VersionHook) {
+    pub(crate) fn on_version(&self, hook: VersionHook) {
         self.hooks.write().unwrap_or_else(PoisonError::into_inner).push(hook);
     }
 
@@ -295,16 +309,8 @@ impl<T: Object> Informer<T> {
 
     async fn follow(&self, follower: Follower) {
         let _turn = self.turn.lock().await;
-        let (held, version) = {
-            let store = self.read();
-            (store.all(), store.version())
-        };
-        for batch in held.chunks(BATCH) {
-            for object in batch {
-                self.fence(|| (follower.changed)(&MetadataChange::Added(object.meta())));
-            }
-            tokio::task::yield_now().await;
-        }
+        let tell = |held: &Arc<T>| (follower.changed)(&MetadataChange::Added(held.meta()));
+        let version = self.tell_held(tell).await;
         if version > 0 {
             self.fence(|| (follower.reached)(version));
         }
@@ -312,6 +318,22 @@ impl<T: Object> Informer<T> {
         // Here, since nobody else adds any: at most one of those that are gone is left.
         followers.retain(|known| !known.cancel.is_cancelled());
         followers.push(follower);
+    }
+
+    /// Tells of all objects that are held. Returns the version of the cache, which stays so as long
+    /// as the caller has the turn.
+    async fn tell_held(&self, tell: impl Fn(&Arc<T>)) -> u64 {
+        let (held, version) = {
+            let store = self.read();
+            (store.all(), store.version())
+        };
+        for batch in held.chunks(BATCH) {
+            for object in batch {
+                self.fence(|| tell(object));
+            }
+            tokio::task::yield_now().await;
+        }
+        version
     }
 
     /// A list is in the cache and the handlers know of it. It was begun after this many renewals.

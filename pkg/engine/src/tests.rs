@@ -6,6 +6,7 @@ mod deletes;
 mod expectations;
 mod fences;
 mod guards;
+mod idle;
 mod inspect;
 mod patches;
 mod record;

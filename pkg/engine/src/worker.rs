@@ -1,7 +1,7 @@
 //! The workers: from a key in the queue to its plan, its writes and its next turn.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::{Key, Kind, Resource};
@@ -12,6 +12,8 @@ use controller::{
     Outcome, Plan, Query, Seen, View, Wake, Watches,
 };
 use discovery::Discovery;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use mutant::Mutant;
 use runtime::{Runtime, Task, fenced_async};
 use tokio::task::AbortHandle;
@@ -52,6 +54,8 @@ pub struct Engine<C: Controller> {
     drain_limit: Duration,
     histograms: Histograms,
     syncs: Option<Syncs>,
+    /// What connects the handlers of its watch table, until it starts.
+    subscriptions: Mutex<Vec<BoxFuture<'static, ()>>>,
 }
 
 /// What an engine is built from, besides its controller.
@@ -92,10 +96,11 @@ struct Collect<'a> {
     kinds: Kinds,
 }
 
-/// Connects the handlers of a watch table.
+/// Prepares the connection of the handlers of a watch table.
 struct Subscribe<'a, C: Controller> {
     factory: &'a mut SharedInformerFactory,
     engine: &'a Arc<Engine<C>>,
+    subscriptions: Vec<BoxFuture<'static, ()>>,
 }
 
 /// How a sync went, for the one switch over it.
@@ -120,8 +125,8 @@ struct Failed {
 }
 
 impl<C: Controller> Engine<C> {
-    /// Builds the engine and subscribes it to the kinds of its watch table. To be called before the
-    /// informers start.
+    /// Builds the engine over the kinds of its watch table. To be called before the informers
+    /// start.
     pub fn new(controller: C, parts: Parts, factory: &mut SharedInformerFactory) -> Arc<Self> {
         let mut collect = Collect { factory, kinds: Kinds::default() };
         C::watches(&mut collect);
@@ -143,21 +148,38 @@ impl<C: Controller> Engine<C> {
             runtime,
             metrics,
         };
-        let engine = Self { controller, own, workers, queue, act, drain_limit, histograms, syncs };
+        let subscriptions = Mutex::default();
+        let engine = Self {
+            controller,
+            own,
+            workers,
+            queue,
+            act,
+            drain_limit,
+            histograms,
+            syncs,
+            subscriptions,
+        };
         let engine = Arc::new(engine);
-        C::watches(&mut Subscribe { factory, engine: &engine });
+        let mut subscribe = Subscribe { factory, engine: &engine, subscriptions: Vec::new() };
+        C::watches(&mut subscribe);
+        *engine.subscriptions() = subscribe.subscriptions;
         engine
     }
 
     /// Runs the workers once the caches are complete, until the process is asked to stop. Then they
     /// end the syncs that are under way, within the drain limit, and begin none.
+    ///
+    /// Handlers hear of nothing before that, and then of all there is, as added; as upstream's,
+    /// whose informers start when the process leads. So what came and went while nobody worked,
+    /// for months on a standby, is neither queued nor remembered.
     pub async fn run(self: Arc<Self>) {
         let _started = self.act.record.started();
         let cancel = self.act.runtime.cancel.clone();
         tokio::select! {
             biased;
             () = cancel.cancelled() => return,
-            () = self.synced() => {}
+            () = self.prepare() => {}
         }
         tracing::info!(
             controller = self.act.controller,
@@ -187,8 +209,26 @@ impl<C: Controller> Engine<C> {
         self.act.recorder.finish().await;
     }
 
-    /// Waits for the caches, and says every now and then which of them it still waits for; not for
-    /// ever for caches of kinds that are only known at run time.
+    /// Waits until the caches are complete and the handlers know of all that these hold.
+    async fn prepare(&self) {
+        if self.workers == 0 {
+            // Nobody will take a key.
+            self.queue.shut_down();
+        }
+        self.synced().await;
+        let subscriptions = std::mem::take(&mut *self.subscriptions());
+        for subscription in subscriptions {
+            subscription.await;
+        }
+        self.told_of_everything().await;
+    }
+
+    fn subscriptions(&self) -> MutexGuard<'_, Vec<BoxFuture<'static, ()>>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the caches of its kinds, and says every now and then which of them it still waits
+    /// for.
     async fn synced(&self) {
         for (resource, informer) in &self.act.kinds.informers {
             let (synced, clock) = (informer.watch_synced(), &self.act.runtime.clock);
@@ -198,6 +238,10 @@ impl<C: Controller> Engine<C> {
                 tracing::warn!(controller, %resource, "still waiting for the cache to be complete");
             }
         }
+    }
+
+    /// Waits for the caches of kinds that are only known at run time, but not for ever.
+    async fn told_of_everything(&self) {
         let Some(everything) = &self.act.kinds.everything else { return };
         if !everything.ready(EVERYTHING_LIMIT).await {
             let without: Vec<_> = self.incomplete().into_iter().map(|kind| kind.resource).collect();
@@ -519,17 +563,19 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let informer = self.factory.informer::<T>();
         // Weak: the engine holds the informers, which hold these.
         let engine = Arc::downgrade(self.engine);
-        informer.add_handler(Box::new(move |change: &Change<T>| {
+        let changed = Box::new(move |change: &Change<T>| {
             if let Some(engine) = engine.upgrade() {
                 engine.changed(handler, change);
             }
-        }));
+        });
         let engine = Arc::downgrade(self.engine);
-        informer.on_version(Box::new(move |version| {
+        let reached = Box::new(move |version| {
             if let Some(engine) = engine.upgrade() {
                 engine.reached(&T::RESOURCE, version);
             }
-        }));
+        });
+        let subscribe = async move { informer.subscribe(changed, reached).await };
+        self.subscriptions.push(subscribe.boxed());
     }
 
     fn everything(&mut self, handlers: Everything<C>) {
@@ -554,5 +600,6 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
                 engine.reached(resource, version);
             }
         }));
+        self.subscriptions.push(async move { everything.listen() }.boxed());
     }
 }

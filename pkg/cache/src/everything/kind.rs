@@ -6,7 +6,7 @@ use api::Resource;
 use controller::MetadataChange;
 use runtime::{Cancel, Latest, spawn};
 
-use super::Hooks;
+use super::{Hooks, is_definition};
 use crate::informer::{Followed, Follower};
 
 /// A kind that is watched.
@@ -36,13 +36,22 @@ impl Kind {
         Self { informer, is_shared, gate, cancel, told }
     }
 
-    /// Starts a task that tells `hooks` of what the informer holds, and sees to it that they also
-    /// hear of all changes.
-    pub(super) fn start(&self, hooks: &Arc<Hooks>) {
+    /// Starts the informer, and a task that tells `hooks` of what it holds once somebody is
+    /// `listening`, and sees to it that they also hear of all changes.
+    pub(super) fn start(&self, hooks: &Arc<Hooks>, listening: &Latest<bool>) {
         let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
         let (informer, told) = (Arc::clone(&self.informer), self.told.clone());
-        let (gate, hooks) = (Arc::clone(&self.gate), Arc::clone(hooks));
+        let (gate, hooks, listening) =
+            (Arc::clone(&self.gate), Arc::clone(hooks), listening.clone());
+        let definitions = self.of_definitions(&hooks);
         let tell = async move {
+            if let Some(definitions) = definitions {
+                informer.follow(definitions).await;
+            }
+            if !listening.get() {
+                Arc::clone(&informer).start();
+                listening.wait_for(|listening| listening.then_some(())).await;
+            }
             informer.follow(follower).await;
             Arc::clone(&informer).start();
             informer.watch_synced().wait_for(|synced| synced.then_some(())).await;
@@ -70,9 +79,25 @@ impl Kind {
         self.told.get()
     }
 
+    /// Whether all objects were listed; the handlers may not have heard of them.
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_told() || self.informer.watch_synced().get()
+    }
+
     /// Shows true once [`Kind::is_told`], or once this has ended.
     pub(super) fn told(&self) -> Latest<bool> {
         self.told.clone()
+    }
+
+    /// If these are objects that say what the API server serves: hears of them also while nobody
+    /// listens, or the caches of a standby would lack new kinds.
+    fn of_definitions(&self, hooks: &Arc<Hooks>) -> Option<Follower> {
+        let hooks = Arc::clone(hooks);
+        is_definition(self.informer.resource()).then(|| Follower {
+            cancel: self.cancel.clone(),
+            changed: Box::new(move |_| hooks.defined.notify_one()),
+            reached: Box::new(|_| {}),
+        })
     }
 
     pub(super) fn follower(&self, hooks: &Arc<Hooks>) -> Follower {

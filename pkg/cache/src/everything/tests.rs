@@ -108,6 +108,17 @@ impl Test {
         others: impl FnOnce(&Server) -> Vec<Arc<dyn Followed>>,
         answer: impl Into<Answer>,
     ) -> Self {
+        let test = Self::idle(server, others, answer);
+        test.everything.listen();
+        test
+    }
+
+    /// The same, and nobody listens.
+    fn idle(
+        server: &dyn Fn() -> Server,
+        others: impl FnOnce(&Server) -> Vec<Arc<dyn Followed>>,
+        answer: impl Into<Answer>,
+    ) -> Self {
         let (server, registry) = (server(), Registry::default());
         let (asked_sender, asked) = mpsc::unbounded_channel();
         let (answer, clock) = (Mutex::new(answer.into()), server.runtime.clock.clone());

@@ -470,6 +470,53 @@ fn ends_when_cancelled() {
     });
 }
 
+/// shared_informer.go, `AddEventHandler`: of what is held as added, whenever it comes.
+#[test]
+fn who_subscribes_late_hears_of_what_is_held_and_then_of_changes() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        stream.send(event("DELETED", &json("b", "b", 11))).await;
+        test.hears(&["- default/b@11", "at 11"]).await;
+        let (sender, mut late) = mpsc::unbounded_channel();
+        let versions = sender.clone();
+        let handler = Box::new(move |change: &controller::Change<Pod>| {
+            // The others go on to hear of it.
+            assert_ne!(&*change.object().meta.key.name, "poison");
+            sender.send(text(change)).unwrap();
+        });
+        let hook = Box::new(move |version| versions.send(format!("at {version}")).unwrap());
+        test.informer.subscribe(handler, hook).await;
+        stream.send(event("ADDED", &json("poison", "c", 12))).await;
+        stream.send(event("MODIFIED", &json("a", "a", 13))).await;
+        test.hears(&["+ default/poison@12", "at 12", "~ default/a@5>13", "at 13"]).await;
+        let mut heard = Vec::new();
+        while let Ok(line) = late.try_recv() {
+            heard.push(line);
+        }
+        assert_eq!(heard, ["+ default/a@5", "at 11", "at 12", "~ default/a@5>13", "at 13"]);
+    });
+}
+
+/// Before there is a list there is nothing to tell.
+#[test]
+fn who_subscribes_before_the_list_hears_of_it_once() {
+    run(async {
+        let mut test = Test::new();
+        let (sender, mut heard) = mpsc::unbounded_channel();
+        let versions = sender.clone();
+        let handler = Box::new(move |change: &_| sender.send(text(change)).unwrap());
+        let hook = Box::new(move |version| versions.send(format!("at {version}")).unwrap());
+        test.informer.subscribe(handler, hook).await;
+        let mut stream = test.server.json(STREAM).await;
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        stream.send(bookmark(10, true)).await;
+        test.hears(&["+ default/a@5", "at 10"]).await;
+        assert_eq!(heard.recv().await.unwrap(), "+ default/a@5");
+        assert_eq!(heard.recv().await.unwrap(), "at 10");
+        assert!(heard.try_recv().is_err());
+    });
+}
+
 /// machinery.md, shared informers: `--min-resync-period`.
 #[test]
 fn a_resync_tells_of_everything_that_is_held() {

@@ -33,6 +33,7 @@ impl Still {
         record.running();
         let still = Self { cold, alive, _feeds: feeds };
         still.wait(Duration::from_millis(1)).await;
+        still.engine().queue.add(web());
         assert_eq!(still.engine().queue.len(), 1);
         still
     }
@@ -209,6 +210,7 @@ fn who_should_not_work_does_not_stall() {
         let mut standby = Cold::new(probe, 1, DRAIN_LIMIT);
         let (clock, engine) = (standby.server.runtime.clock.clone(), Arc::clone(&standby.engine));
         let _feeds = standby.warm(&[set(1, 0, 0)], &[]).await;
+        engine.queue.add(web());
         let probe = Probe::new(&Log::default(), |_, _| {}, |_, _| Plan::rest("rest"));
         let waits = Cold::new(probe, 1, DRAIN_LIMIT);
         let _task = waits.run();

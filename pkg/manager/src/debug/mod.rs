@@ -220,7 +220,15 @@ impl Site {
             Ok(_) => format!("{} has no graph", row.name),
             Err(absence) => format!("{} does not run here: {}", row.name, absence.reason()),
         };
-        row.graph.ok_or_else(|| Answer::refused(StatusCode::NOT_FOUND, row.name, &why))
+        let graph =
+            row.graph.ok_or_else(|| Answer::refused(StatusCode::NOT_FOUND, row.name, &why))?;
+        if self.source.leadership().role == Role::Standby {
+            // An empty picture would look like an empty cluster.
+            let why = "this process does not lead: it keeps caches, and makes the graph of them \
+                       when it leads; ask the leader";
+            return Err(Answer::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, why));
+        }
+        Ok(graph)
     }
 
     async fn explain(&self, name: &str, uri: &Uri) -> Result<Answer, Answer> {

@@ -302,7 +302,8 @@ fn caveats(explanation: &Explanation, role: Role) -> Vec<Cell> {
     if role == Role::Standby {
         notes.push(
             "This process does not lead, so it acts on nothing. Its caches are warm: this is what \
-             it would decide if it led."
+             it would decide if it led. What controllers keep besides, such as the garbage \
+             collector's graph, begins then."
                 .into(),
         );
     }

@@ -176,6 +176,23 @@ fn a_new_definition_is_looked_at_soon_and_many_are_not_looked_at_often() {
     });
 }
 
+/// A standby learns of new kinds as soon as a leader does, though nobody is told of objects.
+#[test]
+fn a_new_definition_is_looked_at_while_nobody_listens() {
+    run(async {
+        let mut test = Test::idle(&Server::default, |_| Vec::new(), served([definitions()]));
+        let mut stream = test.list(&definitions(), &[], 10).await;
+        test.hears(&["served 1"]).await;
+        test.server.runtime.clock.sleep(10 * SECOND).await;
+        let changed = test.server.runtime.clock.instant();
+        while test.asked.try_recv().is_ok() {}
+        test.answer(served([definitions(), widgets()]));
+        stream.send(event("ADDED", &json("widgets", "w", 11))).await;
+        assert_eq!(test.asks().await - changed, DEFINED_DELAY);
+        test.hears(&["served 2"]).await;
+    });
+}
+
 #[test]
 fn is_ready_once_all_objects_of_all_kinds_were_told() {
     run(async {
@@ -231,6 +248,7 @@ fn a_factory_makes_it_once_and_asks_the_server() {
         assert_eq!(metrics::fixture::unlike_upstream(&registry), Vec::<String>::new());
         assert!(Arc::ptr_eq(&everything, &factory.everything()));
         factory.informer::<api::Pod>();
+        everything.listen();
         factory.start();
         factory.start();
         let kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

@@ -52,6 +52,41 @@ fn tells_of_objects_as_long_as_their_kind_is_there() {
     });
 }
 
+/// A standby: its caches are kept, and nobody hears of objects before the leader's work begins.
+#[test]
+fn nobody_is_told_of_objects_before_somebody_listens() {
+    run(async {
+        let no_others = |_: &Server| Vec::new();
+        let mut test = Test::idle(&Server::default, no_others, served([widgets(), gadgets()]));
+        let everything = Arc::clone(&test.everything);
+        let mut stream = test.list(&widgets(), &[("a", "a", 5), ("b", "b", 6)], 10).await;
+        test.hears(&["served 2"]).await;
+        stream.send(event("ADDED", &json("c", "c", 11))).await;
+        stream.send(event("DELETED", &json("b", "b", 12))).await;
+        test.hears_nothing().await;
+        assert_eq!(everything.version_of(&widgets()), Some(12));
+        assert!(!everything.ready(SECOND).await);
+        // What was listed is not missing: only gadgets are late.
+        test.server.runtime.clock.sleep(40 * SECOND).await;
+        assert_eq!(test.sync_errors(), "1");
+        let _gadgets = test.list(&gadgets(), &[], 13).await;
+        test.asks_and_gets(served([gadgets(), widgets(), numbered(1)])).await;
+        test.hears(&["served 3"]).await;
+        let _numbered = test.list(&numbered(1), &[], 14).await;
+        test.server.runtime.clock.sleep(40 * SECOND).await;
+        assert_eq!(test.sync_errors(), "1", "all are listed");
+
+        everything.listen();
+        test.hears(&["widgets + default/a@5", "widgets + default/c@11"]).await;
+        test.hears(&["gadgets at 13", "k0001 at 14", "widgets at 12"]).await;
+        assert!(everything.ready(SECOND).await);
+        stream.send(event("MODIFIED", &json("a", "a", 13))).await;
+        test.hears(&["widgets ~ default/a@5>13", "widgets at 13"]).await;
+        everything.listen();
+        test.hears_nothing().await;
+    });
+}
+
 /// Once for each time that the kind comes, after all that there are then.
 #[test]
 fn says_when_all_objects_of_a_kind_were_told_of() {

@@ -96,7 +96,8 @@ async fn an_explanation_of_a_standby() {
     let path = "/debug/controllers/replicaset/explain?key=shop/web";
     let page = text(&manager, path).await;
     let note = "This process does not lead, so it acts on nothing. Its caches are warm: this is \
-                what it would decide if it led.";
+                what it would decide if it led. What controllers keep besides, such as the garbage \
+                collector's graph, begins then.";
     assert_eq!(page.lines().nth(2), Some(note));
     assert_eq!(manager.json(path).await.1["leadership"]["role"], "standby");
 }
@@ -160,6 +161,21 @@ async fn a_graph_is_shown_as_dot() {
         assert_eq!(headers["x-content-type-options"], "nosniff");
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
         assert_eq!(body, expected);
+    }
+}
+
+/// Its graph is made when it leads; until then it would show an empty cluster.
+#[tokio::test(start_paused = true)]
+async fn a_standby_has_no_graph() {
+    let mut fake = Fake::new(busy());
+    fake.graph = Some(Arc::new(|_: &[&str]| "graph\n".to_owned()));
+    let mut manager = Manager::new(fake);
+    let path = "/debug/controllers/replicaset-controller/graph";
+    for (role, code) in [(Role::Standby, 503), (Role::Leader, 200), (Role::NoElection, 200)] {
+        manager.leadership.role = role;
+        let (found, body) = manager.get(path, "").await;
+        assert_eq!(found, code, "{role:?}");
+        assert_eq!(body.contains("ask the leader"), code == 503, "{body}");
     }
 }
 
