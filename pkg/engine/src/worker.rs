@@ -73,7 +73,7 @@ pub struct Parts {
     pub drain_limit: Duration,
     /// As whom it writes.
     pub client: Client,
-    /// Where its Events go.
+    /// Where its Events go. Whoever has started it ends it: other engines may have it too.
     pub recorder: Recorder,
     /// Time, randomness and the end.
     pub runtime: Runtime,
@@ -206,7 +206,6 @@ impl<C: Controller> Engine<C> {
             // Or they would write more once their request is answered, when others may lead.
             aborts.iter().for_each(AbortHandle::abort);
         }
-        self.act.recorder.finish().await;
     }
 
     /// Waits until the caches are complete and the handlers know of all that these hold.

@@ -79,6 +79,8 @@ pub struct Running {
     graph: Option<Graph>,
     /// The service account that it acts as, if it has one of its own.
     account: Option<Arc<Account>>,
+    /// Records its Events.
+    recorder: Recorder,
     /// Awaiting it runs the controller until the process is asked to stop.
     run: BoxFuture<'static, ()>,
 }
@@ -257,14 +259,15 @@ impl Lead<'_> {
 }
 
 impl Running {
-    /// Two engines that are one controller. They write as the same account.
+    /// Two engines that are one controller. They write as the same account, and record Events
+    /// together.
     pub fn both(self, other: Self) -> Self {
-        let Self { name, inspect, graph, account, run } = self;
+        let Self { name, inspect, graph, account, recorder, run } = self;
         let inspect: Arc<dyn Inspect> = Arc::new(Both(inspect, other.inspect));
         let run = async move {
             futures::future::join(run, other.run).await;
         };
-        Self { name, inspect, graph, account, run: Box::pin(run) }
+        Self { name, inspect, graph, account, recorder, run: Box::pin(run) }
     }
 
     /// The controller, with a graph to show.
@@ -273,9 +276,9 @@ impl Running {
     }
 
     /// Runs the controller after a pause of one to two intervals (no pause if that is zero), so
-    /// that not all of them begin at once.
+    /// that not all of them begin at once. When it has ended, its last Events are sent.
     async fn start(self, interval: Duration, runtime: Runtime) {
-        let Self { name, inspect, account, run, .. } = self;
+        let Self { name, inspect, account, recorder, run, .. } = self;
         let pause = runtime.random.jitter(interval, 1.0);
         let begin = async {
             if !pause.is_zero() {
@@ -292,6 +295,7 @@ impl Running {
         }
         tracing::info!(controller = name, "Controller starting");
         run.await;
+        recorder.finish().await;
     }
 }
 
@@ -488,7 +492,8 @@ impl Context {
         let engine = Engine::new(controller, parts, &mut self.informers);
         let inspect: Arc<dyn Inspect> = Arc::clone(&engine) as _;
         let run = Box::pin(engine.run());
-        Running { name, inspect, graph: None, account: account.clone(), run }
+        let (account, recorder) = (account.clone(), recorder.clone());
+        Running { name, inspect, graph: None, account, recorder, run }
     }
 }
 

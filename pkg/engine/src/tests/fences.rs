@@ -5,13 +5,16 @@ use std::io;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use api::{Key, Kind as _, ReplicaSet};
 use cache::fixture::run;
-use controller::Plan;
+use controller::{Event, EventType, ObjectRef, Plan};
 use tracing::Dispatch;
 use tracing::subscriber::{DefaultGuard, NoSubscriber};
 
 use super::steps::{create, delete, together};
-use super::world::{Cold, Log, Probe, Stage, World, accept, make, named, orphan, pod, refuse, set};
+use super::world::{
+    Cold, DRAIN_LIMIT, Log, Probe, Stage, World, accept, make, named, orphan, pod, refuse, set,
+};
 
 /// The log of this thread as text.
 #[derive(Clone, Default)]
@@ -231,6 +234,32 @@ fn events_of_the_last_syncs_are_sent() {
         world.settle().await;
         make(post, "a", 11).await;
         assert_eq!(world.event().await, "Normal SuccessfulCreate Created pod: a");
+    });
+}
+
+/// Two engines of one controller record as the same: who ends first must not silence the other.
+#[test]
+fn an_engine_that_ends_leaves_the_recorder_to_others() {
+    run(async {
+        let probe = Probe::new(&Log::default(), |_, _| {}, |_, _| Plan::rest("rest"));
+        let cold = Cold::new(probe, 1, DRAIN_LIMIT);
+        let others = cold.engine.act.recorder.clone();
+        let (mut world, _) = cold.start(&[set(1, 0, 0)], &[]).await;
+        world.settle().await;
+        world.stop().await;
+        let (resource, key) = (ReplicaSet::RESOURCE, Key::new("shop", "web"));
+        others.record(Event {
+            about: Arc::new(ObjectRef {
+                resource,
+                key,
+                uid: "uid-web".into(),
+                resource_version: 1,
+            }),
+            r#type: EventType::Normal,
+            reason: "Last".into(),
+            message: "of another engine".to_owned(),
+        });
+        assert_eq!(world.event().await, "Normal Last of another engine");
     });
 }
 

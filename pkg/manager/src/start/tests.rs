@@ -2,15 +2,19 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use api::{Key, Kind as _, Namespace};
 use client::{ConnectOptions, connect};
+use controller::{Event, EventType, ObjectRef};
 use runtime::Runtime;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
+use workqueue::Limiter;
 
-use super::{Context, run};
+use super::{Context, Running, run};
 use crate::options::Options;
 use crate::registry::REGISTRY;
 use crate::serve::Shown;
@@ -142,6 +146,47 @@ fn a_stop_while_the_api_server_is_waited_for_is_no_error() {
         )));
         server.is_asked("/healthz").await;
         manager.stop().await.unwrap();
+    });
+}
+
+/// Two engines that are one controller: the Events of the one that ends last are sent, and before
+/// the controller has ended.
+#[test]
+fn a_controller_of_two_engines_sends_the_events_of_both() {
+    block_on(async {
+        let mut server = Mute::start().await;
+        let flags = flags(&format!("--master=http://{} --leader-elect=false", server.address));
+        let Ok(options) = Options::parse(flags) else { panic!() };
+        let address = ConnectOptions { master: options.master.clone(), ..Default::default() };
+        let connection = connect(&address).await.unwrap();
+        let registry = Shown::new(&options).unwrap().registry;
+        let (metrics, runtime) = (client::Metrics::new(&registry).unwrap(), Runtime::system());
+        let mut context = Context::new(options, connection, metrics, &runtime, &registry).unwrap();
+        let name = "garbage-collector-controller";
+        let entry = REGISTRY.iter().find(|entry| entry.name == name).unwrap();
+        let writer = context.writer(entry);
+        let mut running = || {
+            let work = (context.unnamed_queue(Limiter::default()), 1);
+            context.start_with(&writer, None, work, controllers::serviceaccount::Controller)
+        };
+        let (first, second) = (running(), running());
+        let recorder = second.recorder.clone();
+        let last = async move {
+            tokio::task::yield_now().await;
+            let (resource, key) = (Namespace::RESOURCE, Key::new("", "shop"));
+            let about = ObjectRef { resource, key, uid: "uid".into(), resource_version: 1 };
+            recorder.record(Event {
+                about: Arc::new(about),
+                r#type: EventType::Normal,
+                reason: "Last".into(),
+                message: "the end".to_owned(),
+            });
+        };
+        let first = Running { run: Box::pin(async {}), ..first };
+        let both = first.both(Running { run: Box::pin(last), ..second });
+        both.start(Duration::ZERO, runtime).await;
+        let asked = server.requests.try_recv().unwrap();
+        assert!(asked.starts_with("POST /api/v1/namespaces/default/events"), "{asked}");
     });
 }
 
