@@ -22,7 +22,8 @@
 //!
 //! What a pass costs: two walks over all pods with a look-up of the node of each, a tenth of a
 //! second of one processor for 100 000 pods on 5000 nodes. The ended pods are sorted only if they
-//! are too many. Requests are bounded, see `DELETIONS_MAX` and `READS_MAX`. An event costs nothing.
+//! are too many. Requests are bounded, see `DELETIONS_MAX` and `READS_MAX`. That a pod comes costs a
+//! look-up of its node, that a node goes one of its pods; no other event costs anything.
 //!
 //! Otherwise than upstream,
 //! - a pod that has ended, is being deleted without a grace period and is kept by its finalizers is
@@ -32,8 +33,9 @@
 //!   Upstream works on one list to its end, however old that has become: with a hundred thousand
 //!   pods over the threshold it looks for no orphans for more than an hour;
 //! - a pod that is in two lists is dealt with and counted once, for the first reason;
-//! - the quarantine of a node starts anew if the node was there in between, and a node that could
-//!   not be read is asked again in the next pass;
+//! - the quarantine of a node starts when the caches show that it is missing, not in the next pass,
+//!   and on a standby too; it starts anew if the node was there in between. A node that could not be
+//!   read is asked again in the next pass;
 //! - that the pod is gone before it could be marked (404) ends nothing.
 //!
 //! # Parts
@@ -50,7 +52,7 @@ mod tests;
 use std::time::Duration;
 
 use api::{Key, Node, Pod};
-use controller::{Change, Counter, Facts, Plan, View, Watches};
+use controller::{Counter, Facts, Plan, View, Watches};
 
 use quarantine::Quarantine;
 pub use snapshot::Snapshot;
@@ -65,6 +67,7 @@ pub const PERIOD: Duration = Duration::from_secs(20);
 pub struct Controller {
     /// How many ended pods may stay; none: all.
     threshold: Option<usize>,
+    /// Fed by what the caches tell, read by passes.
     quarantine: Quarantine,
 }
 
@@ -85,11 +88,8 @@ impl controller::Controller for Controller {
     const SEEDS: &'static [&'static str] = &["pods"];
 
     fn watches(table: &mut impl Watches<Self>) {
-        table.reads::<Pod>();
-        table.on::<Node>(|controller, change, _, _| match change {
-            Change::Added(node) => controller.quarantine.release(&node.meta.key.name),
-            Change::Updated { .. } | Change::Deleted(_) => {}
-        });
+        table.on::<Pod>(|it, change, view, _| it.quarantine.pod_changed(change, view));
+        table.on::<Node>(|it, change, view, _| it.quarantine.node_changed(change, view));
     }
 
     fn observe(&self, _: &Key, view: &View<'_>) -> Option<Snapshot> {

@@ -6,37 +6,86 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::{Text, Time};
+use api::{Key, Node, Pod, Text, Time};
+use controller::{Change, View};
 
 /// For so long a node must have been missing before it is read live; upstream's `quarantineTime`.
 pub(super) const TIME: Duration = Duration::from_secs(40);
 
-/// Since when each node has been missing. No larger than the number of nodes that pods name. Lost
-/// with the process, which costs another quarantine.
+/// Since when each node has been missing. Changed by what the caches tell and by nothing else: who
+/// only looks, as the debug pages do, starts and ends no quarantine. No larger than the number of
+/// nodes that pods name. Lost with the process, which costs another quarantine.
 #[derive(Debug, Default)]
 pub(super) struct Quarantine(Mutex<BTreeMap<Text, Time>>);
 
+/// Whether a node has been missing since a moment for long enough. Also if that moment lies as far
+/// ahead: the clock went back, which must not make a quarantine longer.
+pub(super) fn is_over(since: Time, now: Time) -> bool {
+    now.since(since) >= TIME || since.since(now) >= TIME
+}
+
 impl Quarantine {
-    /// Exactly these nodes are missing: those that were not before, since `now`. Returns since when
-    /// each of them has been.
-    pub(super) fn update(&self, missing: BTreeSet<Text>, now: Time) -> BTreeMap<Text, Time> {
-        let mut known = self.known();
-        let since = |name: Text| {
-            // A clock that went back must not make it longer.
-            let since = known.get(&name).map_or(now, |since| (*since).min(now));
-            (name, since)
-        };
-        let updated: BTreeMap<_, _> = missing.into_iter().map(since).collect();
-        known.clone_from(&updated);
-        updated
+    /// A pod came, went, or names another node.
+    pub(super) fn pod_changed(&self, change: &Change<Pod>, view: &View<'_>) {
+        match change {
+            Change::Added(pod) => self.named(pod, view),
+            Change::Updated { old, new } if old.node_name == new.node_name => {}
+            Change::Updated { old, new } => {
+                self.unnamed(old, view);
+                self.named(new, view);
+            }
+            Change::Deleted(pod) => self.unnamed(pod, view),
+        }
     }
 
-    /// The node is there, if only between two passes.
-    pub(super) fn release(&self, name: &str) {
-        self.known().remove(name);
+    /// A node came or went. One that was there, if only between two passes, starts anew.
+    pub(super) fn node_changed(&self, change: &Change<Node>, view: &View<'_>) {
+        let name = &change.object().meta.key.name;
+        match change {
+            Change::Added(_) => drop(self.known().remove(name)),
+            Change::Updated { .. } => {}
+            Change::Deleted(_) if is_named(name, view) => {
+                self.known().insert(name.clone(), view.now);
+            }
+            Change::Deleted(_) => drop(self.known().remove(name)),
+        }
+    }
+
+    /// Since when each of these missing nodes has been. One that nothing was told of yet, since its
+    /// news are under way, since now.
+    pub(super) fn since(&self, missing: BTreeSet<Text>, now: Time) -> BTreeMap<Text, Time> {
+        let known = self.known();
+        let since = |name: &Text| known.get(name).copied().unwrap_or(now);
+        missing.into_iter().map(|name| (name.clone(), since(&name))).collect()
+    }
+
+    fn named(&self, pod: &Pod, view: &View<'_>) {
+        let Some(name) = &pod.node_name else { return };
+        if view.of::<Node>().get(&Key::new("", name)).is_none() {
+            self.known().entry(name.clone()).or_insert(view.now);
+        }
+    }
+
+    fn unnamed(&self, pod: &Pod, view: &View<'_>) {
+        let Some(name) = &pod.node_name else { return };
+        let mut known = self.known();
+        if known.contains_key(name) && !is_named(name, view) {
+            known.remove(name);
+        }
+    }
+
+    /// How many nodes are remembered.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.known().len()
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<Text, Time>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a pod names the node.
+fn is_named(node: &str, view: &View<'_>) -> bool {
+    !view.of::<Pod>().by(Pod::BY_NODE, node).is_empty()
 }

@@ -40,7 +40,7 @@ pub(super) fn observe(view: &View<'_>, quarantine: &Quarantine) -> Snapshot {
     Snapshot {
         now: view.now,
         held: count - pods.len(),
-        missing: quarantine.update(missing, view.now),
+        missing: quarantine.since(missing, view.now),
         pods,
         nodes,
     }
@@ -51,7 +51,7 @@ pub(super) fn observe(view: &View<'_>, quarantine: &Quarantine) -> Snapshot {
 impl Snapshot {
     /// The missing nodes whose quarantine is over, the longest missing first.
     pub(super) fn due(&self) -> Vec<Key> {
-        let over = |since: Time| self.now.since(since) >= quarantine::TIME;
+        let over = |since: Time| quarantine::is_over(since, self.now);
         let due = self.missing.iter().filter(|(_, since)| over(**since));
         let mut due: Vec<_> = due.map(|(name, since)| (*since, name)).collect();
         due.sort();
