@@ -292,6 +292,8 @@ pub struct Announce {
     pub done: Option<(&'static str, &'static str)>,
     /// Reason and start of the message after failure.
     pub failed: (&'static str, Cow<'static, str>),
+    /// Failures that are not told of: the API server's words for them, such as `AlreadyExists`.
+    pub silent: &'static [&'static str],
 }
 
 /// Names one object, for good.

@@ -160,6 +160,7 @@ pub fn creates(
             about: Arc::new(ObjectRef::new(resource, owner)),
             done: Some(("SuccessfulCreate", "Created pod: ")),
             failed: ("FailedCreate", "Error creating: ".into()),
+            silent: &[],
         }),
     });
     Ok(vec![create; count])
@@ -171,6 +172,7 @@ pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Acti
         about: Arc::new(ObjectRef::new(resource, owner)),
         done: Some(("SuccessfulDelete", "Deleted pod: ")),
         failed: ("FailedDelete", "Error deleting: ".into()),
+        silent: &[],
     };
     let delete = |pod: &Arc<Pod>| {
         let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);

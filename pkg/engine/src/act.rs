@@ -414,8 +414,12 @@ impl Act {
 
     fn announce(&self, announce: Option<&Announce>, result: Result<&str, &ApiError>) {
         let Some(announce) = announce else { return };
+        let is_silent = |error: &ApiError| {
+            error.status().is_some_and(|it| announce.silent.contains(&&*it.reason))
+        };
         let (r#type, reason, message) = match (result, announce.done, &announce.failed) {
             (Ok(_), None, _) => return,
+            (Err(error), ..) if is_silent(error) => return,
             (Ok(name), Some((reason, start)), _) => {
                 (EventType::Normal, reason, format!("{start}{name}"))
             }

@@ -28,6 +28,7 @@ fn everything() -> Plan {
         about: Arc::clone(&about),
         done: Some(("Made", "m: ")),
         failed: ("Failed", "f: ".into()),
+        silent: &[],
     };
     let (done, r#type) = (Some(announce), EventType::Warning);
     let event = Event { about, r#type, reason: Cow::Borrowed("Odd"), message: "look".into() };

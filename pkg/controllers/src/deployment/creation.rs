@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::{Deployment, Edit, Key, Kind, Meta, Raw, ReplicaSet};
+use api::{Deployment, Key, Kind, Meta, Raw, ReplicaSet};
 use controller::{
-    Action, Announce, Answer, Create, Facts, Outcome, Plan, Query, Step, Update, controller_ref,
+    Action, Announce, Answer, Create, Facts, Outcome, Plan, Query, Step, controller_ref,
 };
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,9 @@ use super::revision;
 use super::snapshot::Snapshot;
 use super::template::{self, HASH_LABEL, Template};
 
+/// The API server's word for a name that is taken.
+const ALREADY_EXISTS: &str = "AlreadyExists";
+
 /// How the creation of the new set went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Created {
@@ -20,6 +23,8 @@ pub(super) enum Created {
     Done,
     /// It was not tried, or there is one already: it is decided again.
     Again,
+    /// Another set has its name: the next name is tried.
+    Collided,
     /// It failed; the error's text.
     Failed(String),
 }
@@ -52,7 +57,11 @@ pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> Plan {
         Some(Ok(Some((meta, raw)))) if is_new(s, meta, raw) => {
             Plan::failed("the new ReplicaSet exists already", not_visible(&name.set))
         }
-        Some(Ok(Some(_))) => collision(s, &name.set),
+        // The status says so, and then there is another name.
+        Some(Ok(Some(_))) => {
+            let why = "the name of the new ReplicaSet is taken by another one";
+            Plan::failed(why, exists(&name.set))
+        }
         // If it cannot be read, creating it will tell.
         Some(Ok(None) | Err(_)) => create(s, &name, replicas),
     }
@@ -62,11 +71,10 @@ pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> Plan {
 pub(super) fn created(s: &Snapshot, outcome: &Outcome) -> Created {
     let Some(error) = &outcome.error else { return Created::Done };
     let set = name(s).set;
-    let was_tried = *error != not_visible(&set) && *error != exists(&set);
-    if outcome.reason == "AlreadyExists" || !was_tried {
+    if outcome.reason == ALREADY_EXISTS || *error == not_visible(&set) {
         return Created::Again;
     }
-    Created::Failed(error.clone())
+    if *error == exists(&set) { Created::Collided } else { Created::Failed(error.clone()) }
 }
 
 fn is_new(s: &Snapshot, meta: &Meta, raw: &Raw) -> bool {
@@ -82,19 +90,6 @@ fn exists(set: &str) -> String {
     format!("{} {set:?} already exists", ReplicaSet::RESOURCE)
 }
 
-/// Another name is tried next time.
-fn collision(s: &Snapshot, set: &str) -> Plan {
-    let collisions = s.deployment.status.collision_count.unwrap_or(0).saturating_add(1);
-    let update = Action::Update(Update {
-        object: s.object(),
-        subresource: Some("status"),
-        raw: s.deployment.raw.clone(),
-        edits: vec![Edit::new(["status", "collisionCount"], json!(collisions))],
-    });
-    let why = "the name of the new ReplicaSet is taken by another one";
-    Plan { error: Some(exists(set)), ..Plan::one(why, Step::InOrder(vec![update])) }
-}
-
 fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {
     let create = Action::Create(Create {
         resource: ReplicaSet::RESOURCE,
@@ -107,6 +102,8 @@ fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {
                 "ReplicaSetCreateError",
                 format!("Failed to create new replica set {:?}: ", name.set).into(),
             ),
+            // Upstream tells nobody of it either: it adopts the set, or takes another name.
+            silent: &[ALREADY_EXISTS],
         }),
     });
     let mut actions = vec![create];

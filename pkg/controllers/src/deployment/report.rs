@@ -100,6 +100,12 @@ fn after(s: &Snapshot, course: &Course, outcome: &Outcome) -> Option<After> {
         Work::Creation(replicas) => match creation::created(s, outcome) {
             Created::Done => Some(made(s, *replicas)),
             Created::Again => None,
+            Created::Collided => {
+                let collisions = s.deployment.status.collision_count.unwrap_or(0);
+                let collision_count = Some(collisions.saturating_add(1));
+                let status = DeploymentStatus { collision_count, ..base(s) };
+                Some(After { status, revision: None })
+            }
             Created::Failed(error) => {
                 let mut status = base(s);
                 let name = creation::name(s).set;
@@ -229,6 +235,7 @@ fn edits(s: &Snapshot, status: &DeploymentStatus) -> Vec<Edit> {
             ("availableReplicas", json!(status.available_replicas)),
             ("unavailableReplicas", json!(status.unavailable_replicas)),
             ("terminatingReplicas", json!(status.terminating_replicas)),
+            ("collisionCount", json!(status.collision_count)),
         ]
     };
     let differs = numbers(status).into_iter().zip(numbers(known)).filter(|(new, old)| new != old);

@@ -206,7 +206,8 @@ fn nothing_follows_a_create_in_a_namespace_that_is_being_deleted() {
     });
 }
 
-/// deployment.md, New RS: a failure is told, a success by another Event.
+/// deployment.md, New RS: a failure is told, a success by another Event; that a name is taken is
+/// neither.
 #[test]
 fn a_write_may_be_announced_only_if_it_fails() {
     run(async {
@@ -216,8 +217,8 @@ fn a_write_may_be_announced_only_if_it_fails() {
             uid: "u".into(),
             resource_version: 1,
         });
-        let announce =
-            Announce { about, done: None, failed: ("NotMade", "no \"x\": ".to_owned().into()) };
+        let failed = ("NotMade", "no \"x\": ".to_owned().into());
+        let announce = Announce { about, done: None, failed, silent: &["AlreadyExists"] };
         let plan = move |_: &_, _: &_| {
             let create = |name: &str| match create(name) {
                 Action::Create(create) => {
@@ -225,10 +226,11 @@ fn a_write_may_be_announced_only_if_it_fails() {
                 }
                 other => other,
             };
-            together(&[create("a"), create("b")])
+            together(&[create("a"), create("b"), create("c")])
         };
         let (mut world, _) = World::probe(plan).await;
         make(world.post().await, "a", 11).await;
+        refuse(world.post().await, 409, "AlreadyExists", "c is there").await;
         refuse(world.post().await, 403, "Forbidden", "quota").await;
         assert_eq!(world.event().await, "Warning NotMade no \"x\": quota");
         assert!(world.events.under_way().await.is_empty());

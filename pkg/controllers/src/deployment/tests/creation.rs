@@ -72,25 +72,40 @@ fn a_name_that_is_taken_is_told_apart() {
     let stranger = with(named(set("v1", 1)), json!({"metadata": {"ownerReferences": null}}));
     let bump = format!(
         "why: the name of the new ReplicaSet is taken by another one\n\
-         in order: update deployments.apps shop/foo status status.collisionCount=1\n\
          error: replicasets.apps \"{name}\" already exists\n"
     );
     let wait = format!(
         "why: the new ReplicaSet exists already\n\
          error: replicasets.apps \"{name}\" is not in the cache yet\n"
     );
-    for (case, live, expected) in [
-        ("ours, and equal", named(set("v1", 1)), &wait),
-        ("another template", named(set("v2", 1)), &bump),
-        ("somebody else's", stranger, &bump),
+    for (case, live, expected, collisions) in [
+        ("ours, and equal", named(set("v1", 1)), &wait, None),
+        ("another template", named(set("v2", 1)), &bump, Some(1)),
+        ("somebody else's", stranger, &bump, Some(1)),
     ] {
         let plan = CONTROLLER.decide(&snapshot, &Facts::from([found::<ReplicaSet>(&live)]));
         assert_eq!(plan.to_string(), *expected, "{case}");
         let outcome = failed(plan.error.as_deref().unwrap(), "");
-        assert!(CONTROLLER.report(&snapshot, &outcome).is_none(), "{case}");
+        let update = CONTROLLER.report(&snapshot, &outcome);
+        let written = update.map(|update| json!(fixture::status(&update)));
+        assert_eq!(written, collisions.map(|count| json!({"collisionCount": count})), "{case}");
     }
     let bumped = with(it, json!({"status": {"collisionCount": 1}}));
     assert_ne!(creation::name(&observed(&bumped, &[], &[])).set, name, "another name");
+}
+
+/// As `getNewReplicaSet`: neither a name that was taken meanwhile nor a number of collisions that
+/// could not be written is told of.
+#[test]
+fn a_collision_is_no_failure_to_create() {
+    let plan =
+        planned(&spec(deployment("v1", 1), json!({"progressDeadlineSeconds": 60})), &[], &[]);
+    let announces = actions(&plan).into_iter().filter_map(|action| match action {
+        Action::Create(create) => create.announce.clone(),
+        _ => None,
+    });
+    let silent: Vec<_> = announces.map(|announce| announce.silent).collect();
+    assert_eq!(silent, [&["AlreadyExists"]]);
 }
 
 /// If the name cannot be looked up, creating the set tells.
