@@ -20,6 +20,8 @@ pub(super) struct Changes<'a> {
     about: Arc<ObjectRef>,
     /// Where the PUT of a set stands among the actions, by uid.
     places: BTreeMap<Text, usize>,
+    /// Whether a set is to have another size.
+    scaled: bool,
 }
 
 /// The Event after a set was scaled.
@@ -45,7 +47,13 @@ impl<'a> Changes<'a> {
     /// None yet.
     pub(super) fn new(s: &'a Snapshot) -> Self {
         let about = Arc::new(s.object());
-        Self { s, actions: Vec::new(), about, places: BTreeMap::new() }
+        Self { s, actions: Vec::new(), about, places: BTreeMap::new(), scaled: false }
+    }
+
+    /// Whether a set is scaled, which is what the next part of a rollout waits for. It does not wait
+    /// for other edits: a webhook may undo an annotation each time.
+    pub(super) fn is_scaling(&self) -> bool {
+        self.scaled
     }
 
     /// Whether nothing is to be written.
@@ -58,7 +66,7 @@ impl<'a> Changes<'a> {
     pub(super) fn sync_new(&mut self) {
         let s = self.s;
         let Some(new) = &s.new else { return };
-        for (name, value) in revision::synced(&s.annotations, &new.annotations, revision::next(s)) {
+        for (name, value) in revision::of_new(s).unwrap_or_default() {
             if new.annotations.get(&name) != Some(&value) {
                 self.edit(new, &["metadata", "annotations", &name], json!(value));
             }
@@ -75,6 +83,7 @@ impl<'a> Changes<'a> {
         if from == to {
             return;
         }
+        self.scaled = true;
         self.edit(set, &["spec", "replicas"], json!(to));
         self.note_sizes(set);
         self.actions.push(scaled(&self.about, set.name(), from, to));

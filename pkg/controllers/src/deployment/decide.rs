@@ -74,8 +74,8 @@ fn selects_all(s: &Snapshot) -> Plan {
     Plan::one("the selector is empty", Step::InOrder(vec![warning]))
 }
 
-/// What is to be done about the ReplicaSets, once they are claimed. The annotations of the new one
-/// come first: what else it needs goes into the same write.
+/// What is to be done about the ReplicaSets. The annotations of the new one come first: what else
+/// it needs goes into the same write. Nothing waits for them, as in upstream's `getNewReplicaSet`.
 pub(super) fn course(s: &Snapshot) -> Course {
     let deployment = &s.deployment;
     let mut changes = Changes::new(s);
@@ -96,10 +96,10 @@ pub(super) fn course(s: &Snapshot) -> Course {
     }
     if scaling::is_due(s) {
         scaling::scale(&mut changes);
-        // Upstream's stops here in any case. If nothing was to be done, nothing will ever be, and
-        // no rollout: that of a Recreate with pods of two templates, or of a set that has the
-        // right size but was not given it here.
-        if !changes.is_empty() {
+        // Upstream's stops here in any case. If no set gets another size, none ever will, and there
+        // would be no rollout: that of a Recreate with pods of two templates, or of a set that has
+        // the right size but was not given it here.
+        if changes.is_scaling() {
             return changes.course("the Deployment was resized", Told::Counts);
         }
     }
@@ -112,31 +112,31 @@ pub(super) fn course(s: &Snapshot) -> Course {
     }
 }
 
-fn roll_back(changes: Changes<'_>, revision: i64) -> Course {
+fn roll_back(mut changes: Changes<'_>, revision: i64) -> Course {
     let s = changes.s;
     if s.new.is_none() {
         return create(s);
     }
-    if !changes.is_empty() {
-        return changes.course("a rollback waits for the annotations", Told::Nothing);
-    }
+    changes.actions.extend(rollback::actions(s, revision));
     let why = format!("asked to roll back to revision {revision}").into();
-    Course { why, work: Work::Writes(rollback::actions(s, revision)), told: Told::Nothing }
+    Course { why, work: Work::Writes(changes.actions), told: Told::Nothing }
 }
 
 /// As `rolloutRolling`.
 fn rolling(mut changes: Changes<'_>) -> Course {
     let s = changes.s;
     let Some(new) = &s.new else { return create(s) };
+    // A failure to write these, unlike one to shrink old sets, is told by no status.
+    let told = if changes.is_empty() { Told::RolloutAnyway } else { Told::Rollout };
     if let Err(error) = rollout::scale_new(&mut changes, new) {
         return failure(error);
     }
-    if !changes.is_empty() {
+    if changes.is_scaling() {
         return changes.course("the new ReplicaSet comes first", Told::Rollout);
     }
     rollout::scale_old(&mut changes, new);
-    if !changes.is_empty() {
-        return changes.course("old ReplicaSets have more pods than needed", Told::RolloutAnyway);
+    if changes.is_scaling() {
+        return changes.course("old ReplicaSets have more pods than needed", told);
     }
     finish(changes)
 }

@@ -37,6 +37,8 @@
 //!   sync after the one that made the new one, so that a failure is told of what has failed;
 //! - the name of a new ReplicaSet is looked up live before it is used: upstream creates at once,
 //!   and compares what its cache has under the name if that fails;
+//! - a rollback in whose sync the new ReplicaSet gets annotations finds the last revision among
+//!   these, whatever a webhook makes of them;
 //! - a failure to scale old ReplicaSets down is tried again with back-off; upstream waits for the
 //!   next event;
 //! - within the last second before the progress deadline, and as long as pods of a rollout that was

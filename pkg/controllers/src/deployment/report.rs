@@ -157,10 +157,8 @@ fn settled(s: &Snapshot, told: Told) -> After {
         }
         Told::Counts | Told::Nothing => {}
     }
-    let revision = s.new.as_ref().map(|new| {
-        let synced = revision::synced(&s.annotations, &new.annotations, revision::next(s));
-        synced.get(REVISION).cloned().unwrap_or_default()
-    });
+    let revision = revision::of_new(s)
+        .map(|annotations| annotations.get(REVISION).cloned().unwrap_or_default());
     After { status, revision }
 }
 

@@ -37,9 +37,9 @@ pub(super) fn highest<'a>(sets: impl Iterator<Item = &'a Set>) -> i64 {
     sets.filter_map(|set| revision(&set.annotations)).fold(0, i64::max)
 }
 
-/// The second highest revision of some sets, or 0. As `LastRevision`.
-pub(super) fn last<'a>(sets: impl Iterator<Item = &'a Set>) -> i64 {
-    let revisions = sets.filter_map(|set| revision(&set.annotations));
+/// The second highest revision in the annotations of some sets, or 0. As `LastRevision`.
+pub(super) fn last<'a>(sets: impl Iterator<Item = &'a Annotations>) -> i64 {
+    let revisions = sets.filter_map(revision);
     let (_, second) = revisions.fold((0, 0), |(first, second), revision| {
         if revision >= first { (revision, first) } else { (first, second.max(revision)) }
     });
@@ -49,6 +49,11 @@ pub(super) fn last<'a>(sets: impl Iterator<Item = &'a Set>) -> i64 {
 /// The revision that the new set must have at least.
 pub(super) fn next(s: &Snapshot) -> i64 {
     highest(s.old.iter()).saturating_add(1)
+}
+
+/// The annotations that the new set should have, if there is one.
+pub(super) fn of_new(s: &Snapshot) -> Option<Annotations> {
+    s.new.as_ref().map(|new| synced(&s.annotations, &new.annotations, next(s)))
 }
 
 /// The annotations that a new set is made with.

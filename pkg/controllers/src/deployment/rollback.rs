@@ -18,19 +18,23 @@ pub(super) fn wanted(s: &Snapshot) -> Option<i64> {
 }
 
 /// Gives the Deployment the template and the annotations of that revision, or says why not; and
-/// takes the annotation away. The new set must be there and up to date.
+/// takes the annotation away. The new set must be there; it counts with the annotations that it
+/// gets.
 pub(super) fn actions(s: &Snapshot, wanted: i64) -> Vec<Action> {
     let about = Arc::new(s.object());
     let warn = |reason, message: &str| {
         vec![event(&about, EventType::Warning, reason, message.to_owned()), restore(s, None)]
     };
-    let number = if wanted == 0 { revision::last(s.sets()) } else { wanted };
+    let of_new = revision::of_new(s);
+    let old = s.old.iter().map(|set| (set, &set.annotations));
+    let mut sets = old.chain(s.new.iter().zip(&of_new));
+    let last = || revision::last(sets.clone().map(|(_, annotations)| annotations));
+    let number = if wanted == 0 { last() } else { wanted };
     let not_found = "DeploymentRollbackRevisionNotFound";
     if number == 0 {
         return warn(not_found, "Unable to find last revision.");
     }
-    let mut sets = s.sets();
-    let Some(set) = sets.find(|set| revision::revision(&set.annotations) == Some(number)) else {
+    let Some((set, _)) = sets.find(|(_, of_set)| revision::revision(of_set) == Some(number)) else {
         return warn(not_found, "Unable to find the revision to rollback to.");
     };
     let name = &s.deployment.meta.key.name;
@@ -49,8 +53,9 @@ pub(super) fn actions(s: &Snapshot, wanted: i64) -> Vec<Action> {
 fn restore(s: &Snapshot, from: Option<&Set>) -> Action {
     let mut edits = Vec::new();
     let mut annotations = s.annotations.clone();
-    if let Some(known) = s.new.as_ref().map(|new| new.annotations.get(REVISION)) {
-        annotations.insert(REVISION.to_owned(), known.cloned().unwrap_or_default());
+    if let Some(of_new) = revision::of_new(s) {
+        let known = of_new.get(REVISION).cloned().unwrap_or_default();
+        annotations.insert(REVISION.to_owned(), known);
     }
     if let Some(set) = from {
         let template = template::raw_without_hash(set.view.raw.field("spec"));

@@ -367,9 +367,18 @@ fn a_rollback_restores_template_and_annotations() {
     assert_eq!(text(&asked("last"), &sets), rests, "no number");
     let plan = planned(&asked("0"), &sets[..1], &[]);
     assert_eq!(created(&plan)["metadata"]["annotations"][REVISION], "2", "the new set first");
-    let behind = annotated(sets[1].clone(), json!({"cause": "old"}));
+    // The last revision is told from what the new set gets, and so is the Deployment's.
+    let behind = annotated(sets[1].clone(), json!({REVISION: Value::Null}));
     let plan = text(&asked("0"), &[sets[0].clone(), behind]);
-    assert!(plan.starts_with("why: a rollback waits for the annotations\n"), "{plan}");
+    let synced = format!(
+        "in order: update replicasets.apps shop/foo-v2 metadata.annotations.{REVISION}=\"2\"\n"
+    );
+    assert!(
+        plan.starts_with(&format!("why: asked to roll back to revision 0\n{synced}")),
+        "{plan}"
+    );
+    assert!(plan.contains("Rolled back deployment \"foo\" to revision 1"), "{plan}");
+    assert!(plan.contains(&format!("\"{REVISION}\":\"2\"")), "{plan}");
     let paused = spec(asked("1"), json!({"paused": true, "revisionHistoryLimit": 0}));
     assert_eq!(text(&paused, &sets), "why: the Deployment is paused\n", "nothing is deleted");
 }

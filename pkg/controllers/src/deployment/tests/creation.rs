@@ -122,7 +122,8 @@ fn a_failed_look_up_does_not_stop_the_creation() {
 #[test]
 fn the_new_set_follows_its_deployment() {
     let it = annotated(spec(deployment("v1", 3), json!({"minReadySeconds": 5})), json!({"a": "b"}));
-    let why = "why: the new ReplicaSet comes first\n";
+    let first = "why: the new ReplicaSet comes first\n";
+    let why = "why: the rollout is under way\n";
     let update = "in order: update replicasets.apps shop/foo-v1";
     let had = |revision: &str, history: Value| {
         annotated(
@@ -143,7 +144,7 @@ fn the_new_set_follows_its_deployment() {
             "annotations, minReadySeconds and size at once",
             vec![sized(set("v1", 2), 3, 3)],
             format!(
-                "{why}{update} metadata.annotations.a=\"b\" spec.minReadySeconds=5 \
+                "{first}{update} metadata.annotations.a=\"b\" spec.minReadySeconds=5 \
                  spec.replicas=3\nin order: event Normal ScalingReplicaSet: \
                  Scaled up replica set foo-v1 from 2 to 3\n"
             ),
@@ -159,6 +160,75 @@ fn the_new_set_follows_its_deployment() {
             "a revision that is no number is left alone",
             vec![ready(had("x", Value::Null)), old],
             "why: the rollout is under way: 3 of 3 pods of foo-v1 are available\n".to_owned(),
+        ),
+    ] {
+        assert_eq!(text(&it, &sets), expected, "{name}");
+    }
+}
+
+/// A webhook may write an annotation of the new set anew each time. As upstream, the sync asks for it
+/// and goes on, whatever comes next: rolling, a rollback, cleaning up, Recreate, a resize.
+#[test]
+fn an_annotation_that_does_not_stick_stops_nothing() {
+    let noted = |it: Value| annotated(it, json!({"note": "asked for"}));
+    let other = |it: Value| annotated(it, json!({"note": "written by a webhook"}));
+    let edit = "in order: update replicasets.apps shop/foo-v2 \
+        metadata.annotations.note=\"asked for\"\n";
+    let shrink = |to: i32| {
+        format!(
+            "in order: update replicasets.apps shop/foo-v1 spec.replicas={to}\n\
+             in order: event Normal ScalingReplicaSet: Scaled down replica set foo-v1 from 1 to {to}\n"
+        )
+    };
+    let to = format!("spec.replicas=0 metadata.annotations.{DESIRED}=\"2\"");
+    let resized = shrink(0).replace("spec.replicas=0", &to);
+    let (full, half) = (|set| sized(set, 2, 2), |set| sized(set, 2, 3));
+    let rolls = |replicas| {
+        let one = rolling(&json!(1), &json!(0));
+        noted(spec(deployment("v2", replicas), json!({ "strategy": one })))
+    };
+    let done = json!({"replicas": 2, "updatedReplicas": 2, "availableReplicas": 2,
+        "readyReplicas": 2, "observedGeneration": 1});
+    let complete = with(noted(deployment("v2", 2)), json!({ "status": done }));
+    let complete = spec(complete, json!({"revisionHistoryLimit": 0}));
+    let back = json!({REVISION: "2", "deprecated.deployment.rollback.to": "7"});
+    let back = annotated(noted(deployment("v2", 2)), back);
+    let restored = "in order: event Warning DeploymentRollbackRevisionNotFound: \
+        Unable to find the revision to rollback to.\n\
+        in order: update deployments.apps shop/foo metadata.annotations={\"deployment.kubernetes.io\
+        /revision\":\"2\",\"note\":\"asked for\"}\n";
+    for (name, it, sets, expected) in [
+        (
+            "old sets shrink",
+            rolls(2),
+            [half(set("v1", 1)), other(half(set("v2", 2)))],
+            format!("why: old ReplicaSets have more pods than needed\n{edit}{}", shrink(0)),
+        ),
+        (
+            "Recreate",
+            recreate(noted(deployment("v2", 2))),
+            [full(set("v1", 1)), other(full(set("v2", 1)))],
+            format!("why: old ReplicaSets must be empty first\n{edit}{}", shrink(0)),
+        ),
+        (
+            "a resize for which nothing is to be done",
+            recreate(noted(deployment("v2", 2))),
+            [sized(set("v1", 1), 1, 2), available(other(full(set("v2", 2))), 1)],
+            format!("why: old ReplicaSets must be empty first\n{edit}{resized}"),
+        ),
+        (
+            "old sets are deleted",
+            complete,
+            [full(set("v1", 0)), other(full(set("v2", 2)))],
+            format!(
+                "why: the rollout is complete\n{edit}in order: delete replicasets.apps shop/foo-v1\n"
+            ),
+        ),
+        (
+            "a rollback",
+            back,
+            [full(set("v1", 0)), other(full(set("v2", 2)))],
+            format!("why: asked to roll back to revision 7\n{edit}{restored}"),
         ),
     ] {
         assert_eq!(text(&it, &sets), expected, "{name}");

@@ -123,7 +123,8 @@ fn the_last_revision_is_the_second_highest() {
         (vec![], 0, 0),
     ] {
         let s = sets(&revisions);
-        let found = (revision::highest(s.sets()), revision::last(s.sets()));
+        let found =
+            (revision::highest(s.sets()), revision::last(s.sets().map(|set| &set.annotations)));
         assert_eq!(found, (highest, last), "{revisions:?}");
     }
 }
