@@ -20,6 +20,8 @@ pub const NOW: &str = "2024-05-01T12:00:00Z";
 pub struct Fixture {
     /// The moment that views show.
     pub now: Time,
+    /// The failures that views show.
+    pub failures: u32,
     listers: BTreeMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
@@ -168,7 +170,7 @@ pub fn lines(wake: &Wake) -> String {
 
 impl Default for Fixture {
     fn default() -> Self {
-        Self { now: time(0), listers: BTreeMap::new() }
+        Self { now: time(0), failures: 0, listers: BTreeMap::new() }
     }
 }
 
@@ -185,7 +187,7 @@ impl Fixture {
 
     /// The caches as they are.
     pub fn view(&self) -> View<'_> {
-        View::new(self.now, self)
+        View::new(self.now, self).after(self.failures)
     }
 }
 

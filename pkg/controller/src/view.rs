@@ -9,6 +9,8 @@ use api::{Key, Kind, Time};
 pub struct View<'a> {
     /// That moment, on the wall clock.
     pub now: Time,
+    /// How often in a row the key that is looked at has failed before; 0 for handlers.
+    pub failures: u32,
     caches: &'a dyn Caches,
 }
 
@@ -33,7 +35,13 @@ pub trait Lister<T>: Send + Sync {
 impl<'a> View<'a> {
     /// The caches as they are, at the moment `now`.
     pub fn new(now: Time, caches: &'a dyn Caches) -> Self {
-        Self { now, caches }
+        Self { now, failures: 0, caches }
+    }
+
+    /// The same, for a key that has failed so often in a row.
+    #[must_use]
+    pub fn after(self, failures: u32) -> Self {
+        Self { failures, ..self }
     }
 
     /// The cache of kind `T`, which must be one of the controller's watches.

@@ -118,7 +118,8 @@ impl<C: Controller> Engine<C> {
         facts: &mut Facts,
         found: &mut Explanation,
     ) -> Option<String> {
-        let snapshot = self.controller.observe(key, &View::new(now, &self.act.kinds.listers))?;
+        let view = View::new(now, &self.act.kinds.listers).after(self.queue.num_requeues(key));
+        let snapshot = self.controller.observe(key, &view)?;
         found.found = true;
         let summary = self.controller.summary(&snapshot);
         found.summary = summary.into_iter().map(|(name, value)| Fact { name, value }).collect();

@@ -337,7 +337,7 @@ impl<C: Controller> Engine<C> {
         let started = self.act.runtime.clock.instant();
         let snapshot = {
             let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
-            self.controller.observe(key, &view)
+            self.controller.observe(key, &view.after(self.queue.num_requeues(key)))
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
         let (outcome, again) = if settled == Settled::Yes {

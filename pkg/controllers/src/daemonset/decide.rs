@@ -178,8 +178,11 @@ fn stranded(s: &Snapshot, nodes: &ByNode<'_>) -> Vec<Arc<Pod>> {
 
 /// The revision first, since pods carry its label; revisions that nothing needs last.
 fn carry_out(s: &Snapshot, present: Present, work: &Work, burst: usize) -> Plan {
-    let nodes: Vec<Text> = work.create.iter().take(burst).cloned().collect();
-    let doomed: Vec<Arc<Pod>> = work.delete.iter().take(burst).cloned().collect();
+    let (mut nodes, mut doomed) = (work.create.clone(), work.delete.clone());
+    s.begin_elsewhere(&mut nodes);
+    s.begin_elsewhere(&mut doomed);
+    nodes.truncate(burst);
+    doomed.truncate(burst);
     let next_check = pods::next_check(&s.pods.mine, s.set.min_ready_seconds, s.now);
     let again = [work.again, next_check].into_iter().flatten().min();
     let why = match (nodes.len(), doomed.len()) {

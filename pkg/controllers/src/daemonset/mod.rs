@@ -27,6 +27,8 @@
 //! # Otherwise than upstream
 //! - Adoptions and releases, and whatever is to be written to ControllerRevisions before pods are
 //!   looked at, make a sync of their own; pods follow once the cache shows it.
+//! - Pods are made and replaced in the order of the nodes' names, and each try after a failure
+//!   begins elsewhere; upstream's order is that of a Go map, another one each time.
 //! - Node events wake sets in the handler, without a queue `daemonset-node-updates` in between.
 //! - The rolling update moves on in a sync in which no pod is missing or superfluous, not right
 //!   after pods were made or deleted.

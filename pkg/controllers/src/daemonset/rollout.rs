@@ -1,5 +1,6 @@
 //! The rolling update: which old pods go, and which nodes get a second pod. As `rollingUpdate` in
-//! upstream's `update.go`. Nodes are taken in the order of their names.
+//! upstream's `update.go`. Nodes are taken in the order of their names, after a failure from
+//! another place on.
 
 use std::sync::Arc;
 
@@ -111,6 +112,7 @@ fn replace(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Wo
             Pair::Of { .. } | Pair::TooMany => lacking += 1,
         }
     }
+    s.begin_elsewhere(&mut candidates);
     doomed.extend(candidates.into_iter().take(most.saturating_sub(lacking)));
     Work::new(Vec::new(), doomed.into_iter().cloned().collect())
 }
@@ -143,6 +145,8 @@ fn surge(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Work
             (_, None) => {}
         }
     }
+    s.begin_elsewhere(&mut misplaced);
+    s.begin_elsewhere(&mut candidates);
     // They give service where they should not be, until enough others do.
     doomed.extend(misplaced.into_iter().take(available.saturating_sub(allowed.desired)));
     wanted.extend(candidates.into_iter().take(allowed.surge.saturating_sub(surging)));

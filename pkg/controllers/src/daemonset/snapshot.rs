@@ -17,6 +17,8 @@ use super::fit::{self, Fit};
 pub struct Snapshot {
     /// The moment.
     pub now: Time,
+    /// How often in a row the set has failed before.
+    pub failures: u32,
     /// The set.
     pub set: Arc<DaemonSet>,
     /// What its claim on pods comes to; pods that have ended or are being deleted are among them.
@@ -31,6 +33,9 @@ pub struct Snapshot {
     pub(super) delays: BTreeMap<Text, Delay>,
 }
 
+/// The golden ratio, as a part of 2^32: its multiples come near every place of a list soon.
+const STRIDE: u32 = 0x9E37_79B9;
+
 /// The pods of a set by the node that they are on or are for.
 pub(super) type ByNode<'a> = BTreeMap<&'a str, Vec<&'a Arc<Pod>>>;
 
@@ -43,6 +48,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Opti
     let set = view.of::<DaemonSet>().get(key)?;
     let mut snapshot = Snapshot {
         now: view.now,
+        failures: view.failures,
         set: Arc::clone(&set),
         pods: Claim::default(),
         revisions: Claim::default(),
@@ -94,6 +100,15 @@ impl Snapshot {
             }
         }
         nodes
+    }
+
+    /// Turns a list that a sync may not come to the end of, so that each try begins elsewhere: what
+    /// is refused for some nodes must not keep the others from their turn. In the order of names
+    /// until something fails. Upstream takes nodes in the order of a Go map.
+    pub(super) fn begin_elsewhere<T>(&self, list: &mut [T]) {
+        let part = u128::from(self.failures.wrapping_mul(STRIDE));
+        let start = usize::try_from((part * list.len() as u128) >> 32).unwrap_or(0);
+        list.rotate_left(start);
     }
 
     /// Whether a pod is of the present template. As `IsPodUpdated`.

@@ -8,6 +8,7 @@ mod fits;
 mod history;
 mod manage;
 mod pods;
+mod refusals;
 mod rollout;
 mod status;
 mod wakes;

@@ -1,15 +1,17 @@
 //! The requeue switch: when a key is looked at next, and the rounds of live reads before that.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::{Key, Kind, ReplicaSet};
 use cache::fixture::run;
 use controller::{Answer, Facts, Plan, Query};
 
+use crate::Inspect as _;
+
 use super::steps::{create, together};
-use super::world::{World, accept, make, refuse, set};
+use super::world::{Log, Probe, Seen, World, accept, make, refuse, set};
 
 fn failed() -> Plan {
     Plan { error: Some("no".to_owned()), ..Plan::rest("fails") }
@@ -38,6 +40,33 @@ fn failures_back_off_until_success() {
         world.sets.modified(&set(11, 0, 0)).await;
         world.wait(Duration::from_millis(20)).await;
         assert_eq!(log.observed(), [200, 205, 215]);
+    });
+}
+
+/// A controller sees how often in a row its key has failed, so that it can begin elsewhere; who
+/// explains sees what the next sync will see.
+#[test]
+fn failures_are_part_of_what_is_looked_at() {
+    run(async {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (fails, told) = (Arc::new(AtomicBool::new(true)), Arc::clone(&seen));
+        let flag = Arc::clone(&fails);
+        let plan = move |it: &Seen, _: &Facts| {
+            told.lock().unwrap().push(it.failures);
+            if flag.load(Ordering::Relaxed) { failed() } else { Plan::rest("well") }
+        };
+        let probe = Probe::new(&Log::default(), |_, _| {}, plan);
+        let (mut world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
+        let taken = || std::mem::take(&mut *seen.lock().unwrap());
+        world.wait(Duration::from_millis(20)).await;
+        assert_eq!(taken(), [0, 1, 2]);
+        engine.explain(&Key::new("shop", "web")).await;
+        assert_eq!(taken(), [3]);
+        fails.store(false, Ordering::Relaxed);
+        world.wait(Duration::from_millis(100)).await;
+        world.sets.modified(&set(11, 0, 0)).await;
+        world.wait(Duration::from_millis(20)).await;
+        assert_eq!(taken(), [3, 0]);
     });
 }
 

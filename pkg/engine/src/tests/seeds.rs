@@ -57,7 +57,7 @@ impl Controller for Pass {
 
     fn observe(&self, key: &Key, view: &View<'_>) -> Option<Seen> {
         self.probe.observe(key, view);
-        Some(Seen { key: key.clone(), now: view.now })
+        Some(Seen { key: key.clone(), now: view.now, failures: view.failures })
     }
 
     fn decide(&self, seen: &Seen, facts: &Facts) -> Plan {

@@ -85,6 +85,7 @@ pub(super) enum Stage {
 pub(super) struct Seen {
     pub(super) key: Key,
     pub(super) now: Time,
+    pub(super) failures: u32,
 }
 
 // === Objects ===
@@ -446,7 +447,7 @@ impl Controller for Probe {
     }
 
     fn observe(&self, key: &Key, view: &View<'_>) -> Option<Seen> {
-        let seen = Seen { key: key.clone(), now: view.now };
+        let seen = Seen { key: key.clone(), now: view.now, failures: view.failures };
         self.log.add(&seen, "observe");
         let set = view.of::<ReplicaSet>().get(key);
         (self.hook)(Stage::Observe, key);

@@ -14,6 +14,8 @@ use super::super::{Controller, Snapshot, revisions};
 pub(super) struct World {
     pub(super) controller: Controller,
     pub(super) now: Time,
+    /// How often in a row the set has failed.
+    pub(super) failures: u32,
     pub(super) set: Value,
     pub(super) nodes: BTreeMap<String, Value>,
     pub(super) pods: BTreeMap<String, Value>,
@@ -43,6 +45,7 @@ impl World {
         Self {
             controller: Controller::new(250),
             now: time(0),
+            failures: 0,
             set,
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -72,7 +75,7 @@ impl World {
             .holding::<Node>(&list(&self.nodes))
             .holding::<Pod>(&list(&self.pods))
             .holding::<ControllerRevision>(&list(&self.revisions));
-        fixture.now = self.now;
+        (fixture.now, fixture.failures) = (self.now, self.failures);
         fixture
     }
 
@@ -146,7 +149,7 @@ impl World {
         self.sync().counts
     }
 
-    fn apply(&mut self, action: &Action, done: &mut Done) {
+    pub(super) fn apply(&mut self, action: &Action, done: &mut Done) {
         match action {
             Action::Create(create) => {
                 let body: Value = serde_json::from_str(&create.body).unwrap();
