@@ -202,22 +202,23 @@ pub fn create(new: &NewRevision<'_>) -> Result<Action, String> {
     Ok(Action::Create(Create { resource, namespace, body: body.into(), announce: None }))
 }
 
-/// Gives a revision another number.
-pub fn renumber(revision: &ControllerRevision, number: i64) -> Action {
-    update(revision, Edit::new(["revision"], Value::from(number)))
+/// Another number for a revision.
+pub fn renumbered(number: i64) -> Edit {
+    Edit::new(["revision"], Value::from(number))
 }
 
-/// Gives a revision a label.
-pub fn relabel(revision: &ControllerRevision, label: &str, value: &str) -> Action {
-    update(revision, Edit::new(["metadata", "labels", label], Value::from(value)))
+/// A label for a revision.
+pub fn relabelled(label: &str, value: &str) -> Edit {
+    Edit::new(["metadata", "labels", label], Value::from(value))
 }
 
-fn update(revision: &ControllerRevision, edit: Edit) -> Action {
+/// Changes a revision, in one write.
+pub fn update(revision: &ControllerRevision, edits: Vec<Edit>) -> Action {
     Action::Update(Update {
         object: ObjectRef::new(&ControllerRevision::RESOURCE, &revision.meta),
         subresource: None,
         raw: revision.raw.clone(),
-        edits: vec![edit],
+        edits,
     })
 }
 

@@ -198,9 +198,12 @@ fn writes_name_the_revision() {
     let it = decode::<ControllerRevision>(&revision("r1", 1));
     let text = |action: Action| crate::Plan::one("", Step::InOrder(vec![action])).to_string();
     let line = |what: &str| format!("why: \nin order: {what}\n");
-    assert_eq!(text(renumber(&it, 5)), line("update controllerrevisions.apps shop/r1 revision=5"));
     assert_eq!(
-        text(relabel(&it, "a", "b")),
+        text(update(&it, vec![renumbered(5)])),
+        line("update controllerrevisions.apps shop/r1 revision=5")
+    );
+    assert_eq!(
+        text(update(&it, vec![relabelled("a", "b")])),
         line("update controllerrevisions.apps shop/r1 metadata.labels.a=\"b\"")
     );
     assert_eq!(text(delete(&it)), line("delete controllerrevisions.apps shop/r1"));

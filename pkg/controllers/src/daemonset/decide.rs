@@ -12,7 +12,7 @@ use controller::{Action, Event, EventType, Facts, ObjectRef, Plan, Step, pods};
 use super::fit::Fit;
 use super::revisions::{self, Present};
 use super::snapshot::{ByNode, Snapshot, sort_oldest_first};
-use super::{HASH_LABEL, rollout, template};
+use super::{rollout, template};
 
 /// What is to be done about pods.
 #[derive(Debug, Default)]
@@ -47,7 +47,10 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     };
     let work = match work(s, &present.hash) {
         Ok(work) => work,
-        Err(error) => return Plan::failed("the update strategy is invalid", error),
+        Err(error) => {
+            let plan = Plan::failed("the update strategy is invalid", error);
+            return Plan { steps: present.tidying, ..plan };
+        }
     };
     carry_out(s, present, &work, burst)
 }
@@ -154,8 +157,8 @@ fn end_finished<'a>(
 /// oldest of the present template and the oldest other one; that one too if it is not ready, or if
 /// the new one is available.
 fn superseded(s: &Snapshot, hash: &str, running: &[&Arc<Pod>]) -> Vec<Arc<Pod>> {
-    let is_new = |pod: &Pod| pod.meta.labels.get(HASH_LABEL) == Some(hash);
-    let (new, old): (Vec<_>, Vec<_>) = running.iter().copied().partition(|pod| is_new(pod));
+    let (new, old): (Vec<_>, Vec<_>) =
+        running.iter().copied().partition(|pod| s.is_of_present(pod, hash));
     let excess = new.iter().skip(1).chain(old.iter().skip(1));
     let mut doomed: Vec<_> = excess.copied().cloned().collect();
     if let (Some(new), Some(old)) = (new.first(), old.first())
@@ -185,10 +188,11 @@ fn carry_out(s: &Snapshot, present: Present, work: &Work, burst: usize) -> Plan 
     doomed.truncate(burst);
     let next_check = pods::next_check(&s.pods.mine, s.set.min_ready_seconds, s.now);
     let again = [work.again, next_check].into_iter().flatten().min();
+    let tidied = if present.tidying.is_empty() { "" } else { "the revisions are tidied; " };
     let why = match (nodes.len(), doomed.len()) {
-        (0, 0) => "each node has the pods that it should have".into(),
+        (0, 0) => format!("{tidied}each node has the pods that it should have").into(),
         (create, delete) => format!(
-            "{} pods missing, creating {create}; {} to go, deleting {delete}",
+            "{tidied}{} pods missing, creating {create}; {} to go, deleting {delete}",
             work.create.len(),
             work.delete.len()
         )
@@ -199,8 +203,8 @@ fn carry_out(s: &Snapshot, present: Present, work: &Work, burst: usize) -> Plan 
     } else {
         template::creates(&s.set, &nodes, &present.hash)
     };
-    let first = present.create.map(|create| Step::InOrder(vec![create]));
-    let mut plan = Plan { why, again, steps: first.into_iter().collect(), ..Plan::default() };
+    let mut plan = Plan { why, again, steps: present.tidying, ..Plan::default() };
+    plan.steps.extend(present.create.map(|create| Step::InOrder(vec![create])));
     match creates {
         Ok(creates) => plan.steps.extend(pod_step(creates, deletes(s, work, &doomed))),
         Err(error) => return Plan { error: Some(error), ..plan },

@@ -25,8 +25,9 @@
 //! heartbeats cost nothing.
 //!
 //! # Otherwise than upstream
-//! - Adoptions and releases, and whatever is to be written to ControllerRevisions before pods are
-//!   looked at, make a sync of their own; pods follow once the cache shows it.
+//! - Adoptions and releases make a sync of their own; pods follow once the cache shows it.
+//! - A ControllerRevision is written once in a sync, with all that it needs, and counts with the
+//!   label that it gets, whatever a webhook makes of that.
 //! - Pods are made and replaced in the order of the nodes' names, and each try after a failure
 //!   begins elsewhere; upstream's order is that of a Go map, another one each time.
 //! - Node events wake sets in the handler, without a queue `daemonset-node-updates` in between.

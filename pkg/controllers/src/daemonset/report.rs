@@ -9,8 +9,8 @@ use super::fit::Fit;
 use super::revisions::{self, History};
 use super::snapshot::{self, Snapshot, sort_oldest_first};
 
-/// None if the status is right already, or if pods or revisions come first: then how many pods are
-/// of the present template is known once the cache shows these.
+/// None if the status is right already, or if pods or revisions are claimed first: then how many
+/// pods are of the present template is known once the cache shows these.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     let left_alone = snapshot::selector(&s.set).is_err() || s.set.meta.is_terminating();
     let claimed = !(s.pods.is_done() && s.revisions.is_done());
@@ -18,7 +18,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
         return None;
     }
     let history = revisions::history(s);
-    if matches!(history, History::Missing) && outcome.error.is_some() {
+    if matches!(history, History::Missing(_)) && outcome.error.is_some() {
         return None;
     }
     let mut status = calculate(s, &revisions::hash(s, &history)?);

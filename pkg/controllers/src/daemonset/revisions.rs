@@ -15,12 +15,10 @@ use super::snapshot::Snapshot;
 
 /// How the revisions of a set stand.
 pub(super) enum History<'a> {
-    /// This is the label of the present one; nothing is to be done.
-    Settled(&'a str),
-    /// There is none of the present template.
-    Missing,
-    /// There is one, and something is to be done about it or about the others: first these steps.
-    Untidy(Vec<Step>),
+    /// The label that the present one has or gets, and the writes that tidy them.
+    Present(&'a str, Vec<Step>),
+    /// There is none of the present template; the writes that tidy the others.
+    Missing(Vec<Step>),
     /// One of them cannot be read; its name.
     Unreadable(&'a str),
 }
@@ -29,18 +27,19 @@ pub(super) enum History<'a> {
 pub(super) struct Present {
     /// Its label.
     pub(super) hash: String,
+    /// What tidies the revisions. Pods do not wait for that: it may not stick.
+    pub(super) tidying: Vec<Step>,
     /// What makes it, if it is to be made.
     pub(super) create: Option<Action>,
 }
 
-/// The present revision; or the plan that must come first.
+/// The present revision; or the plan, if there is none to go on with.
 pub(super) fn settle(s: &Snapshot, facts: &Facts) -> Result<Present, Plan> {
     match history(s) {
-        History::Settled(hash) => Ok(Present { hash: hash.to_owned(), create: None }),
-        History::Missing => make(s, facts),
-        History::Untidy(steps) => {
-            Err(Plan { why: "the revisions are to be tidied".into(), steps, ..Plan::default() })
+        History::Present(hash, tidying) => {
+            Ok(Present { hash: hash.to_owned(), tidying, create: None })
         }
+        History::Missing(tidying) => Ok(Present { tidying, ..make(s, facts)? }),
         History::Unreadable(name) => {
             Err(Plan::rest(format!("ControllerRevision {name} cannot be read")))
         }
@@ -53,35 +52,44 @@ pub(super) fn history(s: &Snapshot) -> History<'_> {
     if let Some(unreadable) = all.iter().find(|revision| revision.unreadable.is_some()) {
         return History::Unreadable(&unreadable.meta.key.name);
     }
-    let unlabelled: Vec<_> = all
-        .iter()
-        .filter(|revision| label(&revision.meta).is_none())
-        .map(|revision| history::relabel(revision, HASH_LABEL, &revision.meta.key.name))
-        .collect();
-    if !unlabelled.is_empty() {
-        return History::Untidy(vec![Step::InOrder(unlabelled)]);
-    }
     let present = all.iter().filter(|revision| history::holds(revision, &s.data));
-    let Some(kept) = present.clone().max_by_key(|revision| revision.revision) else {
-        return History::Missing;
-    };
-    let hash = label(&kept.meta).unwrap_or_default();
+    let kept = present.clone().max_by_key(|revision| revision.revision);
+    let mut steps: Vec<Step> = updates(s, kept).into_iter().collect();
+    let Some(kept) = kept else { return History::Missing(steps) };
+    let hash = label_of(kept);
     let doubles: Vec<_> = present.filter(|it| it.meta.uid != kept.meta.uid).collect();
-    let mut steps = drop_doubles(s, &doubles, hash);
-    let number = history::highest(&former(s)) + 1;
-    if kept.revision < number {
-        steps.push(Step::InOrder(vec![history::renumber(kept, number)]));
-    }
-    if steps.is_empty() { History::Settled(hash) } else { History::Untidy(steps) }
+    steps.extend(drop_doubles(s, &doubles, hash));
+    History::Present(hash, steps)
 }
 
 /// The label that the present revision has, or will have.
 pub(super) fn hash(s: &Snapshot, history: &History<'_>) -> Option<String> {
     match history {
-        History::Settled(hash) => Some((*hash).to_owned()),
-        History::Missing => Some(new_hash(s)),
-        History::Untidy(_) | History::Unreadable(_) => None,
+        History::Present(hash, _) => Some((*hash).to_owned()),
+        History::Missing(_) => Some(new_hash(s)),
+        History::Unreadable(_) => None,
     }
+}
+
+/// The label of a revision. One that has none, since an old version made it, gets its name.
+pub(super) fn label_of(revision: &ControllerRevision) -> &str {
+    label(&revision.meta).unwrap_or(&revision.meta.key.name)
+}
+
+/// Labels for those that have none, and the highest number for the present one: one write each.
+fn updates(s: &Snapshot, kept: Option<&Arc<ControllerRevision>>) -> Option<Step> {
+    let number = history::highest(&former(s)) + 1;
+    let update = |revision: &Arc<ControllerRevision>| {
+        let is_kept = kept.is_some_and(|kept| kept.meta.uid == revision.meta.uid);
+        let is_unlabelled = label(&revision.meta).is_none();
+        let label = is_unlabelled.then(|| history::relabelled(HASH_LABEL, label_of(revision)));
+        let is_low = is_kept && revision.revision < number;
+        let number = is_low.then(|| history::renumbered(number));
+        let edits: Vec<_> = label.into_iter().chain(number).collect();
+        (!edits.is_empty()).then(|| history::update(revision, edits))
+    };
+    let updates: Vec<_> = s.revisions.mine.iter().filter_map(update).collect();
+    (!updates.is_empty()).then(|| Step::InOrder(updates))
 }
 
 /// Deletes former revisions that no pod is made from, the lowest first, until there are no more
@@ -114,7 +122,7 @@ fn former(s: &Snapshot) -> Vec<Arc<ControllerRevision>> {
 
 /// Pods of the doubles become pods of the kept one; then the doubles go.
 fn drop_doubles(s: &Snapshot, doubles: &[&Arc<ControllerRevision>], hash: &str) -> Vec<Step> {
-    let labels: BTreeSet<&str> = doubles.iter().filter_map(|it| label(&it.meta)).collect();
+    let labels: BTreeSet<&str> = doubles.iter().map(|it| label_of(it)).collect();
     let carries = |pod: &&Arc<Pod>| label(&pod.meta).is_some_and(|label| labels.contains(label));
     let pods = s.pods.mine.iter().filter(carries);
     let patches: Vec<_> =
@@ -155,7 +163,8 @@ fn make(s: &Snapshot, facts: &Facts) -> Result<Present, Plan> {
     match history::taken(answer, &s.data) {
         Taken::Free => create(s, &name, hash),
         Taken::Same(meta) => {
-            Ok(Present { hash: label(meta).unwrap_or(&hash).to_owned(), create: None })
+            let hash = label(meta).unwrap_or(&hash).to_owned();
+            Ok(Present { hash, tidying: Vec::new(), create: None })
         }
         Taken::Other => Err(collided(s, facts, &name)),
         Taken::Unknown(error) => Err(failed(error)),
@@ -176,7 +185,7 @@ fn create(s: &Snapshot, name: &str, hash: String) -> Result<Present, Plan> {
         revision: history::highest(&s.revisions.mine) + 1,
     });
     let create = created.map_err(failed)?;
-    Ok(Present { hash, create: Some(create) })
+    Ok(Present { hash, tidying: Vec::new(), create: Some(create) })
 }
 
 /// Another template has the name: the number of collisions, which the name depends on, is raised;

@@ -1,6 +1,6 @@
 //! What a decision about a DaemonSet looks at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{ControllerRevision, DaemonSet, Key, Kind, Node, Phase, Pod, Selector, Text, Time};
@@ -11,6 +11,7 @@ use controller::{Claim, View, Why, claim, pods};
 use super::HASH_LABEL;
 use super::backoff::{Backoff, Delay, Place};
 use super::fit::{self, Fit};
+use super::revisions;
 
 /// A DaemonSet, its pods, its revisions and the nodes at one moment.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub revisions: Claim<ControllerRevision>,
     /// The data of the revision of the present template.
     pub data: String,
+    /// The labels of the revisions with that data: one, unless several are to be made one.
+    pub(super) hashes: BTreeSet<String>,
     /// All nodes, and whether they should have a pod.
     pub(super) nodes: BTreeMap<Text, Fit>,
     /// How long failed pods must stay, by node; of nodes that have one.
@@ -53,6 +56,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Opti
         pods: Claim::default(),
         revisions: Claim::default(),
         data: String::new(),
+        hashes: BTreeSet::new(),
         nodes: BTreeMap::new(),
         delays: BTreeMap::new(),
     };
@@ -65,6 +69,9 @@ pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Opti
     let revisions = history::revisions_of(view.of(), &set.meta);
     let matches = |it: &ControllerRevision| selector.matches(&it.meta.labels);
     snapshot.revisions = claim(&set.meta, revisions, matches);
+    let mine = snapshot.revisions.mine.iter();
+    let present = mine.filter(|revision| history::holds(revision, &snapshot.data));
+    snapshot.hashes = present.map(|revision| revisions::label_of(revision).to_owned()).collect();
     let found = pods::pods_of(view.of(), &DaemonSet::RESOURCE, &set.meta);
     snapshot.pods = claim(&set.meta, found, pods::matcher(selector));
     let nodes = view.of::<Node>().all();
@@ -117,7 +124,14 @@ impl Snapshot {
         let generation = self.set.template_generation.map(|generation| generation.to_string());
         let same_generation =
             generation.is_some() && labels.get(super::GENERATION_LABEL) == generation.as_deref();
-        same_generation || (!hash.is_empty() && labels.get(HASH_LABEL) == Some(hash))
+        same_generation || self.is_of_present(pod, hash)
+    }
+
+    /// Whether a pod has the label of a revision of the present template. One whose label is yet to
+    /// follow that of its revision, since there are several, is no old one meanwhile.
+    pub(super) fn is_of_present(&self, pod: &Pod, hash: &str) -> bool {
+        let label = pod.meta.labels.get(HASH_LABEL).filter(|label| !label.is_empty());
+        label.is_some_and(|label| label == hash || self.hashes.contains(label))
     }
 
     /// Whether a pod has been ready for long enough.

@@ -39,6 +39,7 @@ fn text(world: &World) -> String {
 }
 
 const REST: &str = "why: each node has the pods that it should have\n";
+const TIDIED: &str = "why: the revisions are tidied; each node has the pods that it should have\n";
 
 #[test]
 fn the_first_revision_is_made_before_the_first_pods() {
@@ -82,10 +83,7 @@ fn a_new_template_gets_a_higher_number_and_the_old_one_its_highest_again() {
     world.set = set();
     assert_eq!(
         text(&world),
-        format!(
-            "why: the revisions are to be tidied\n\
-             in order: update controllerrevisions.apps shop/{first} revision=3\n"
-        )
+        format!("{TIDIED}in order: update controllerrevisions.apps shop/{first} revision=3\n")
     );
     world.sync();
     assert_eq!((by(&world, &first)["revision"].clone(), text(&world)), (json!(3), REST.to_owned()));
@@ -103,8 +101,7 @@ fn a_revision_without_the_label_gets_its_name_as_label() {
     assert_eq!(
         text(&world),
         format!(
-            "why: the revisions are to be tidied\n\
-             in order: update controllerrevisions.apps shop/{name} \
+            "{TIDIED}in order: update controllerrevisions.apps shop/{name} \
              metadata.labels.controller-revision-hash=\"{name}\"\n"
         )
     );
@@ -115,24 +112,86 @@ fn a_revision_without_the_label_gets_its_name_as_label() {
 fn of_equal_revisions_the_highest_stays_and_gets_the_pods() {
     let (mut world, name) = running();
     world.put_revision(copy(&by(&world, &name), "foo-double", 5));
-    world.put_pod(with_hash(own("older", "node-0"), &json!("of-an-old-template")));
+    world.put_node(node("node-1"));
+    world.put_pod(with_hash(own("older", "node-1"), &json!("of-an-old-template")));
     let mine = world.pods.keys().find(|name| *name != "older").unwrap().clone();
     assert_eq!(
         text(&world),
         format!(
-            "why: the revisions are to be tidied\n\
-             together: patch pods shop/{mine} {{\"metadata\":{{\"labels\":\
+            "{TIDIED}together: patch pods shop/{mine} {{\"metadata\":{{\"labels\":\
              {{\"controller-revision-hash\":\"hash-foo-double\"}},\"uid\":\"uid-{mine}\"}}}}\n\
              in order: delete controllerrevisions.apps shop/{name}\n"
         )
     );
-    assert!(!world.sync().reported);
+    assert!(world.sync().reported);
+    assert_eq!(world.set["status"]["updatedNumberScheduled"], 1, "it is of the present template");
     assert_eq!(world.revisions.keys().collect::<Vec<_>>(), ["foo-double"]);
     let label =
         |pod: &str| world.pods[pod]["metadata"]["labels"]["controller-revision-hash"].clone();
     assert_eq!(label(&mine), "hash-foo-double");
     // Upstream's would count as updated from now on.
     assert_eq!(label("older"), "of-an-old-template");
+}
+
+/// A pod whose label is to follow that of its revision is no old one meanwhile.
+#[test]
+fn pods_of_equal_revisions_are_not_replaced() {
+    let (mut world, name) = running();
+    world.each_pod(|pod| ready_for(pod, 3600));
+    world.put_revision(copy(&by(&world, &name), "foo-double", 5));
+    world.set = unavailable(world.set.clone(), &json!(1));
+    assert_eq!(world.counts(), (0, 0, 0));
+    assert_eq!(text(&world), REST);
+}
+
+/// A webhook may undo what is written to revisions, each time: that is asked for again, and all
+/// else goes on.
+#[test]
+fn what_does_not_stick_to_a_revision_stops_nothing() {
+    let plain = |world: &mut World, name: &str| {
+        let bare = json!({"metadata": {"labels": {"controller-revision-hash": null}}});
+        world.put_revision(with(by(world, name), bare));
+    };
+    let old_number = |world: &mut World, name: &str| {
+        world.put_revision(with(by(world, name), json!({"revision": 1})));
+    };
+    let undo: [(&str, fn(&mut World, &str)); 2] = [("label", plain), ("number", old_number)];
+    for (what, undo) in undo {
+        let (mut world, name) = running();
+        world.set = unavailable(world.set.clone(), &json!(1));
+        world.put_revision(other(&by(&world, &name), "foo-other", 1));
+        undo(&mut world, &name);
+        world.put_node(node("node-1"));
+        let done = world.sync();
+        assert_eq!((done.counts.0, done.reported), (1, true), "{what}: a node gets its pod");
+        for _ in 0..6 {
+            world.each_pod(|pod| ready_for(pod, 3600));
+            undo(&mut world, &name);
+            world.sync();
+        }
+        undo(&mut world, &name);
+        let plan = world.plan();
+        assert_eq!(plan.actions(), 1, "{what}: all pods are of the present template: {plan}");
+        let update = format!("in order: update controllerrevisions.apps shop/{name} ");
+        assert!(plan.to_string().contains(&update), "{what}: {plan}");
+        assert_eq!(world.set["status"]["updatedNumberScheduled"], 2, "{what}");
+    }
+}
+
+/// One write with all that a revision needs.
+#[test]
+fn a_revision_is_written_once() {
+    let (mut world, name) = running();
+    world.put_revision(other(&by(&world, &name), "foo-other", 4));
+    let bare = json!({"metadata": {"labels": {"controller-revision-hash": null}}});
+    world.put_revision(with(by(&world, &name), bare));
+    assert_eq!(
+        text(&world),
+        format!(
+            "{TIDIED}in order: update controllerrevisions.apps shop/{name} \
+             metadata.labels.controller-revision-hash=\"{name}\" revision=5\n"
+        )
+    );
 }
 
 /// TestLaunchWithHashCollision.
