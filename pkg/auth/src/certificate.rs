@@ -1,16 +1,9 @@
-//! Client certificates: whom we trust to issue them, and whom they name.
+//! Client certificates: whom they name, and for how long.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::sync::Arc;
-use std::time::Duration;
 
 use api::Time;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::ClientCertVerifier;
-use rustls::{CertificateError, RootCertStore};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::X509Name;
 
@@ -20,18 +13,6 @@ use crate::User;
 const UID_OID: &str = "1.3.6.1.4.1.57683.2";
 /// Under which the certificate itself is known to an authorizer.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
-
-/// The authorities of one PEM text.
-pub(crate) struct Bundle {
-    authorities: Vec<Authority>,
-    /// What they were read from, to see a change.
-    pub(crate) pem: Vec<u8>,
-}
-
-struct Authority {
-    verifier: Arc<dyn ClientCertVerifier>,
-    validity: Validity,
-}
 
 /// What we read of the first certificate of a chain.
 pub(crate) struct Certificate {
@@ -46,71 +27,20 @@ pub(crate) struct Certificate {
 
 /// Seconds since 1970, both included.
 #[derive(Clone, Copy)]
-struct Validity {
+pub(crate) struct Validity {
     from: i64,
     until: i64,
 }
 
-// === impl Bundle ===
-
-impl Bundle {
-    /// Reads PEM; sections that are no certificates are skipped. An error if one is broken or there
-    /// is none, as `NewPoolFromBytes` of k8s.io/client-go's util/cert.
-    pub(crate) fn parse(pem: &[u8]) -> Result<Self, String> {
-        let mut authorities = Vec::new();
-        for section in CertificateDer::pem_slice_iter(pem) {
-            let der = section.map_err(|error| format!("not PEM: {error}"))?;
-            let number = authorities.len() + 1;
-            let authority = Authority::new(der);
-            authorities.push(authority.map_err(|error| format!("certificate {number}: {error}"))?);
-        }
-        if authorities.is_empty() {
-            return Err("holds no certificate".to_owned());
-        }
-        Ok(Self { authorities, pem: pem.to_vec() })
-    }
-
-    /// Whether one of the authorities issued the chain for use by a client, and all of it is valid
-    /// at `now`. An error says why not. The chain starts with the client's certificate.
-    pub(crate) fn verify(&self, chain: &[CertificateDer<'_>], now: Time) -> Result<(), String> {
-        let Some((first, others)) = chain.split_first() else {
-            return Err("there is no certificate".to_owned());
-        };
-        let nanos = u64::try_from(now.unix_nanos()).unwrap_or(0);
-        let moment = UnixTime::since_unix_epoch(Duration::from_nanos(nanos));
-        let mut reason = "its authority is not known".to_owned();
-        for authority in &self.authorities {
-            match authority.verifier.verify_client_cert(first, others, moment) {
-                Ok(_) if authority.validity.holds(now) => return Ok(()),
-                Ok(_) => "its authority's own certificate is not valid now".clone_into(&mut reason),
-                Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
-                Err(error) => reason = error.to_string(),
-            }
-        }
-        Err(reason)
-    }
-}
-
-impl Authority {
-    fn new(der: CertificateDer<'static>) -> Result<Self, String> {
-        // The verifier looks at names and keys of an authority only, Go at its validity too.
-        let validity = Validity::of(&parse(&der)?);
-        let mut roots = RootCertStore::empty();
-        roots.add(der).map_err(|error| error.to_string())?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-        let verifier = verifier.build().map_err(|error| error.to_string())?;
-        Ok(Self { verifier, validity })
-    }
-}
+// === impl Validity ===
 
 impl Validity {
-    fn of(certificate: &X509Certificate<'_>) -> Self {
+    pub(crate) fn of(certificate: &X509Certificate<'_>) -> Self {
         let validity = certificate.validity();
         Self { from: validity.not_before.timestamp(), until: validity.not_after.timestamp() }
     }
 
-    fn holds(self, now: Time) -> bool {
+    pub(crate) fn holds(self, now: Time) -> bool {
         let second = now.unix_nanos().div_euclid(1_000_000_000);
         (self.from..=self.until).contains(&second)
     }
@@ -170,7 +100,7 @@ impl fmt::Display for Certificate {
     }
 }
 
-fn parse(der: &[u8]) -> Result<X509Certificate<'_>, String> {
+pub(crate) fn parse(der: &[u8]) -> Result<X509Certificate<'_>, String> {
     let parsed = X509Certificate::from_der(der);
     parsed.map(|(_, certificate)| certificate).map_err(|error| format!("not X.509: {error}"))
 }

@@ -9,6 +9,7 @@
 
 mod access;
 mod answer;
+mod bundle;
 mod certificate;
 mod front_proxy;
 mod guard;

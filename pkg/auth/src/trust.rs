@@ -16,7 +16,7 @@ use client::{ApiError, Client};
 use runtime::{Clock, Runtime, spawn};
 use serde::Deserialize;
 
-use crate::certificate::Bundle;
+use crate::bundle::Bundle;
 use crate::front_proxy::Headers;
 use crate::{Error, Settings};
 
@@ -313,6 +313,14 @@ impl Slot {
             return Ok(());
         }
         let bundle = Arc::new(Bundle::parse(content)?);
+        for (certificate, reason) in bundle.powerless() {
+            tracing::warn!(
+                name,
+                certificate,
+                reason,
+                "a certificate among the authorities is none: what it signs proves nothing"
+            );
+        }
         *self.bundle.write().unwrap_or_else(PoisonError::into_inner) = Some(bundle);
         tracing::info!(name, "read the authorities of client certificates");
         Ok(())

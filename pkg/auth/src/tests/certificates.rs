@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use rcgen::{DnType, ExtendedKeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyUsagePurpose,
+};
 use rustls::pki_types::CertificateDer;
 
 use super::issue::{Authority, Leaf};
@@ -82,6 +85,7 @@ fn a_certificate_that_proves_nothing_is_refused() {
         ("a client's", client.clone(), 200),
         ("one for any usage", usages(&[]), 200),
         ("one for servers and clients", usages(&both), 200),
+        ("one that says it is for any usage", usages(&[ExtendedKeyUsagePurpose::Any]), 200),
         ("a server's", usages(&[server]), 401),
         ("expired", Leaf { years: (2024, 2025), ..client.clone() }, 401),
         ("not yet valid", Leaf { years: (2027, 2028), ..client.clone() }, 401),
@@ -116,6 +120,100 @@ fn only_the_configured_authority_counts_also_through_intermediates() {
         assert_eq!(ask.code(&guard).await, 200);
         let junk = CertificateDer::from(vec![0x30, 0x03, 0x02, 0x01, 0x01]);
         assert_eq!(get("/metrics").showing(&junk).code(&guard).await, 401);
+    });
+}
+
+/// What the certificate of an authority may say.
+type Says = fn(&mut CertificateParams);
+
+/// Go's crypto/x509, `CheckSignatureFrom` and `isValid` of a root and of what stands below it.
+#[test]
+fn only_what_says_that_it_is_an_authority_signs_certificates() {
+    let plain: Says = |_| {};
+    let no_ca: Says = |params| params.is_ca = IsCa::NoCa;
+    let explicitly_none: Says = |params| params.is_ca = IsCa::ExplicitNoCa;
+    let signs: Says = |params| {
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    };
+    let signs_no_certificates: Says = |params| {
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
+    };
+    let none_below: Says = |params| params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let one_below: Says = |params| params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
+    let servers: Says =
+        |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let clients: Says =
+        |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let anything: Says = |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
+    let demands: Says = |params| {
+        let mut demand = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
+        demand.set_criticality(true);
+        params.custom_extensions = vec![demand];
+    };
+    let rows: [(&str, Says, Option<Says>, bool); 17] = [
+        ("a CA", plain, None, true),
+        ("no basic constraints", no_ca, None, false),
+        ("basic constraints without CA", explicitly_none, None, false),
+        ("keyCertSign", signs, None, true),
+        ("a key usage without keyCertSign", signs_no_certificates, None, false),
+        ("none may stand below it", none_below, None, true),
+        ("for servers", servers, None, false),
+        ("for clients", clients, None, true),
+        ("for anything", anything, None, true),
+        ("a critical extension that nobody knows", demands, None, false),
+        ("none may stand below it, and one does", none_below, Some(plain), false),
+        ("one may stand below it, and does", one_below, Some(plain), true),
+        ("below: no basic constraints", plain, Some(no_ca), false),
+        ("below: basic constraints without CA", plain, Some(explicitly_none), false),
+        ("below: keyCertSign", plain, Some(signs), true),
+        ("below: a key usage without keyCertSign", plain, Some(signs_no_certificates), false),
+        ("below: for servers", plain, Some(servers), false),
+    ];
+    let leaf = Leaf::client("alice").with(DnType::OrganizationName, "system:masters");
+    for (says, root, below, counts) in rows {
+        run(async {
+            let (world, root) = (World::new(), Authority::saying("root", root));
+            let file = TempFile::new("signs", &root.pem);
+            let middle = below.map(|below| root.below_saying("middle", below));
+            let certificate = middle.as_ref().unwrap_or(&root).issue(&leaf);
+            let mut ask = get("/metrics").showing(&certificate);
+            ask.chain.extend(middle.map(|middle| middle.der));
+
+            let users = Settings { client_ca_file: Some(file.0.clone()), ..settings() };
+            let code = ask.code(&world.guard(&users).await.unwrap()).await;
+            assert_eq!(code, if counts { 200 } else { 401 }, "{says}");
+
+            let mut proxies = settings();
+            proxies.request_header.client_ca_file = Some(file.0.clone());
+            let guard = world.guard(&proxies).await.unwrap();
+            let ask = ask.header("x-remote-user", "bob").header("x-remote-group", "system:masters");
+            let code = ask.code(&guard).await;
+            assert_eq!(code, if counts { 200 } else { 401 }, "a front proxy's: {says}");
+        });
+    }
+}
+
+/// `Verify` of Go's crypto/x509: a certificate that is in the pool needs nobody to vouch for it.
+#[test]
+fn a_certificate_in_the_file_itself_is_known_but_vouches_for_nobody() {
+    run(async {
+        let world = World::new();
+        let alone = Authority::saying("alice", |params| {
+            params.is_ca = IsCa::NoCa;
+            params.distinguished_name.push(DnType::OrganizationName, "system:masters");
+        });
+        let (guard, _file) = guard(&world, &alone, "itself").await;
+        assert_eq!(get("/metrics").showing(&alone.der).name(&guard).await, "alice");
+        let signed = alone.issue(&Leaf::client("alice"));
+        assert_eq!(get("/metrics").showing(&signed).code(&guard).await, 401);
+        let server = Authority::saying("alice", |params| {
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        });
+        let (guard, _file) = self::guard(&world, &server, "itself-server").await;
+        assert_eq!(get("/metrics").showing(&server.der).code(&guard).await, 401);
+        let old = Authority::valid("alice", (2020, 2025));
+        let (guard, _file) = self::guard(&world, &old, "itself-old").await;
+        assert_eq!(get("/metrics").showing(&old.der).code(&guard).await, 401);
     });
 }
 

@@ -56,14 +56,29 @@ impl Authority {
     }
 
     pub(super) fn valid(name: &'static str, years: (i32, i32)) -> Self {
-        let (params, key) = Self::params(name, years);
-        let certificate = params.self_signed(&key).unwrap();
-        Self::of(params, key, &certificate)
+        Self::root(Self::params(name, years))
+    }
+
+    /// One whose certificate says something else than that of others.
+    pub(super) fn saying(name: &'static str, change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let mut params = Self::params(name, (2020, 2040));
+        change(&mut params);
+        Self::root(params)
     }
 
     /// An authority that this one vouches for.
     pub(super) fn below(&self, name: &'static str) -> Self {
-        let (params, key) = Self::params(name, (2020, 2040));
+        self.below_saying(name, |_| {})
+    }
+
+    /// An authority that this one vouches for, and whose certificate says something else.
+    pub(super) fn below_saying(
+        &self,
+        name: &'static str,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Self {
+        let (mut params, key) = (Self::params(name, (2020, 2040)), KeyPair::generate().unwrap());
+        change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Self::of(params, key, &certificate)
     }
@@ -73,11 +88,17 @@ impl Authority {
         leaf.params().signed_by(&key, &self.issuer).unwrap().der().clone()
     }
 
-    fn params(name: &'static str, years: (i32, i32)) -> (CertificateParams, KeyPair) {
+    fn root(params: CertificateParams) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        Self::of(params, key, &certificate)
+    }
+
+    fn params(name: &'static str, years: (i32, i32)) -> CertificateParams {
         let leaf = Leaf { subject: vec![(DnType::CommonName, name)], years, usages: Vec::new() };
         let mut params = leaf.params();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        (params, KeyPair::generate().unwrap())
+        params
     }
 
     fn of(params: CertificateParams, key: KeyPair, certificate: &rcgen::Certificate) -> Self {
