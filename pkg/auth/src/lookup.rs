@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ring::hmac;
@@ -17,10 +17,20 @@ pub(crate) struct Digest([u8; 32]);
 /// Kept answers and questions that are being asked.
 pub(crate) struct Lookup<V> {
     kept: Mutex<Kept<V>>,
-    /// Questions that are being asked. An entry is dead once nobody waits for it any more.
-    asked: Mutex<BTreeMap<Digest, Weak<OnceCell<V>>>>,
+    /// Questions that are being asked, each as long as somebody waits for its answer.
+    asked: Mutex<Asked<V>>,
     key: hmac::Key,
     clock: Clock,
+}
+
+type Asked<V> = BTreeMap<Digest, Arc<OnceCell<V>>>;
+
+/// One who waits for the answer to a question.
+struct Waiting<'a, V> {
+    asked: &'a Mutex<Asked<V>>,
+    digest: Digest,
+    /// None while this is dropped.
+    answer: Option<Arc<OnceCell<V>>>,
 }
 
 /// Answers by question, of which the one that was used longest ago leaves first.
@@ -67,8 +77,8 @@ impl<V: Clone> Lookup<V> {
     /// The kept answer, or what `ask` answers, which says how long it is to be kept. Whoever wants
     /// the same at the same time waits for the same `ask`; if its caller goes away, another asks.
     pub(crate) async fn ask(&self, digest: Digest, ask: impl Future<Output = (V, Duration)>) -> V {
-        let shared = self.shared(digest);
-        let answer = shared.get_or_init(|| async {
+        let waiting = self.wait(digest);
+        let answer = waiting.answer.as_ref().expect("it is dropped last").get_or_init(|| async {
             if let Some(value) = self.kept(digest) {
                 return value;
             }
@@ -82,15 +92,21 @@ impl<V: Clone> Lookup<V> {
         answer.await.clone()
     }
 
-    fn shared(&self, digest: Digest) -> Arc<OnceCell<V>> {
-        let mut asked = lock(&self.asked);
-        if let Some(shared) = asked.get(&digest).and_then(Weak::upgrade) {
-            return shared;
+    fn wait(&self, digest: Digest) -> Waiting<'_, V> {
+        let answer = Arc::clone(lock(&self.asked).entry(digest).or_default());
+        Waiting { asked: &self.asked, digest, answer: Some(answer) }
+    }
+}
+
+impl<V> Drop for Waiting<'_, V> {
+    /// The last one to go takes the question along, so that nobody has to look for dead ones.
+    fn drop(&mut self) {
+        let mut asked = lock(self.asked);
+        self.answer = None;
+        // Clones are made and dropped under this lock.
+        if asked.get(&self.digest).is_some_and(|answer| Arc::strong_count(answer) == 1) {
+            asked.remove(&self.digest);
         }
-        asked.retain(|_, shared| shared.strong_count() > 0);
-        let shared = Arc::new(OnceCell::new());
-        asked.insert(digest, Arc::downgrade(&shared));
-        shared
     }
 }
 

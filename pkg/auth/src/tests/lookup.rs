@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::Time;
+use futures::FutureExt;
 use runtime::Runtime;
 
 use super::run;
@@ -46,7 +47,31 @@ fn what_is_old_is_dropped_though_there_is_room() {
         }
         runtime.clock.sleep(TTL).await;
         ask(&lookup, 50).await;
-        assert_eq!(lookup.sizes(), (1, 1));
+        assert_eq!(lookup.sizes(), (1, 0));
+    });
+}
+
+/// So nobody has to look for dead ones among those of a crowd.
+#[test]
+fn a_question_stands_as_long_as_somebody_waits_for_its_answer() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let lookup = Lookup::new(100, &runtime);
+        let digest = lookup.digest(b"slow");
+        let slow = || async {
+            runtime.clock.sleep(TTL).await;
+            (7, Duration::ZERO)
+        };
+        let mut first = Box::pin(lookup.ask(digest, slow()));
+        let mut second = Box::pin(lookup.ask(digest, slow()));
+        assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
+        assert_eq!(lookup.sizes(), (0, 1));
+        drop(first);
+        assert_eq!(lookup.sizes(), (0, 1), "the second one still waits");
+        assert_eq!(second.await, 7);
+        assert_eq!(lookup.sizes(), (0, 0));
+        assert_eq!(Box::pin(lookup.ask(digest, slow())).now_or_never(), None);
+        assert_eq!(lookup.sizes(), (0, 0), "nobody waited for an answer");
     });
 }
 
