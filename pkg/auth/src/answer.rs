@@ -117,7 +117,8 @@ fn answer(code: StatusCode, content_type: &'static str, body: Bytes) -> Response
     response
 }
 
-/// Over HTTP/2 nobody unknown keeps a connection, as UnauthenticatedHTTP2DOSMitigation.
+/// Over HTTP/2 nobody unknown keeps a connection, as UnauthenticatedHTTP2DOSMitigation. HTTP/2 has
+/// no such header: as in Go, whoever serves takes it for a wish and fulfils it.
 fn closing(request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
     if request.version == Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -33,7 +33,7 @@ pub struct User {
 impl User {
     /// Whether nobody is known behind the request. Upstream closes the HTTP/2 connection of such a
     /// user after the answer (UnauthenticatedHTTP2DOSMitigation).
-    pub(crate) fn is_anonymous(&self) -> bool {
+    pub fn is_anonymous(&self) -> bool {
         self.name == ANONYMOUS || self.is_in(UNAUTHENTICATED)
     }
 

@@ -3,12 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use runtime::{Clock, Instant, Latest, Reader};
+use runtime::{Cancel, Clock, Instant, Latest, Reader};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -18,6 +20,8 @@ use crate::Limits;
 /// How long to listen to a client after the last word has been sent: if we hung up while it still
 /// talks, the system would throw away what it has not read, our answer included. Go's figure.
 const LINGER: Duration = Duration::from_millis(500);
+/// How long a connection without a request may take to end, once it is told to.
+const GOODBYE_MAX: Duration = Duration::from_secs(1);
 
 /// What one connection is doing. Clones are the same connection.
 #[derive(Clone)]
@@ -37,22 +41,50 @@ pub(crate) enum Protocol {
 }
 
 /// One look at what a connection is doing.
-#[derive(Clone, Copy)]
 pub(crate) struct State {
-    /// Requests that are being answered.
-    pub(crate) answering: usize,
+    /// Requests that are being answered, by number. Since when a part of the answer waits for the
+    /// client; none: the answer is being made.
+    answers: BTreeMap<u64, Option<Instant>>,
+    requests: u64,
+    /// Since when the system takes no more bytes for the client.
+    blocked: Option<Instant>,
     /// When it began to wait for the next request, or for the rest of its head.
     since: Instant,
     is_in_head: bool,
+    /// No more requests are taken.
+    is_leaving: bool,
+}
+
+/// How a connection ends if nothing changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With the words that the protocol has for it.
+    InPeace,
+    /// At once: the client takes nothing of its answer, so it would not hear them.
+    AtOnce,
+}
+
+/// What an answer that has begun waits for.
+#[derive(Clone, Copy)]
+pub(crate) enum Waits {
+    /// That its client takes what is there.
+    ForClient,
+    /// That the page makes more of it.
+    ForPage,
 }
 
 /// A request that is being answered, until this is dropped.
-pub(crate) struct Answering(Activity);
+pub(crate) struct Answering {
+    activity: Activity,
+    number: u64,
+}
 
 /// A TLS connection whose bytes are noticed, and which is not hung up on a talking client.
 pub(crate) struct Watched {
     stream: TlsStream<TcpStream>,
     activity: Activity,
+    /// Cancelled if the connection is broken off.
+    evicted: Cancel,
     /// The last word was sent; until when to listen.
     lingering: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -62,14 +94,20 @@ pub(crate) struct Watched {
 impl Activity {
     /// A connection that has just been made. In HTTP/1 its first request is due.
     pub(crate) fn new(protocol: Protocol, clock: Clock) -> Self {
-        let since = clock.instant();
-        let state = State { answering: 0, since, is_in_head: protocol == Protocol::One };
+        let state = State {
+            answers: BTreeMap::new(),
+            requests: 0,
+            blocked: None,
+            since: clock.instant(),
+            is_in_head: protocol == Protocol::One,
+            is_leaving: false,
+        };
         Self { state: Latest::new(state), clock, protocol }
     }
 
     /// What the connection does.
-    pub(crate) fn state(&self) -> State {
-        self.state.get()
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        self.state.with(look)
     }
 
     /// What the connection does, and when that changes.
@@ -77,13 +115,23 @@ impl Activity {
         self.state.reader()
     }
 
-    /// A request has come.
-    pub(crate) fn answer(&self) -> Answering {
+    /// A request has come; none: it comes too late.
+    pub(crate) fn answer(&self) -> Option<Answering> {
+        let mut number = None;
         self.state.update(|state| {
-            state.answering += 1;
-            true
+            if !state.is_leaving {
+                state.requests += 1;
+                state.answers.insert(state.requests, None);
+                number = Some(state.requests);
+            }
+            number.is_some()
         });
-        Answering(self.clone())
+        Some(Answering { activity: self.clone(), number: number? })
+    }
+
+    /// The connection ends as soon as the requests that are being answered have been.
+    pub(crate) fn leave(&self) {
+        self.state.update(|state| !std::mem::replace(&mut state.is_leaving, true));
     }
 
     /// Between requests, the first byte is the start of a head. In HTTP/2 it may be a sign of life.
@@ -93,7 +141,7 @@ impl Activity {
         }
         let since = self.clock.instant();
         self.state.update(|state| {
-            let starts = state.answering == 0 && !state.is_in_head;
+            let starts = state.answers.is_empty() && !state.is_in_head;
             if starts {
                 (state.since, state.is_in_head) = (since, true);
             }
@@ -101,34 +149,78 @@ impl Activity {
         });
     }
 
-    /// A client that takes the rest of its answer slowly is not idle. Nobody needs to be told:
-    /// this only leaves more time.
-    fn sent(&self) {
-        let since = self.clock.instant();
-        if self.protocol == Protocol::One {
-            self.state.update(|state| {
+    /// Whether the system took bytes for the client. A client that takes the rest of its answer
+    /// slowly is not idle; in HTTP/2 the bytes may be anything.
+    fn sent(&self, took: bool) {
+        let now = self.clock.instant();
+        self.state.update(|state| {
+            if !took {
+                // The deadline is nearer than what is waited for.
+                return state.blocked.replace(state.blocked.unwrap_or(now)).is_none();
+            }
+            state.blocked = None;
+            if self.protocol == Protocol::One {
                 if !state.is_in_head {
-                    state.since = since;
+                    state.since = now;
                 }
-                false
-            });
-        }
+                state.answers.values_mut().flatten().for_each(|waits| *waits = now);
+            }
+            // Nobody needs to be told: this only leaves more time.
+            false
+        });
     }
 }
 
+// === impl State ===
+
 impl State {
-    /// When to close the connection if nothing changes; None while it has something to do.
-    pub(crate) fn closes_at(&self, limits: &Limits) -> Option<Instant> {
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// When and how to close the connection if nothing changes; none while it has something to do.
+    pub(crate) fn end(&self, limits: &Limits) -> Option<(Instant, End)> {
         let limit = if self.is_in_head { limits.head } else { limits.idle };
-        (self.answering == 0).then(|| self.since + limit)
+        let idle = self.answers.is_empty().then(|| (self.since + limit, End::InPeace));
+        let stalls = self.stalls_at(limits).map(|at| (at, End::AtOnce));
+        [idle, stalls].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    /// When to give up on a connection that was told to end at `told`.
+    pub(crate) fn goodbye_ends(&self, told: Instant, limits: &Limits) -> Option<Instant> {
+        if self.answers.is_empty() {
+            return Some(self.since.max(told) + GOODBYE_MAX);
+        }
+        self.stalls_at(limits)
+    }
+
+    fn stalls_at(&self, limits: &Limits) -> Option<Instant> {
+        let waits = self.answers.values().chain([&self.blocked]).flatten().min();
+        waits.map(|since| *since + limits.write)
+    }
+}
+
+// === impl Answering ===
+
+impl Answering {
+    /// Whether a part of the answer, a new one, now waits for the client.
+    pub(crate) fn waits(&self, waits: Waits) {
+        let since = match waits {
+            Waits::ForClient => Some(self.activity.clock.instant()),
+            Waits::ForPage => None,
+        };
+        self.activity.state.update(|state| {
+            let before = state.answers.insert(self.number, since);
+            since.is_some() && before.flatten().is_none()
+        });
     }
 }
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        let since = self.0.clock.instant();
-        self.0.state.update(|state| {
-            state.answering -= 1;
+        let since = self.activity.clock.instant();
+        self.activity.state.update(|state| {
+            state.answers.remove(&self.number);
             (state.since, state.is_in_head) = (since, false);
             true
         });
@@ -138,11 +230,22 @@ impl Drop for Answering {
 // === impl Watched ===
 
 impl Watched {
-    pub(crate) fn new(stream: TlsStream<TcpStream>, activity: Activity) -> Self {
-        Self { stream, activity, lingering: None }
+    pub(crate) fn new(stream: TlsStream<TcpStream>, activity: Activity, evicted: Cancel) -> Self {
+        Self { stream, activity, evicted, lingering: None }
     }
 }
 
+impl Drop for Watched {
+    /// Of a connection that is broken off, the system keeps nothing: it would go on offering the
+    /// client what that does not take.
+    fn drop(&mut self) {
+        if self.evicted.is_cancelled() {
+            // If this fails, the connection has ended already.
+            let _: io::Result<()> =
+                SockRef::from(self.stream.get_ref().0).set_linger(Some(Duration::ZERO));
+        }
+    }
+}
 impl AsyncRead for Watched {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -164,13 +267,17 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        self.activity.sent();
-        Poll::Ready(Ok(count))
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.activity.sent(written.is_ready());
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if flushed.is_pending() {
+            self.activity.sent(false);
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -13,15 +13,16 @@ use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use runtime::{Cancel, Clock};
+use runtime::{Cancel, Clock, Instant, Reader};
 use rustls::ServerConfig;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::activity::{Activity, Protocol, Watched, hang_up};
+use crate::activity::{Activity, End, Protocol, State, Watched, hang_up};
 use crate::certificates::Chooser;
+use crate::places::Place;
 use crate::service::FencedService;
 use crate::{Limits, PeerCertificates, listen};
 
@@ -33,8 +34,6 @@ const WINDOW_BYTES: u32 = 1 << 16;
 /// How often an HTTP/2 client is asked whether it is there, and how long it may take to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PONG_MAX: Duration = Duration::from_secs(15);
-/// How long a connection without a request may take to end, once it is told to.
-const GOODBYE_MAX: Duration = Duration::from_secs(1);
 
 /// How requests for plain HTTP begin, as far as Go looks.
 const PLAIN_HTTP: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];
@@ -60,8 +59,13 @@ struct Streams;
 
 /// Serves one client until one of both sides ends it. What clients do wrong is their business, so
 /// it is logged at debug: a port scanner must not fill the log.
-pub(crate) async fn converse<S, B>(stream: TcpStream, peer: SocketAddr, terms: &Terms, service: S)
-where
+pub(crate) async fn converse<S, B>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: &Place,
+    terms: &Terms,
+    service: S,
+) where
     S: tower::Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send,
@@ -89,22 +93,27 @@ where
     let certificates = certificates.iter().map(|cert| cert.clone().into_owned()).collect();
     let certificates = PeerCertificates(certificates);
     let activity = Activity::new(protocol, terms.clock.clone());
-    let io = TokioIo::new(Watched::new(stream, activity.clone()));
-    let service = FencedService { service, activity: activity.clone(), peer, certificates };
+    let io = TokioIo::new(Watched::new(stream, activity.clone(), place.evicted().clone()));
+    let line = place.line().clone();
+    let service = FencedService { service, activity: activity.clone(), peer, certificates, line };
     let ended = match protocol {
         Protocol::One => {
             let connection = http1_builder().serve_connection(io, service);
             let close = http1::Connection::graceful_shutdown;
-            until_ended(pin!(connection), close, &activity, terms).await
+            until_ended(pin!(connection), close, &activity, place, terms).await
         }
         Protocol::Two => {
             let connection = http2_builder(terms).serve_connection(io, service);
             let close = http2::Connection::graceful_shutdown;
-            until_ended(pin!(connection), close, &activity, terms).await
+            until_ended(pin!(connection), close, &activity, place, terms).await
         }
     };
-    if let Err(error) = ended {
-        tracing::debug!(%peer, %error, "connection error");
+    match ended {
+        Some(Ok(())) => {}
+        Some(Err(error)) => tracing::debug!(%peer, %error, "connection error"),
+        None => {
+            tracing::debug!(%peer, "a client does not take its answer: the connection ends");
+        }
     }
 }
 
@@ -149,52 +158,79 @@ fn http2_builder(terms: &Terms) -> http2::Builder<Streams> {
     builder
 }
 
-/// Serves until the connection has ended; has it closed when nothing happens in it, or when the
-/// port closes.
+/// Serves until the connection has ended; has it closed when nothing happens in it, when the port
+/// closes, or when the client has to leave. None: it is broken off, since the client takes nothing.
 async fn until_ended<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     close: fn(Pin<&mut C>),
     activity: &Activity,
+    place: &Place,
     terms: &Terms,
-) -> hyper::Result<()> {
-    if let Some(ended) = while_active(connection.as_mut(), activity, terms).await {
-        return ended;
+) -> Option<hyper::Result<()>> {
+    // Said before the connection is dropped, which looks at it.
+    let break_off = || {
+        place.evicted().cancel();
+        None
+    };
+    match while_active(connection.as_mut(), activity, terms).await {
+        Ok(ended) => return Some(ended),
+        Err(End::AtOnce) => return break_off(),
+        Err(End::InPeace) => {}
     }
     close(connection.as_mut());
-    let is_answering = activity.state().answering > 0;
-    let goodbye_max = if is_answering { Duration::MAX } else { GOODBYE_MAX };
-    let ended = terms.clock.timeout(goodbye_max, connection).await;
-    ended.unwrap_or(Ok(()))
-}
-
-/// Serves until the connection has ended, or None: until it should.
-async fn while_active<C: Future>(
-    mut connection: Pin<&mut C>,
-    activity: &Activity,
-    terms: &Terms,
-) -> Option<C::Output> {
-    let mut states = activity.reader();
+    let (mut states, told) = (activity.reader(), terms.clock.instant());
+    let ends =
+        |states: &mut Reader<State>| states.look(|state| state.goodbye_ends(told, &terms.limits));
     loop {
-        let closes_at = states.look(|state| state.closes_at(&terms.limits));
-        let idle = async {
-            match closes_at {
-                Some(at) => terms.clock.sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let at = ends(&mut states);
         tokio::select! { biased;
-            () = terms.closing.cancelled() => return None,
             ended = connection.as_mut() => return Some(ended),
             () = states.changed() => {}
-            () = idle => {
-                // The time may have been put off meanwhile.
-                let closes_at = activity.state().closes_at(&terms.limits);
-                if closes_at.is_some_and(|at| at <= terms.clock.instant()) {
-                    return None;
+            () = until(at, &terms.clock) => {
+                if is_over(ends(&mut states), &terms.clock) {
+                    return break_off();
                 }
             }
         }
     }
+}
+
+/// Serves until the connection has ended, or should, and then how.
+async fn while_active<C: Future>(
+    mut connection: Pin<&mut C>,
+    activity: &Activity,
+    terms: &Terms,
+) -> Result<C::Output, End> {
+    let mut states = activity.reader();
+    loop {
+        let (end, is_leaving) = states.look(|state| (state.end(&terms.limits), state.is_leaving()));
+        if is_leaving {
+            return Err(End::InPeace);
+        }
+        tokio::select! { biased;
+            () = terms.closing.cancelled() => return Err(End::InPeace),
+            ended = connection.as_mut() => return Ok(ended),
+            () = states.changed() => {}
+            () = until(end.map(|(at, _)| at), &terms.clock) => {
+                // The time may have been put off meanwhile.
+                let end = activity.look(|state| state.end(&terms.limits));
+                if let Some((at, how)) = end && is_over(Some(at), &terms.clock) {
+                    return Err(how);
+                }
+            }
+        }
+    }
+}
+
+async fn until(at: Option<Instant>, clock: &Clock) {
+    match at {
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn is_over(at: Option<Instant>, clock: &Clock) -> bool {
+    at.is_some_and(|at| at <= clock.instant())
 }
 
 // === impl Streams ===

@@ -7,15 +7,18 @@
 //! # Limits
 //!
 //! Whoever reaches the port may send what they like, so each step of a connection has a limit:
-//! the TLS handshake, the head of each request, the silence between two, the size of a head, the
-//! connections at once and the streams in each. How long a page may take, and how large a body it
-//! reads, is known to the page alone.
+//! the TLS handshake, the head of each request, the silence between two, the time in which nothing
+//! of an answer is taken, the size of a head, the connections at once and the streams in each. When
+//! there are too many connections, those of strangers make room for newcomers, so that a probe is
+//! always answered. How long a page may take, and how large a body it reads, is known to the page
+//! alone.
 
 mod activity;
 mod certificates;
 mod connection;
 mod error;
 mod listen;
+mod places;
 mod port;
 mod self_signed;
 mod service;
@@ -23,6 +26,7 @@ mod service;
 mod tests;
 mod tls;
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,6 +37,8 @@ use rustls::pki_types::CertificateDer;
 pub use error::{Error, PairError};
 pub use port::Port;
 pub use tls::{check_curves, is_cipher_suite, is_version};
+
+use crate::places::Places;
 
 /// What to listen on and how, as the flags say it.
 #[derive(Clone, Debug)]
@@ -106,9 +112,12 @@ pub struct Limits {
     pub head: Duration,
     /// Between two requests.
     pub idle: Duration,
-    /// At once, those in the handshake included. More wait in the system's queue until one ends,
-    /// rather than being refused: a probe that waits for a moment is better than one that fails,
-    /// and with the other limits a place comes free.
+    /// While there is an answer and the client takes nothing of it.
+    pub write: Duration,
+    /// At once, those in the handshake included. For each newcomer beyond it, a connection of a
+    /// stranger ends, which may be in the middle of anything: of the address that has most of
+    /// them, the oldest. Those that the service has vouched for ([`Line::vouch`]) stay; of ten
+    /// places they have nine at most. Fewer where the process may not open twice as many files.
     pub connections: usize,
     /// How old a served certificate may be compared with its file.
     pub certificate_age: Duration,
@@ -122,15 +131,40 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct PeerCertificates(pub Arc<[CertificateDer<'static>]>);
 
+/// The connection that a request came over. An extension of each request.
+#[derive(Clone)]
+pub struct Line {
+    places: Places,
+    network: IpAddr,
+    number: u64,
+}
+
+// === impl Line ===
+
+impl Line {
+    /// The client has proven who it is: its connection is not ended to make room for others. No
+    /// effect if very many are known already.
+    pub fn vouch(&self) {
+        self.places.vouch(self.network, self.number);
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Line {}", self.number)
+    }
+}
+
 // === impl Limits ===
 
 impl Limits {
-    /// Upstream's, with a limit on connections, which it lacks, and a shorter handshake (32 s
-    /// there). Upstream notices new certificates at once, by inotify.
+    /// Upstream's, with limits on connections and on writing, which it lacks, and a shorter
+    /// handshake (32 s there). Upstream notices new certificates at once, by inotify.
     pub const USUAL: Self = Self {
         handshake: Duration::from_secs(10),
         head: Duration::from_secs(32),
         idle: Duration::from_secs(90),
+        write: Duration::from_secs(30),
         connections: 1000,
         certificate_age: Duration::from_secs(20),
     };

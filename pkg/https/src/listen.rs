@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -53,6 +54,18 @@ pub(crate) fn keep_alive(stream: &TcpStream) -> io::Result<()> {
         .with_retries(KEEP_ALIVE_TRIES);
     SockRef::from(stream).set_tcp_keepalive(&keep_alive)?;
     stream.set_nodelay(true)
+}
+
+/// How many files the process may have open, connections included; none: any number. Takes as many
+/// as it can have, as every Go program does when it starts: the usual limit is a low one that
+/// whoever needs more is free to raise.
+pub(crate) fn open_files_max() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
 }
 
 fn listen_on(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Failure> {

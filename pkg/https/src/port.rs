@@ -12,12 +12,12 @@ use http_body::Body;
 use hyper::body::Incoming;
 use runtime::{Cancel, Instant, Runtime};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::certificates::Certificates;
 use crate::connection::{Terms, converse};
-use crate::listen::listen;
-use crate::{Error, Settings, tls};
+use crate::listen::{listen, open_files_max};
+use crate::places::{Place, Places};
+use crate::{Error, Limits, Settings, tls};
 
 /// How long answers that are on their way may take once the port closes: a page takes less than a
 /// second, and whoever ends the process kills it soon after asking.
@@ -42,7 +42,7 @@ pub struct Port {
 /// Accepts clients, but not too many.
 struct Door {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    places: Places,
     runtime: Runtime,
     delay: Option<Duration>,
     warned_at: Option<Instant>,
@@ -71,7 +71,10 @@ impl Port {
         let terms = Terms {
             config,
             chooser,
-            limits: settings.limits,
+            limits: Limits {
+                connections: connections(settings.limits.connections),
+                ..settings.limits
+            },
             http2_max_streams,
             clock: runtime.clock.clone(),
             closing: runtime.cancel.clone(),
@@ -100,9 +103,8 @@ impl Port {
         let Self { listener, address, certificates, terms, runtime } = self;
         tracing::info!(%address, "serving securely");
         let limits = terms.limits;
-        let connections = u32::try_from(limits.connections).unwrap_or(u32::MAX);
-        let places = Arc::new(Semaphore::new(connections as usize));
-        let mut door = Door::new(listener, Arc::clone(&places), runtime.clone());
+        let places = Places::new(limits.connections);
+        let mut door = Door::new(listener, places.clone(), runtime.clone());
         let _ended = terms.ended.clone().drop_guard();
         let terms = Arc::new(terms);
         let serving = async {
@@ -110,9 +112,11 @@ impl Port {
                 let (stream, peer, place) = door.accept().await;
                 let (terms, service) = (Arc::clone(&terms), service.clone());
                 drop(runtime::spawn("https connection", async move {
+                    let evicted = place.evicted().clone();
                     tokio::select! { biased;
                         () = terms.ended.cancelled() => {}
-                        () = converse(stream, peer, &terms, service) => {}
+                        () = evicted.cancelled() => tracing::debug!(%peer, "makes room for others"),
+                        () = converse(stream, peer, &place, &terms, service) => {}
                     }
                     drop(place);
                 }));
@@ -124,7 +128,7 @@ impl Port {
             never = serving => match never {},
         }
         drop(door);
-        let all_ended = places.acquire_many(connections);
+        let all_ended = places.all_left(limits.connections);
         if runtime.clock.timeout(CLOSING_MAX, all_ended).await.is_err() {
             tracing::warn!("some clients have not got their answers: the port closes");
         }
@@ -132,25 +136,43 @@ impl Port {
     }
 }
 
+/// How many connections there may be. Half of the files that the process may open are for others:
+/// without them it could not ask the API server for anything.
+fn connections(wanted: usize) -> usize {
+    let possible = open_files_max().and_then(|files| usize::try_from(files / 2).ok());
+    match possible {
+        Some(possible) if possible < wanted => {
+            tracing::warn!(
+                connections = possible,
+                "the limit on open files (RLIMIT_NOFILE) leaves room for few connections"
+            );
+            possible
+        }
+        Some(_) | None => wanted,
+    }
+}
+
 // === impl Door ===
 
 impl Door {
-    fn new(listener: TcpListener, places: Arc<Semaphore>, runtime: Runtime) -> Self {
+    fn new(listener: TcpListener, places: Places, runtime: Runtime) -> Self {
         Self { listener, places, runtime, delay: None, warned_at: None }
     }
 
-    /// The next client, as soon as there is a place for it.
-    async fn accept(&mut self) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
-        if self.places.available_permits() == 0 {
-            self.warn("too many connections at once: new ones wait until others end");
-        }
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.expect("nobody closes this semaphore");
+    /// The next client, and its place.
+    async fn accept(&mut self) -> (TcpStream, SocketAddr, Place) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     self.delay = None;
                     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+                    if !self.places.has_room() {
+                        self.warn(
+                            "too many connections at once: of those that have proven no name, the \
+                             oldest ends for each new one",
+                        );
+                    }
+                    let place = self.places.take(peer.ip()).await;
                     return (stream, peer, place);
                 }
                 Err(error) => {

@@ -1,17 +1,18 @@
-//! The service as one connection sees it: it knows the client, and cannot panic.
+//! The service as one connection sees it: it knows the client, cannot panic, and can hang up.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::{Request, Response, StatusCode};
+use http::header::CONNECTION;
+use http::{Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::PeerCertificates;
-use crate::activity::{Activity, Answering};
+use crate::activity::{Activity, Answering, Waits};
+use crate::{Line, PeerCertificates};
 
 /// A service behind a fence: a panic is an answer of 500.
 #[derive(Clone)]
@@ -20,13 +21,14 @@ pub(crate) struct FencedService<S> {
     pub(crate) activity: Activity,
     pub(crate) peer: SocketAddr,
     pub(crate) certificates: PeerCertificates,
+    pub(crate) line: Line,
 }
 
 /// The body of an answer. The request is being answered until it has been sent.
 pub(crate) struct AnswerBody<B> {
-    /// None: the service panicked.
+    /// None: the service panicked, or was not asked.
     body: Option<B>,
-    _answering: Answering,
+    answering: Option<Answering>,
 }
 
 type Answer<B> = Result<Response<AnswerBody<B>>, Infallible>;
@@ -36,32 +38,53 @@ where
     S: tower::Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send,
-    B: 'static,
+    B: Send + 'static,
 {
     type Response = Response<AnswerBody<B>>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Answer<B>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let answering = self.activity.answer();
-        let service = self.service.clone();
+        let Some(answering) = self.activity.answer() else {
+            let response = empty(StatusCode::SERVICE_UNAVAILABLE);
+            let response = response.map(|body| AnswerBody { body, answering: None });
+            return Box::pin(std::future::ready(Ok(response)));
+        };
+        let (service, activity) = (self.service.clone(), self.activity.clone());
         request.extensions_mut().insert(self.peer);
         request.extensions_mut().insert(self.certificates.clone());
+        request.extensions_mut().insert(self.line.clone());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let version = request.version();
         Box::pin(async move {
-            let response = match runtime::fenced_async(service.oneshot(request)).await {
+            let mut response = match runtime::fenced_async(service.oneshot(request)).await {
                 Ok(Ok(response)) => response.map(Some),
                 Ok(Err(never)) => match never {},
                 Err(panic) => {
                     tracing::error!(%method, path, panic = panic.0, "answering a request panicked");
-                    let mut response = Response::new(None);
-                    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                    response
+                    empty(StatusCode::INTERNAL_SERVER_ERROR)
                 }
             };
-            Ok(response.map(|body| AnswerBody { body, _answering: answering }))
+            if version == Version::HTTP_2 && hangs_up(&mut response) {
+                activity.leave();
+            }
+            answering.waits(Waits::ForClient);
+            Ok(response.map(|body| AnswerBody { body, answering: Some(answering) }))
         })
     }
+}
+
+fn empty<B>(status: StatusCode) -> Response<Option<B>> {
+    let mut response = Response::new(None);
+    *response.status_mut() = status;
+    response
+}
+
+/// Whether the service wants the connection closed. HTTP/2 has no such header, so it is taken out
+/// and done, as Go's `writeHeaders` does.
+fn hangs_up<B>(response: &mut Response<B>) -> bool {
+    let value = response.headers_mut().remove(CONNECTION);
+    value.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
 impl<B: Body + Unpin> Body for AnswerBody<B> {
@@ -72,10 +95,13 @@ impl<B: Body + Unpin> Body for AnswerBody<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        match &mut self.body {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = Pin::new(body).poll_frame(cx);
+        // It is asked for more: what came before has been taken.
+        if let Some(answering) = &self.answering {
+            answering.waits(if frame.is_ready() { Waits::ForClient } else { Waits::ForPage });
         }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

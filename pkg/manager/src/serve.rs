@@ -11,7 +11,7 @@ use bytes::Bytes;
 use client::{Client, ConfigError, ConnectOptions, Settings};
 use http::Response;
 use http::request::Parts;
-use https::{PeerCertificates, Port};
+use https::{Line, PeerCertificates, Port};
 use metrics::{Registry, Slis};
 use runtime::Runtime;
 use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
@@ -178,6 +178,12 @@ impl Admit for Door {
     async fn admit(&self, request: &Parts) -> Result<(), Response<Bytes>> {
         let chain = request.extensions.get::<PeerCertificates>();
         let chain = chain.map_or(&[][..], |chain| &chain.0);
-        self.0.admit(request, chain).await.map(drop)
+        let user = self.0.admit(request, chain).await?;
+        if let Some(line) = request.extensions.get::<Line>()
+            && !user.is_anonymous()
+        {
+            line.vouch();
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use runtime::Runtime;
 
-use super::{Activity, Protocol};
+use super::{Activity, End, Protocol, Waits};
 use crate::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -16,8 +16,16 @@ fn clock() -> runtime::Clock {
 
 /// How long the connection may go on like this.
 fn left(activity: &Activity) -> Option<Duration> {
-    let closes_at = activity.state().closes_at(&Limits::USUAL);
-    closes_at.map(|at| at - clock().instant())
+    let (at, end) = activity.look(|state| state.end(&Limits::USUAL))?;
+    assert_eq!(end, End::InPeace);
+    Some(at - clock().instant())
+}
+
+/// How long until it is broken off.
+fn stalls_in(activity: &Activity) -> Option<Duration> {
+    let (at, end) = activity.look(|state| state.end(&Limits::USUAL))?;
+    assert_eq!(end, End::AtOnce);
+    Some(at - clock().instant())
 }
 
 /// ReadHeaderTimeout and IdleTimeout of upstream's secure_serving.go, as Go's net/http uses them.
@@ -28,22 +36,22 @@ async fn http_1_has_32_seconds_for_a_head_and_90_between_requests() {
     clock().sleep(SECOND).await;
     activity.received();
     assert_eq!(left(&activity), Some(31 * SECOND), "the first head is due already");
-    let answering = activity.answer();
+    let answering = activity.answer().unwrap();
     activity.received();
     assert_eq!(left(&activity), None);
     clock().sleep(1000 * SECOND).await;
-    activity.sent();
+    activity.sent(true);
     drop(answering);
     assert_eq!(left(&activity), Some(90 * SECOND));
     clock().sleep(80 * SECOND).await;
-    activity.sent();
+    activity.sent(true);
     assert_eq!(left(&activity), Some(90 * SECOND), "it still takes the answer");
     clock().sleep(80 * SECOND).await;
     activity.received();
     assert_eq!(left(&activity), Some(32 * SECOND));
     clock().sleep(30 * SECOND).await;
     activity.received();
-    activity.sent();
+    activity.sent(true);
     assert_eq!(left(&activity), Some(2 * SECOND), "drop by drop does not help");
 }
 
@@ -52,12 +60,82 @@ async fn http_2_is_idle_while_no_stream_is_open_whatever_it_says() {
     let activity = Activity::new(Protocol::Two, clock());
     clock().sleep(10 * SECOND).await;
     activity.received();
-    activity.sent();
+    activity.sent(true);
     assert_eq!(left(&activity), Some(80 * SECOND));
-    let (first, second) = (activity.answer(), activity.answer());
+    let (first, second) = (activity.answer().unwrap(), activity.answer().unwrap());
     drop(first);
     assert_eq!(left(&activity), None);
     clock().sleep(1000 * SECOND).await;
     drop(second);
     assert_eq!(left(&activity), Some(90 * SECOND));
+}
+
+/// The page has as long as it needs, the client half a minute for each part of the answer.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_its_client_does_not_take_breaks_the_connection_off() {
+    for protocol in [Protocol::One, Protocol::Two] {
+        let activity = Activity::new(protocol, clock());
+        let answering = activity.answer().unwrap();
+        clock().sleep(1000 * SECOND).await;
+        assert_eq!(left(&activity), None, "the page is not ready");
+        answering.waits(Waits::ForClient);
+        clock().sleep(10 * SECOND).await;
+        assert_eq!(stalls_in(&activity), Some(20 * SECOND));
+        let other = activity.answer().unwrap();
+        other.waits(Waits::ForClient);
+        assert_eq!(stalls_in(&activity), Some(20 * SECOND), "another answer does not help");
+        drop(other);
+        answering.waits(Waits::ForClient);
+        assert_eq!(stalls_in(&activity), Some(30 * SECOND), "a part was taken");
+        answering.waits(Waits::ForPage);
+        assert_eq!(left(&activity), None, "all that is there was taken");
+        drop(answering);
+        assert_eq!(left(&activity), Some(90 * SECOND));
+    }
+}
+
+/// What is given out of hand is not always taken.
+#[tokio::test(start_paused = true)]
+async fn a_socket_that_takes_nothing_breaks_the_connection_off() {
+    let activity = Activity::new(Protocol::One, clock());
+    drop(activity.answer().unwrap());
+    activity.sent(false);
+    clock().sleep(20 * SECOND).await;
+    activity.sent(false);
+    assert_eq!(stalls_in(&activity), Some(10 * SECOND));
+    activity.sent(true);
+    assert_eq!(left(&activity), Some(90 * SECOND));
+}
+
+/// In HTTP/1 bytes are those of the answer; in HTTP/2 they may be a sign of life.
+#[tokio::test(start_paused = true)]
+async fn bytes_show_that_an_answer_is_taken_in_http_1_only() {
+    for (protocol, seconds) in [(Protocol::One, 30), (Protocol::Two, 20)] {
+        let activity = Activity::new(protocol, clock());
+        let answering = activity.answer().unwrap();
+        answering.waits(Waits::ForClient);
+        clock().sleep(10 * SECOND).await;
+        activity.sent(true);
+        assert_eq!(stalls_in(&activity), Some(seconds * SECOND));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_gets_the_answers_that_were_asked_for_and_no_others() {
+    let activity = Activity::new(Protocol::Two, clock());
+    let goodbye = |told| {
+        let ends = activity.look(|state| state.goodbye_ends(told, &Limits::USUAL));
+        ends.map(|at| at - clock().instant())
+    };
+    let told = clock().instant();
+    let answering = activity.answer().unwrap();
+    activity.leave();
+    assert!(activity.answer().is_none());
+    clock().sleep(1000 * SECOND).await;
+    assert_eq!(goodbye(told), None, "the page is not ready");
+    answering.waits(Waits::ForClient);
+    assert_eq!(goodbye(told), Some(30 * SECOND));
+    drop(answering);
+    assert_eq!(goodbye(told), Some(SECOND));
+    assert_eq!(goodbye(clock().instant() + SECOND), Some(2 * SECOND));
 }

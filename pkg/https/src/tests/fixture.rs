@@ -24,7 +24,7 @@ use tracing::{Dispatch, Level, Metadata, span};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-use crate::{CertificateSource, Error, Limits, PeerCertificates, Port, Settings};
+use crate::{CertificateSource, Error, Limits, Line, PeerCertificates, Port, Settings};
 
 /// Nothing here takes so long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -99,7 +99,11 @@ pub(crate) async fn serve(settings: Settings) -> Served {
     Served { address, runtime, task, release }
 }
 
-/// `/who` tells who asks, `/hold` answers when it is released, `/panic` panics.
+/// So many bytes are in no buffer of the system.
+pub(crate) const LARGE_BYTES: usize = 64 << 20;
+
+/// `/who` tells who asks, `/hold` answers when it is released, `/panic` panics, `/known` vouches
+/// for the client, `/bye` hangs up, `/large` has very many bytes.
 fn pages(release: Cancel) -> Router {
     let who = |request: Request<axum::body::Body>| async move {
         let chain = request.extensions().get::<PeerCertificates>().unwrap().0.clone();
@@ -110,7 +114,13 @@ fn pages(release: Cancel) -> Router {
     let panic = |request: Request<axum::body::Body>| async move {
         assert_ne!(request.uri().path(), "/panic", "a page that panics");
     };
+    let known = |request: Request<axum::body::Body>| async move {
+        request.extensions().get::<Line>().unwrap().vouch();
+    };
     Router::new()
+        .route("/known", routing::get(known))
+        .route("/bye", routing::get(|| async { ([("connection", "Close")], "bye") }))
+        .route("/large", routing::get(|| async { vec![0; LARGE_BYTES] }))
         .route("/", routing::get(|| async { "hello" }))
         .route("/who", routing::get(who))
         .route("/panic", routing::get(panic))

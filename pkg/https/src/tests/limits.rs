@@ -1,28 +1,50 @@
 //! Clients that are slow, silent, large or many.
 
 use std::io;
-use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http::Request;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::io::AsyncWriteExt;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-use super::fixture::{Served, ended, get_page};
+use super::fixture::{Client, LARGE_BYTES, Served, ended, get_page};
 use super::{Log, client, connect, get, serve, settings, within};
+use crate::listen::open_files_max;
 use crate::port::accept_delay;
 use crate::{Limits, Settings};
 
 /// As good as none, and as good as at once.
 const NEVER: Duration = Duration::from_hours(1);
 const SOON: Duration = Duration::from_millis(50);
-const PATIENT: Limits = Limits { handshake: NEVER, head: NEVER, idle: NEVER, ..Limits::USUAL };
+const PATIENT: Limits =
+    Limits { handshake: NEVER, head: NEVER, idle: NEVER, write: NEVER, ..Limits::USUAL };
+
+type Sender = http2::SendRequest<Empty<Bytes>>;
 
 async fn serve_with(limits: Limits) -> Served {
     serve(Settings { limits, ..settings() }).await
+}
+
+/// An HTTP/2 client that takes `window` bytes of each answer, and the end of its connection.
+async fn http_2_client(port: &Served, window: u32) -> (Sender, runtime::Task) {
+    let mut config = client();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let io = TokioIo::new(connect(port.address, config, "localhost").await.unwrap());
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let (sender, connection) =
+        builder.initial_stream_window_size(window).handshake::<_, Empty<Bytes>>(io).await.unwrap();
+    (sender, runtime::spawn("client", async move { drop(connection.await) }))
+}
+
+async fn ask(sender: &mut Sender, path: &str) -> hyper::Result<http::Response<Incoming>> {
+    let request = Request::get(format!("https://localhost{path}"));
+    within(sender.send_request(request.body(Empty::new()).unwrap())).await
 }
 
 #[tokio::test]
@@ -78,14 +100,57 @@ async fn a_page_may_take_longer_than_a_client_may_be_idle() {
 #[tokio::test]
 async fn an_idle_http_2_connection_is_ended() {
     let port = serve_with(Limits { idle: SOON, head: Duration::ZERO, ..PATIENT }).await;
-    let mut config = client();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let io = TokioIo::new(connect(port.address, config, "localhost").await.unwrap());
-    let (sender, connection) =
-        http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), io).await.unwrap();
+    let (_sender, connection) = http_2_client(&port, 1 << 16).await;
     // It ends in peace: with GOAWAY.
     within(connection).await.unwrap();
-    drop(sender);
+}
+
+/// The window stays closed, so nothing of the body ever leaves.
+#[tokio::test]
+async fn an_http_2_client_that_does_not_take_its_answer_is_broken_off() {
+    let port = serve_with(Limits { write: SOON, ..PATIENT }).await;
+    let (mut sender, connection) = http_2_client(&port, 0).await;
+    let answer = ask(&mut sender, "/").await.unwrap();
+    within(connection).await.unwrap();
+    assert!(within(answer.into_body().collect()).await.is_err());
+}
+
+#[tokio::test]
+async fn an_http_1_client_that_does_not_take_its_answer_is_broken_off() {
+    let port = serve_with(Limits { write: SOON, ..PATIENT }).await;
+    let mut client = connect(port.address, client(), "localhost").await.unwrap();
+    client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    within(client.get_ref().0.ready(Interest::ERROR)).await.unwrap();
+    let mut bytes = Vec::new();
+    let _: io::Result<usize> = within(client.read_to_end(&mut bytes)).await;
+    assert!(bytes.len() < LARGE_BYTES, "{}", bytes.len());
+}
+
+#[tokio::test]
+async fn a_client_that_takes_its_answer_slowly_gets_all_of_it() {
+    let port = serve_with(Limits { write: Duration::from_secs(10), ..PATIENT }).await;
+    let mut client = connect(port.address, client(), "localhost").await.unwrap();
+    let request = b"GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    client.write_all(request).await.unwrap();
+    let mut bytes = Vec::new();
+    within(client.read_to_end(&mut bytes)).await.unwrap();
+    assert!(bytes.len() > LARGE_BYTES);
+}
+
+/// As `writeHeaders` of Go's HTTP/2 server: it has no such header, and does what the header says.
+#[tokio::test]
+async fn a_page_can_hang_up_on_an_http_2_client() {
+    let port = serve_with(PATIENT).await;
+    let (mut sender, connection) = http_2_client(&port, 1 << 16).await;
+    let held = ask(&mut sender.clone(), "/who").await.unwrap();
+    let answer = ask(&mut sender, "/bye").await.unwrap();
+    assert_eq!(answer.headers().get("connection"), None);
+    let body = within(answer.into_body().collect()).await.unwrap().to_bytes();
+    assert_eq!(body, "bye");
+    drop(held);
+    // The client keeps its side open, and asks on; that does not help it.
+    within(async { while ask(&mut sender, "/").await.is_ok() {} }).await;
+    within(connection).await.unwrap();
 }
 
 #[tokio::test]
@@ -111,24 +176,92 @@ async fn a_head_of_more_than_a_mebibyte_is_refused_in_words() {
     }
 }
 
-#[tokio::test]
-async fn one_connection_too_many_waits_until_another_ends() {
-    let port = serve_with(Limits { connections: 2, ..PATIENT }).await;
-    let mut first = connect(port.address, client(), "localhost").await.unwrap();
-    get_page(&mut first, "/").await.unwrap();
-    let second = connect(port.address, client(), "localhost").await.unwrap();
-    let mut third = pin!(get(port.address, "/"));
-    let pages = async {
-        for _ in 0..20 {
-            get_page(&mut first, "/").await.unwrap();
+/// What a stranger does with a connection.
+#[derive(Clone, Copy, Debug)]
+enum Stranger {
+    SaysNothing,
+    SaysNothingAfterTheHandshake,
+    AsksNowAndThen,
+    HasClosedItsWindow,
+    WaitsForAPage,
+}
+
+/// Keeps the connection open as long as it lives.
+#[expect(dead_code, reason = "they are held, and nothing else")]
+enum Held {
+    Plain(TcpStream),
+    Tls(Box<Client>),
+    Http2(Sender, http::Response<Incoming>),
+}
+
+impl Stranger {
+    async fn come(self, port: &Served) -> Held {
+        match self {
+            Self::SaysNothing => Held::Plain(TcpStream::connect(port.address).await.unwrap()),
+            Self::SaysNothingAfterTheHandshake => {
+                let client = connect(port.address, client(), "localhost").await.unwrap();
+                Held::Tls(Box::new(client))
+            }
+            Self::AsksNowAndThen => {
+                let mut client = connect(port.address, client(), "localhost").await.unwrap();
+                get_page(&mut client, "/").await.unwrap();
+                Held::Tls(Box::new(client))
+            }
+            Self::HasClosedItsWindow => {
+                let (mut sender, _) = http_2_client(port, 0).await;
+                let answer = ask(&mut sender, "/").await.unwrap();
+                Held::Http2(sender, answer)
+            }
+            Self::WaitsForAPage => {
+                let mut client = connect(port.address, client(), "localhost").await.unwrap();
+                let request = b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n";
+                client.write_all(request).await.unwrap();
+                Held::Tls(Box::new(client))
+            }
         }
-    };
-    tokio::select! { biased;
-        answer = third.as_mut() => panic!("there is no place for it: {answer:?}"),
-        () = pages => {}
     }
-    drop(second);
-    assert!(third.await.unwrap().ends_with("hello"));
+}
+
+/// They may stay as long as they like while there is room, and keep nobody out when there is none.
+#[tokio::test]
+async fn no_crowd_of_strangers_keeps_anybody_out() {
+    let kinds = [
+        Stranger::SaysNothing,
+        Stranger::SaysNothingAfterTheHandshake,
+        Stranger::AsksNowAndThen,
+        Stranger::HasClosedItsWindow,
+        Stranger::WaitsForAPage,
+    ];
+    for kind in kinds {
+        let port = serve_with(Limits { connections: 8, ..PATIENT }).await;
+        let mut crowd = Vec::new();
+        for _ in 0..12 {
+            crowd.push(kind.come(&port).await);
+        }
+        for _ in 0..10 {
+            assert!(get(port.address, "/").await.unwrap().ends_with("hello"), "{kind:?}");
+            crowd.push(kind.come(&port).await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_is_known_stays_when_strangers_leave() {
+    let port = serve_with(Limits { connections: 8, ..PATIENT }).await;
+    let mut known = connect(port.address, client(), "localhost").await.unwrap();
+    get_page(&mut known, "/known").await.unwrap();
+    let mut stranger = connect(port.address, client(), "localhost").await.unwrap();
+    get_page(&mut stranger, "/").await.unwrap();
+    for _ in 0..20 {
+        get(port.address, "/").await.unwrap();
+        let _held = TcpStream::connect(port.address).await.unwrap();
+    }
+    let mut crowd = Vec::new();
+    for _ in 0..20 {
+        crowd.push(Stranger::SaysNothingAfterTheHandshake.come(&port).await);
+    }
+    assert_eq!(ended(&mut stranger).await, "");
+    assert!(get_page(&mut known, "/").await.unwrap().ends_with("hello"));
 }
 
 #[test]
@@ -143,4 +276,14 @@ fn errors_of_accept_are_waited_out_unless_they_are_about_one_client() {
     }
     assert_eq!(delays, [5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
     assert_eq!(accept_delay(delay, &io::ErrorKind::ConnectionAborted.into()), None);
+}
+
+/// As every Go program when it starts (rlimit.go of package syscall).
+#[test]
+fn as_many_files_may_be_open_as_the_system_admits() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let lower = maximum.unwrap_or(1 << 20) - 1;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(lower), maximum }).unwrap();
+    assert_eq!(open_files_max(), maximum);
+    assert_eq!(getrlimit(Resource::Nofile).current, maximum);
 }
