@@ -49,7 +49,7 @@ pub use node::Node;
 pub use pod::{Phase, Pod};
 pub use raw::{Edit, Raw};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus};
-pub use resource::Resource;
+pub use resource::{InvalidName, Resource};
 pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};
 pub use root_ca::RootCa;

@@ -264,10 +264,46 @@ fn an_unreadable_set_is_known_by_its_metadata() {
 fn resources_know_their_paths() {
     let key = Key::new("shop", "web");
     let (set, pod) = (ReplicaSet::RESOURCE, Pod::RESOURCE);
-    assert_eq!(set.object_path(&key), "/apis/apps/v1/namespaces/shop/replicasets/web");
-    assert_eq!(pod.object_path(&key), "/api/v1/namespaces/shop/pods/web");
+    let expected = "/apis/apps/v1/namespaces/shop/replicasets/web";
+    assert_eq!(set.object_path(&key).unwrap(), expected);
+    assert_eq!(pod.object_path(&key).unwrap(), "/api/v1/namespaces/shop/pods/web");
     assert_eq!(pod.collection_path(""), "/api/v1/pods");
     assert_eq!((set.to_string().as_str(), &*pod.to_string()), ("replicasets.apps", "pods"));
+}
+
+/// RBAC's names are checked as path segments only (k8s.io/kubernetes
+/// pkg/apis/rbac/validation/validation.go, `ValidateRBACName`). Escaped is what Go's `net/url`
+/// escapes; `IsPathSegmentName` says what is no name.
+#[test]
+fn paths_hold_any_name_that_can_be_one() {
+    let roles = Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role");
+    for (name, segment) in [
+        ("my role", "my%20role"),
+        ("a?b", "a%3Fb"),
+        ("q#r", "q%23r"),
+        ("system:controller:x", "system:controller:x"),
+        ("a+b&c=d;e,f@g$h", "a+b&c=d;e,f@g$h"),
+        ("(!*')", "%28%21%2A%27%29"),
+        ("ü\n\"", "%C3%BC%0A%22"),
+        ("...", "..."),
+    ] {
+        let path = roles.object_path(&Key::new("n", name)).unwrap();
+        let all = "/apis/rbac.authorization.k8s.io/v1/namespaces/n/roles/";
+        assert_eq!(path.strip_prefix(all), Some(segment), "{name}");
+    }
+    for (namespace, name, error) in [
+        ("n", "a/b", "invalid resource name \"a/b\": [may not contain '/']"),
+        ("n", "/%", "invalid resource name \"/%\": [may not contain '/' may not contain '%']"),
+        ("n", ".", "invalid resource name \".\": [may not be '.']"),
+        ("n", "..", "invalid resource name \"..\": [may not be '..']"),
+        ("n", "", "resource name may not be empty"),
+        ("../x", "y", "invalid namespace \"../x\": [may not contain '/']"),
+    ] {
+        let refused = roles.object_path(&Key::new(namespace, name)).unwrap_err();
+        assert_eq!(refused.to_string(), error);
+        let is_absent = ["a/b", "/%", ".."].contains(&name) || namespace == "../x";
+        assert_eq!(refused.is_absent(), is_absent, "{name}");
+    }
 }
 
 // === Interner ===

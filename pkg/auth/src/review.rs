@@ -137,6 +137,7 @@ fn may_pass(error: &ApiError) -> bool {
         ApiError::Timeout(_)
         | ApiError::Decode(_)
         | ApiError::Credentials(_)
+        | ApiError::Name(_)
         | ApiError::Fenced(_) => false,
     }
 }

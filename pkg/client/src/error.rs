@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use api::{Codec, wire};
+use api::{Codec, InvalidName, wire};
 
 use crate::Status;
 
@@ -31,6 +31,9 @@ pub enum ApiError {
     /// Nothing was sent, since there are no credentials to send it with.
     #[error("{0}")]
     Credentials(String),
+    /// Nothing was sent, since no path can hold the name of the object.
+    #[error("{0}")]
+    Name(#[from] InvalidName),
     /// A write that was not sent: the client's guard refused it, and this is why.
     #[error("{0}")]
     Fenced(String),
@@ -81,6 +84,7 @@ impl ApiError {
             | Self::Timeout(_)
             | Self::Decode(_)
             | Self::Credentials(_)
+            | Self::Name(_)
             | Self::Fenced(_) => None,
         }
     }
@@ -138,7 +142,7 @@ impl ApiError {
         match self {
             Self::Transport { refused, .. } => !refused,
             Self::Timeout(_) | Self::Decode(_) => true,
-            Self::Credentials(_) | Self::Fenced(_) => false,
+            Self::Credentials(_) | Self::Name(_) | Self::Fenced(_) => false,
             // 504: the API server itself gave up waiting.
             Self::Status(status) => status.code == 504,
         }
@@ -159,9 +163,11 @@ impl ApiError {
     pub fn label(&self) -> String {
         match self {
             Self::Status(status) => status.code.to_string(),
-            Self::Transport { .. } | Self::Timeout(_) | Self::Decode(_) | Self::Credentials(_) => {
-                "<error>".to_owned()
-            }
+            Self::Transport { .. }
+            | Self::Timeout(_)
+            | Self::Decode(_)
+            | Self::Credentials(_)
+            | Self::Name(_) => "<error>".to_owned(),
             Self::Fenced(_) => "<fenced>".to_owned(),
         }
     }

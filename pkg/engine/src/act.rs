@@ -129,7 +129,7 @@ impl Act {
             StatusRetry::Never => Err(error),
             StatusRetry::OnceLive => {
                 tracing::debug!(%error, "the status write failed, trying once on the live object");
-                let live = self.client(key).get(&object.resource.object_path(&object.key)).await?;
+                let live = self.client(key).get(&path(object, None)?).await?;
                 let (_, raw) = read::parse(&live)?;
                 self.put(key, object, Some("status"), body(&raw)).await
             }
@@ -265,7 +265,7 @@ impl Act {
     /// will show that.
     async fn delete_guarded(&self, key: &Key, delete: &Delete) -> Result<bool, ApiError> {
         let Delete { object, guard, .. } = delete;
-        let path = object.resource.object_path(&object.key);
+        let path = path(object, None)?;
         let client = self.client(key);
         let is_blind = *guard == Guard::Uid || mutant::is(Mutant::CollectUnguarded);
         let mut version = (!is_blind).then_some(object.resource_version);
@@ -338,7 +338,7 @@ impl Act {
 
     async fn send_patch(&self, key: &Key, patch: &Patch) -> Result<Bytes, ApiError> {
         let Patch { object, subresource, kind, body, otherwise, .. } = patch;
-        let path = path(object, *subresource);
+        let path = path(object, *subresource)?;
         let client = self.client(key);
         let bytes = |body: &str| Bytes::copy_from_slice(body.as_bytes());
         let answer = match kind {
@@ -375,7 +375,7 @@ impl Act {
         if mutant::is(Mutant::UpdateWithoutVersion) {
             body = body.replace("\"resourceVersion\":\"", "\"resourceVersion\":\"\",\"was\":\"");
         }
-        let answer = self.client(key).update(&path(object, subresource), body.into()).await;
+        let answer = self.client(key).update(&path(object, subresource)?, body.into()).await;
         self.count("update", &object.resource, answer.as_ref().err());
         if mutant::is(Mutant::ConflictIsDone) && answer.as_ref().is_err_and(ApiError::is_conflict) {
             return Ok(());
@@ -463,12 +463,12 @@ async fn all<F: Future<Output = Result<(), ApiError>>>(
     failed.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-fn path(object: &ObjectRef, subresource: Option<&str>) -> String {
-    let path = object.resource.object_path(&object.key);
-    match subresource {
+fn path(object: &ObjectRef, subresource: Option<&str>) -> Result<String, ApiError> {
+    let path = object.resource.object_path(&object.key)?;
+    Ok(match subresource {
         Some(part) => format!("{path}/{part}"),
         None => path,
-    }
+    })
 }
 
 /// The body of a DELETE.

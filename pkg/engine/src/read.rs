@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Codec, Listed, Meta, Metadata, Object, Raw, Resource, Text, wire};
+use api::{Codec, InvalidName, Listed, Meta, Metadata, Object, Raw, Resource, Text, wire};
 use cache::frames::ListDecoder;
 use client::{ApiError, Client};
 use controller::{Answer, Query, Refused};
@@ -29,11 +29,19 @@ pub(crate) async fn fetch(
 async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer {
     let read = match query {
         Query::Object { resource, key } => {
-            let body = client.get(&resource.object_path(key)).await;
+            let path = match resource.object_path(key) {
+                Ok(path) => path,
+                Err(error) => return unasked(error),
+            };
+            let body = client.get(&path).await;
             body.and_then(|body| parse(&body)).map(|found| Answer::Found(Box::new(found)))
         }
         Query::Metadata { resource, key } => {
-            let found = metadata(client, &resource.object_path(key)).await;
+            let path = match resource.object_path(key) {
+                Ok(path) => path,
+                Err(error) => return unasked(error),
+            };
+            let found = metadata(client, &path).await;
             found.map(|it| it.map_or(Answer::NotFound, |it| Answer::Metadata(Box::new(it))))
         }
         Query::All { resource, namespace } => {
@@ -48,6 +56,11 @@ async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer
         Err(error) if error.is_not_found() => Answer::NotFound,
         Err(error) => Answer::Failed(refused(&error)),
     }
+}
+
+/// About an object that cannot be asked for.
+fn unasked(error: InvalidName) -> Answer {
+    if error.is_absent() { Answer::NotFound } else { Answer::Failed(refused(&error.into())) }
 }
 
 /// The metadata of one object; none: there is no such object.

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::Key;
+use api::{InvalidName, Key};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{Event, EventType, ObjectRef};
@@ -327,7 +327,7 @@ impl Elector {
 
     async fn get(&mut self) -> Input {
         let (client, path) = (self.client.clone(), self.path());
-        match self.limited(Box::pin(async move { client.get(&path).await })).await {
+        match self.limited(Box::pin(async move { client.get(&path?).await })).await {
             Ok(lease) => self.found(lease),
             Err(error) if error.is_not_found() => {
                 self.lease = None;
@@ -418,10 +418,10 @@ impl Elector {
     fn update(&self, record: &Record) -> Option<Request> {
         let body = self.lease.as_ref()?.with_record(record);
         let (client, path) = (self.client.clone(), self.path());
-        Some(Box::pin(async move { client.update(&path, body).await }))
+        Some(Box::pin(async move { client.update(&path?, body).await }))
     }
 
-    fn path(&self) -> String {
+    fn path(&self) -> Result<String, InvalidName> {
         LEASES.object_path(&self.settings.lease)
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn start(
     let path = format!(
         "{}?fieldSelector=metadata.name%3D{}&timeoutSeconds={WATCH_SECONDS}&watch=true",
         LEASES.collection_path(&key.namespace),
-        key.name
+        client::percent_encoded(&key.name)
     );
     let runtime = runtime.clone();
     runtime::spawn("leader-watch", async move {

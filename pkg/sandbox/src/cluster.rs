@@ -101,7 +101,8 @@ fn path(method: &Method, resource: &Resource, key: &Key, subresource: &str) -> S
         return resource.collection_path(&key.namespace);
     }
     let slash = if subresource.is_empty() { "" } else { "/" };
-    format!("{}{slash}{subresource}", resource.object_path(key))
+    // A part writes what it was shown, and so has names; no path is one that nobody knows.
+    format!("{}{slash}{subresource}", resource.object_path(key).unwrap_or_default())
 }
 
 fn json(body: &Value) -> Bytes {

@@ -53,7 +53,7 @@ impl<C: Cluster> Player<'_, C> {
             (Err(_), Some(or)) => return Ok(or),
             (Err(failure), None) => return Err(anyhow::Error::msg(failure)),
         };
-        let path_of = keys.first().map(|key| resource.object_path(key)).with_context(odd)?;
+        let path_of = keys.first().map(|key| resource.object_path(key)).with_context(odd)??;
         let reply = self.cluster.ask(Ask::get(path_of)).await?;
         if let Some(or) = or.filter(|_| !reply.is_ok()) {
             return Ok(or);

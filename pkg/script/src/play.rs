@@ -230,19 +230,19 @@ impl<'a, C: Cluster> Player<'a, C> {
             self.seen.insert(name.clone());
         }
         let key = self.key(&resource, namespace.as_deref(), &name);
-        let object = resource.object_path(&key);
         let ask = match how {
             How::Create => {
                 Ask::send(Method::POST, resource.collection_path(&key.namespace), document)
             }
-            How::Replace => Ask::send(Method::PUT, object, document),
+            How::Replace => Ask::send(Method::PUT, resource.object_path(&key)?, document),
             How::Apply => {
+                let object = resource.object_path(&key)?;
                 let path = format!("{object}?fieldManager={MANAGER}&force=true");
                 Ask::patch(path, APPLY, document)
             }
         };
         let before = match how {
-            How::Apply => version(&self.cluster.ask(Ask::get(resource.object_path(&key))).await?),
+            How::Apply => version(&self.cluster.ask(Ask::get(resource.object_path(&key)?)).await?),
             How::Create | How::Replace => None,
         };
         let reply = self.cluster.ask(ask).await?;
@@ -272,7 +272,7 @@ impl<'a, C: Cluster> Player<'a, C> {
         };
         let mut lines = Vec::new();
         for key in keys {
-            let reply = self.cluster.ask(ask(resource.object_path(&key))).await?;
+            let reply = self.cluster.ask(ask(resource.object_path(&key)?)).await?;
             lines.push(outcome(&reply, &resource, &key, done));
         }
         Ok(counted(&lines))
@@ -288,7 +288,7 @@ impl<'a, C: Cluster> Player<'a, C> {
             let metadata = json!({"name": &*key.name, "namespace": &*key.namespace});
             let eviction =
                 json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata});
-            let path = format!("{}/eviction", resource.object_path(&key));
+            let path = format!("{}/eviction", resource.object_path(&key)?);
             let reply = self.cluster.ask(Ask::send(Method::POST, path, eviction)).await?;
             lines.push(outcome(&reply, &resource, &key, "evicted"));
         }
@@ -306,7 +306,8 @@ impl<'a, C: Cluster> Player<'a, C> {
             Ok(found) => found,
             Err(failure) => return Ok(vec![failure]),
         };
-        let path = keys.first().map(|key| resource.object_path(key)).unwrap_or_default();
+        let path =
+            keys.first().map(|key| resource.object_path(key)).transpose()?.unwrap_or_default();
         let reply = self.cluster.ask(Ask::get(path)).await?;
         if !reply.is_ok() {
             return Ok(vec![reply.failure()]);

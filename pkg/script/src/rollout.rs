@@ -80,7 +80,7 @@ impl<C: Cluster> Player<'_, C> {
         let Some(Revision { patch, .. }) = wanted else {
             return Ok(vec!["error: no such revision to roll back to".to_owned()]);
         };
-        let path = resource.object_path(&key);
+        let path = resource.object_path(&key)?;
         let reply = self.cluster.ask(Ask::patch(path, STRATEGIC, patch.clone())).await?;
         Ok(vec![outcome(&reply, &resource, &key, "rolled back")])
     }
@@ -92,7 +92,7 @@ impl<C: Cluster> Player<'_, C> {
             Err(failure) => return Ok(Err(failure)),
         };
         let key = keys.into_iter().next().context("there is no such object")?;
-        let ask = Ask { method: Method::GET, ..Ask::get(resource.object_path(&key)) };
+        let ask = Ask { method: Method::GET, ..Ask::get(resource.object_path(&key)?) };
         let reply = self.cluster.ask(ask).await?;
         Ok(if reply.is_ok() { Ok((resource, key, reply.body)) } else { Err(reply.failure()) })
     }

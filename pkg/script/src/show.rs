@@ -35,7 +35,7 @@ impl<C: Cluster> Player<'_, C> {
         };
         let path = match target.name.as_str() {
             "" => self.list_path(resource, target),
-            name => resource.object_path(&self.key(resource, target.namespace.as_deref(), name)),
+            name => resource.object_path(&self.key(resource, target.namespace.as_deref(), name))?,
         };
         let reply = self.cluster.ask(Ask { accept: TABLE, ..Ask::get(path) }).await?;
         if !reply.is_ok() {
@@ -100,7 +100,7 @@ impl<C: Cluster> Player<'_, C> {
         };
         let mut objects = Vec::new();
         for key in keys {
-            let reply = self.cluster.ask(Ask::get(resource.object_path(&key))).await?;
+            let reply = self.cluster.ask(Ask::get(resource.object_path(&key)?)).await?;
             objects.push(if reply.is_ok() { Ok(reply.body) } else { Err(reply.failure()) });
         }
         Ok(Ok(objects))

@@ -32,7 +32,7 @@ impl<C: Cluster> Player<'_, C> {
     /// Waits until pods can be made. A manager that makes no accounts is not waited for.
     pub(crate) async fn begin(&self) -> anyhow::Result<()> {
         let accounts = self.resources.named("serviceaccounts")?;
-        let path = accounts.object_path(&Key::new(&self.namespace, "default"));
+        let path = accounts.object_path(&Key::new(&self.namespace, "default"))?;
         let mut waited = Duration::ZERO;
         while waited < START_LIMIT && !self.cluster.ask(Ask::get(path.clone())).await?.is_ok() {
             self.cluster.tick(LOOK).await;
@@ -61,7 +61,7 @@ impl<C: Cluster> Player<'_, C> {
     async fn versions(&self) -> anyhow::Result<Vec<String>> {
         let mut versions = Vec::new();
         for namespace in &self.seen {
-            let path = self.resources.named("namespaces")?.object_path(&Key::new("", namespace));
+            let path = self.resources.named("namespaces")?.object_path(&Key::new("", namespace))?;
             versions.push(version(&self.cluster.ask(Ask::get(path)).await?).unwrap_or_default());
             for name in MOVING {
                 let path = self.resources.named(name)?.collection_path(namespace);
@@ -120,7 +120,7 @@ impl<C: Cluster> Player<'_, C> {
             let mut left = 0;
             if let Ok((resource, keys)) = self.find(target).await? {
                 for key in keys {
-                    let reply = self.cluster.ask(Ask::get(resource.object_path(&key))).await?;
+                    let reply = self.cluster.ask(Ask::get(resource.object_path(&key)?)).await?;
                     left += usize::from(reply.code != 404);
                 }
             }

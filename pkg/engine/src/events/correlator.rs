@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Resource, Text, Time};
+use api::{InvalidName, Key, Resource, Text, Time};
 use bytes::Bytes;
 use controller::{Event, EventType, ObjectRef};
 use runtime::Random;
@@ -214,7 +214,7 @@ impl EventObject {
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> String {
+    pub(super) fn path(&self) -> Result<String, InvalidName> {
         EVENTS.object_path(&self.key)
     }
 

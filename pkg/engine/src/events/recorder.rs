@@ -176,7 +176,7 @@ impl Sink {
     /// As upstream's `recordEvent`: an Event that was sent before may have expired since.
     async fn send_once(&self, event: &EventObject) -> Result<(), ApiError> {
         if event.is_known() {
-            let (path, patch) = (event.path(), event.patch());
+            let (path, patch) = (event.path()?, event.patch());
             match self.client.patch(&path, patch).await {
                 Err(error) if error.is_not_found() => {}
                 done => return done.map(drop),

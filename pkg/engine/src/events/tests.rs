@@ -123,7 +123,8 @@ fn event_of_a_cluster_scoped_object_goes_to_default() {
     );
     assert_eq!(body["type"], "Warning");
     assert_eq!(body["metadata"]["namespace"], "default");
-    assert_eq!(said.path(), "/api/v1/namespaces/default/events/n1.18ea0f7df6e51c93");
+    let path = "/api/v1/namespaces/default/events/n1.18ea0f7df6e51c93";
+    assert_eq!(said.path().as_deref(), Ok(path));
 }
 
 /// `TestGenerateEventName`.

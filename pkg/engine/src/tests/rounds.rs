@@ -225,3 +225,28 @@ fn a_kind_that_is_not_known_is_no_missing_object() {
         assert!(lines[4].ends_with("report true web"), "{lines:?}");
     });
 }
+
+/// k8s.io/apimachinery pkg/api/validate/content/path.go: no object has such a name, so nothing is
+/// asked. Sent as it is, `..` would be another object. Upstream's manager finds the first two
+/// absent, and is refused an answer on the third.
+#[test]
+fn an_object_of_an_impossible_name_is_not_asked_for() {
+    run(async {
+        let there = |name| Query::Metadata { resource: Pod::RESOURCE, key: Key::new("shop", name) };
+        let plan = move |_: &_, facts: &Facts| match facts.answers.len() {
+            0 => Plan::fetch("are they there?", vec![there(".."), there("a/b"), there("50%")]),
+            _ => Plan::rest("has read"),
+        };
+        let (mut world, log) = World::probe(plan).await;
+        world.settle().await;
+        let lines = log.take();
+        let learned: Vec<_> = lines.iter().filter(|line| line.starts_with("learn")).collect();
+        let expected = [
+            "learn metadata of pods shop/..: none",
+            "learn metadata of pods shop/a/b: none",
+            "learn metadata of pods shop/50%: invalid resource name \"50%\": [may not contain '%']",
+        ];
+        assert_eq!(learned, expected, "{lines:?}");
+        world.quiet().await;
+    });
+}
