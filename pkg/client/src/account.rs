@@ -3,10 +3,12 @@
 //! As `DynamicControllerClientBuilder` in upstream's k8s.io/controller-manager/pkg/clientbuilder
 //! and `CachedTokenSource` in client-go.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared, WeakShared};
 use runtime::Runtime;
 use serde::Deserialize;
 
@@ -31,7 +33,11 @@ pub struct Account {
     name: String,
     runtime: Runtime,
     token: Mutex<Option<Token>>,
+    /// The request for a token that is under way, while somebody waits for it.
+    fetching: Mutex<Option<WeakShared<Fetching>>>,
 }
+
+type Fetching = BoxFuture<'static, Result<String, ApiError>>;
 
 struct Token {
     text: String,
@@ -54,8 +60,8 @@ struct TokenStatus {
 impl Account {
     /// The account `name`, made and asked for through `root` when it is first needed.
     pub fn new(root: Client, name: &str, runtime: &Runtime) -> Self {
-        let token = Mutex::default();
-        Self { root, name: name.to_owned(), runtime: runtime.clone(), token }
+        let (token, fetching) = (Mutex::default(), Mutex::default());
+        Self { root, name: name.to_owned(), runtime: runtime.clone(), token, fetching }
     }
 
     /// What its clients add to their user agent.
@@ -63,11 +69,30 @@ impl Account {
         format!("system:serviceaccount:{NAMESPACE}:{}", self.name)
     }
 
-    /// A valid token. Several callers at once may each ask for a new one; the last one stays.
-    pub(crate) async fn token(&self) -> Result<String, ApiError> {
+    /// A valid token. Of several callers at once one asks for it, and all get what it gets.
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<String, ApiError> {
+        match self.cached_or_fetching() {
+            Ok(token) => Ok(token),
+            Err(fetching) => fetching.await,
+        }
+    }
+
+    fn cached_or_fetching(self: &Arc<Self>) -> Result<String, Shared<Fetching>> {
+        let mut slot = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(token) = self.cached() {
             return Ok(token);
         }
+        let under_way = slot.as_ref().and_then(WeakShared::upgrade);
+        if let Some(fetching) = under_way.filter(|fetching| fetching.peek().is_none()) {
+            return Err(fetching);
+        }
+        let account = Arc::clone(self);
+        let fetching = async move { account.fetch_patiently().await }.boxed().shared();
+        *slot = fetching.downgrade();
+        Err(fetching)
+    }
+
+    async fn fetch_patiently(&self) -> Result<String, ApiError> {
         let (mut tries, mut delay) = (1, RETRY_DELAY);
         loop {
             match self.fetch().await {

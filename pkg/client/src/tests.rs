@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::Time;
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::{Request, Response};
 use http_body_util::Full;
 use kube::client::Body;
@@ -473,6 +474,45 @@ fn tokens_are_asked_for_and_kept() {
         let expected =
             [&fetch[..], &[use_of("t1"), use_of("t1")], &fetch, &[use_of("t2")]].concat();
         assert_eq!(*asked.lock().unwrap(), expected);
+    });
+}
+
+/// Whoever needs a token while one is asked for waits for that one, also if it cannot be had.
+#[test]
+fn several_at_once_ask_for_one_token() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let (client, asked) = account(&runtime, "");
+        let all = futures::future::join_all((0..5).map(|_| client.get("/pods"))).await;
+        assert!(all.iter().all(Result::is_ok), "{all:?}");
+        let count = |end: &str| asked.lock().unwrap().iter().filter(|it| it.ends_with(end)).count();
+        assert_eq!((count("/token"), count("GET /pods t1")), (1, 5));
+
+        let server = server(0.0, 0, |_| (403, "{\"message\":\"no\"}"));
+        let account = Arc::new(crate::Account::new(server.client.clone(), "rs", &runtime));
+        let client = server.client.acting_as(account);
+        let all = futures::future::join_all((0..5).map(|_| client.get("/pods"))).await;
+        let refused = "no token for system:serviceaccount:kube-system:rs: no";
+        assert!(
+            all.iter().all(|it| *it == Err(ApiError::Credentials(refused.to_owned()))),
+            "{all:?}"
+        );
+        assert_eq!(server.seen.lock().unwrap().len(), 4);
+        // What failed is over: the next one asks anew.
+        client.get("/pods").await.unwrap_err();
+        assert_eq!(server.seen.lock().unwrap().len(), 8);
+    });
+}
+
+/// Who asked may give up, as at a timeout, and holds up nobody who comes later.
+#[test]
+fn a_token_that_nobody_waits_for_any_more_is_asked_for_anew() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let (client, asked) = account(&runtime, "");
+        assert!(client.get("/pods").now_or_never().is_none(), "it waits for the token");
+        client.get("/pods").await.unwrap();
+        assert!(asked.lock().unwrap().contains(&"GET /pods t1".to_owned()));
     });
 }
 
