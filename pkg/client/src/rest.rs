@@ -17,6 +17,14 @@ use crate::{Account, Answer, ApiError, Metrics};
 const REQUEST_LIMIT: Duration = Duration::from_secs(65);
 /// Largest answer that is held in memory whole; etcd stores objects up to 1.5 MiB.
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// An object, whole.
+const OBJECT: &str = "application/json";
+/// The metadata of an object, from a server that knows the form; else the object.
+const METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+/// The same of a list.
+const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// How often a request is sent again because the server said when, as client-go.
 const RETRIES_MAX: u32 = 10;
 /// Longest wait that a server's Retry-After can ask for.
@@ -48,6 +56,8 @@ pub struct Client {
     guard: Option<Guard>,
     account: Option<Arc<Account>>,
     pace: Option<Pace>,
+    /// What its writes are to be answered with.
+    accept: &'static str,
 }
 
 struct Inner {
@@ -98,7 +108,7 @@ impl Client {
             metrics: metrics.clone(),
             runtime: runtime.clone(),
         };
-        Self { shared: Arc::new(shared), guard: None, account: None, pace: None }
+        Self { shared: Arc::new(shared), guard: None, account: None, pace: None, accept: OBJECT }
     }
 
     /// This client, with the same limit, but asking `guard` before each write: after the wait for
@@ -116,6 +126,13 @@ impl Client {
     /// This client, with the same limit, telling `pace` how its requests get on.
     pub fn paced(&self, pace: Pace) -> Self {
         Self { pace: Some(pace), ..self.clone() }
+    }
+
+    /// This client, with the same limit, whose creates, updates and patches are answered with the
+    /// metadata of the object: nothing else of it travels, or is ever in memory. Servers that do
+    /// not know that form answer with the whole object. Reads are as before.
+    pub fn terse(&self) -> Self {
+        Self { accept: METADATA, ..self.clone() }
     }
 
     /// `host:port` of the server.
@@ -199,9 +216,37 @@ impl Client {
         self.whole(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await
     }
 
-    /// DELETE with `DeleteOptions` as JSON.
-    pub async fn delete(&self, path: &str, options: Bytes) -> Result<Bytes, ApiError> {
-        self.whole(Method::DELETE, path, Some(("application/json", options))).await
+    /// DELETE of an object with `DeleteOptions` as JSON.
+    pub async fn delete(&self, path: &str, options: Bytes) -> Result<(), ApiError> {
+        self.delete_as(path, METADATA, options).await
+    }
+
+    /// DELETE of a collection with `DeleteOptions` as JSON.
+    pub async fn delete_collection(&self, path: &str, options: Bytes) -> Result<(), ApiError> {
+        self.delete_as(path, METADATA_LIST, options).await
+    }
+
+    /// The answer lists what was deleted, however much that is. Nobody reads it, so nothing of it
+    /// is kept: that it began says that all is done.
+    async fn delete_as(&self, path: &str, accept: &str, options: Bytes) -> Result<(), ApiError> {
+        let (method, limit) = (Method::DELETE, REQUEST_LIMIT);
+        let body = Some(("application/json", options));
+        let call = Call { method, path, accept, etag: None, body, limit };
+        let mut body = self.send(&call).await?.into_body();
+        let mut size = 0_u32;
+        // To its end, as HTTP/1.1 can use the connection again only then.
+        let read = async {
+            while let Some(Ok(frame)) = body.frame().await {
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                size = size.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+            }
+        };
+        let in_time = self.shared.runtime.clock.timeout(REQUEST_LIMIT, read).await;
+        if in_time.is_err() {
+            tracing::debug!(path, "what was deleted is told of too slowly, no longer listening");
+        }
+        self.observe_answer(&call, size);
+        Ok(())
     }
 
     async fn whole(
@@ -210,7 +255,7 @@ impl Client {
         path: &str,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<Bytes, ApiError> {
-        let accept = "application/json";
+        let accept = if method == Method::GET { OBJECT } else { self.accept };
         let call = Call { method, path, accept, etag: None, body, limit: REQUEST_LIMIT };
         let response = self.send(&call).await?;
         self.read(&call, response).await
@@ -218,10 +263,13 @@ impl Client {
 
     async fn read(&self, call: &Call<'_>, response: Response<Body>) -> Result<Bytes, ApiError> {
         let bytes = self.collect(response).await?;
-        let labels = [call.method.as_str(), &self.shared.settings.host];
-        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.shared.metrics.response_size.with_label_values(&labels).observe(f64::from(size));
+        self.observe_answer(call, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         Ok(bytes)
+    }
+
+    fn observe_answer(&self, call: &Call<'_>, size: u32) {
+        let labels = [call.method.as_str(), &self.shared.settings.host];
+        self.shared.metrics.response_size.with_label_values(&labels).observe(f64::from(size));
     }
 
     /// Sends until there is an answer that is not "later": 429 and 5xx with Retry-After are waited

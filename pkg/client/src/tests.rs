@@ -8,7 +8,8 @@ use api::Time;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Request, Response};
-use http_body_util::Full;
+use http_body::Frame;
+use http_body_util::{Full, StreamBody};
 use kube::client::Body;
 use metrics::Registry;
 use runtime::Runtime;
@@ -263,6 +264,50 @@ fn patches_say_what_they_are() {
             "PATCH /x application/strategic-merge-patch+json",
             "PATCH /x application/merge-patch+json",
             "PATCH /x/status?fieldManager=some-controller&force=true application/apply-patch+yaml",
+        ];
+        assert_eq!(*seen.lock().unwrap(), expected);
+    });
+}
+
+/// Decision 0011: no data of Secrets travels for what needs none of it. What a write is answered
+/// with is chosen by `Accept` (k8s.io/apiserver pkg/endpoints/handlers/response.go); what was
+/// deleted is never held, be it larger than any body that is.
+#[test]
+fn writes_may_ask_for_metadata_and_deletions_keep_nothing() {
+    run(async {
+        let runtime = Runtime::simulated(Time::EPOCH, 1);
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&seen);
+        let service = service_fn(move |request: Request<Body>| {
+            let (method, accept) = (request.method().clone(), &request.headers()["accept"]);
+            log.lock().unwrap().push(format!("{method} {}", accept.to_str().unwrap()));
+            async move {
+                let piece = Bytes::from(vec![b'x'; 1 << 20]);
+                let pieces = if method == http::Method::DELETE { 40 } else { 0 };
+                let frame = move |_| Ok::<_, std::convert::Infallible>(Frame::data(piece.clone()));
+                let body = StreamBody::new(futures::stream::iter((0..pieces).map(frame)));
+                Ok::<_, std::convert::Infallible>(Response::new(body))
+            }
+        });
+        let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: "h".into() };
+        let metrics = Metrics::new(&Registry::default()).unwrap();
+        let client = Client::new(kube::Client::new(service, "d"), settings, &metrics, &runtime);
+        let (whole, terse) = (client.clone(), client.terse());
+        whole.patch("/x", Bytes::new()).await.unwrap();
+        terse.patch("/x", Bytes::new()).await.unwrap();
+        terse.create("/x", Bytes::new()).await.unwrap();
+        terse.get("/x").await.unwrap();
+        whole.delete("/x", Bytes::new()).await.unwrap();
+        whole.delete_collection("/x", Bytes::new()).await.unwrap();
+        let form = |kind| format!("application/json;as={kind};g=meta.k8s.io;v=v1,application/json");
+        let metadata = form("PartialObjectMetadata");
+        let expected = [
+            "PATCH application/json".to_owned(),
+            format!("PATCH {metadata}"),
+            format!("POST {metadata}"),
+            "GET application/json".to_owned(),
+            format!("DELETE {metadata}"),
+            format!("DELETE {}", form("PartialObjectMetadataList")),
         ];
         assert_eq!(*seen.lock().unwrap(), expected);
     });

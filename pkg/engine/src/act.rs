@@ -97,10 +97,11 @@ impl Act {
         outcome
     }
 
-    /// The client for a sync of `key`: its requests are signs of life.
+    /// The client for a sync of `key`: its requests are signs of life. Of what it writes it sees
+    /// the metadata, as nothing else is looked at.
     pub(crate) fn client(&self, key: &Key) -> Client {
         let (record, key) = (Arc::clone(&self.record), key.clone());
-        self.client.paced(Arc::new(move |wait| record.heard(&key, wait)))
+        self.client.terse().paced(Arc::new(move |wait| record.heard(&key, wait)))
     }
 
     /// The doubts about `key`, in words.
@@ -308,7 +309,7 @@ impl Act {
             "propagationPolicy": "Background",
         });
         let client = self.client(turn.key);
-        let error = client.delete(&path, options.to_string().into()).await.err();
+        let error = client.delete_collection(&path, options.to_string().into()).await.err();
         self.count("deletecollection", &all.resource, error.as_ref());
         if let Some(fenced @ ApiError::Fenced(_)) = error {
             return Err(fenced);
