@@ -27,6 +27,10 @@ pub struct Pod {
     pub ready: Option<(Status, Option<Time>)>,
     /// The `DisruptionTarget` condition: its status and since when.
     pub disruption_target: Option<(Status, Option<Time>)>,
+    /// Whether its status says of which generation it is.
+    pub status_has_generation: bool,
+    /// Whether the `DisruptionTarget` condition does.
+    pub disruption_target_has_generation: bool,
     /// Whether it is being deleted with no grace period left and yet has finalizers: nothing but
     /// their removal gets it further, not another deletion.
     pub waits_for_finalizers: bool,
@@ -229,6 +233,8 @@ struct WireStatus {
     #[prost(message, repeated, tag = "10")]
     #[serde(deserialize_with = "null_is_empty")]
     init_container_statuses: Vec<WireContainerStatus>,
+    #[prost(int64, tag = "17")]
+    observed_generation: i64,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -240,6 +246,8 @@ struct WireCondition {
     status: String,
     #[prost(message, optional, tag = "4")]
     last_transition_time: Option<wire::Time>,
+    #[prost(int64, tag = "7")]
+    observed_generation: i64,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -271,6 +279,10 @@ impl WirePod {
             evicted: status.reason == "Evicted",
             ready: status.condition("Ready"),
             disruption_target: status.condition("DisruptionTarget"),
+            status_has_generation: status.observed_generation != 0,
+            disruption_target_has_generation: status
+                .find("DisruptionTarget")
+                .is_some_and(|condition| condition.observed_generation != 0),
             deletion_cost: deletion_cost(&self.metadata.annotations),
             restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
             sidecar_restarts_max: self.sidecar_restarts_max(),
@@ -306,9 +318,13 @@ impl WirePod {
 impl WireStatus {
     /// A condition's status and since when.
     fn condition(&self, name: &str) -> Option<(Status, Option<Time>)> {
-        let found = self.conditions.iter().find(|condition| condition.r#type == name)?;
+        let found = self.find(name)?;
         let since = found.last_transition_time.and_then(wire::Time::view);
         Some((Status::parse(&found.status), since))
+    }
+
+    fn find(&self, name: &str) -> Option<&WireCondition> {
+        self.conditions.iter().find(|condition| condition.r#type == name)
     }
 }
 

@@ -37,9 +37,9 @@ pub enum Effect {
 pub struct Toleration {
     /// The taint's name; empty: every taint.
     pub key: String,
-    /// `Exists`, `Equal`, or empty, which means `Equal`.
+    /// `Exists`, `Equal`, or empty, which means `Equal`; behind a feature gate, `Lt` and `Gt`.
     pub operator: String,
-    /// The taint's value, for `Equal`.
+    /// What the taint's value is compared with.
     pub value: String,
     /// The taint's effect; empty: every effect.
     pub effect: String,
@@ -168,6 +168,29 @@ impl Toleration {
                 operator => operator == "Exists",
             }
     }
+
+    /// Whether it tolerates a taint since the taint's value is a smaller (`Lt`) or greater (`Gt`)
+    /// number. That counts only with the gate `TaintTolerationComparisonOperators`. As
+    /// `compareNumericValues` of k8s.io/api.
+    pub fn tolerates_by_number(&self, taint: &Taint) -> bool {
+        let any_or = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+        let (Some(bound), Some(found)) = (canonical(&self.value), canonical(&taint.value)) else {
+            return false;
+        };
+        any_or(&self.effect, taint.effect.as_str())
+            && any_or(&self.key, &taint.key)
+            && match self.operator.as_str() {
+                "Lt" => found < bound,
+                "Gt" => found > bound,
+                _ => false,
+            }
+    }
+}
+
+/// A whole number as it prints: no plus sign, no leading zero, no minus zero.
+fn canonical(text: &str) -> Option<i64> {
+    let number: i64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 // === impl Placement ===

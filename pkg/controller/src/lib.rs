@@ -22,7 +22,7 @@ pub use plan::{
     Guard, Histogram, ObjectRef, Outcome, Patch, PatchKind, Plan, Propagation, Query, Refused,
     Sample, StatusRetry, Step, Syncs, Tally, Update, UpdateStatus, Why,
 };
-pub use rank::victims;
+pub use rank::{Costs, victims};
 pub use view::{Caches, Lister, View};
 pub use watch::{Call, Change, Everything, Handler, MetadataChange, Seen, Wake, Watches};
 

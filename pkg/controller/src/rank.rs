@@ -1,7 +1,7 @@
 //! Which pods go first when there are too many. As `ActivePodsWithRanks` in upstream's
 //! `pkg/controller/controller_utils.go` and `getPodsToDelete` in
-//! `pkg/controller/replicaset/replica_set.go`, with the gates `PodDeletionCost` and
-//! `LogarithmicScaleDown` on.
+//! `pkg/controller/replicaset/replica_set.go`. The gate `LogarithmicScaleDown` is on in each release
+//! that can be emulated.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,6 +11,15 @@ use api::{Phase, Pod, Time};
 
 #[cfg(test)]
 mod tests;
+
+/// Whether pods' deletion costs count: the gate `PodDeletionCost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Costs {
+    /// The cheaper pod goes first.
+    Count,
+    /// The annotations say nothing.
+    Ignored,
+}
 
 /// The place of a pod in the order of deletion; the smallest goes first. The numbers are those of
 /// upstream's criteria.
@@ -54,12 +63,18 @@ type Age = Option<u32>;
 /// that are ready since the same moment by their restarts and ages. That is no order: three pods
 /// can go round in a circle. Here pods that are ready since the same moment stay together, at the
 /// place of the least of their uids; of two pods the same one goes first as upstream.
-pub fn victims(pods: &[Arc<Pod>], related: &[Arc<Pod>], count: usize, now: Time) -> Vec<Arc<Pod>> {
+pub fn victims(
+    pods: &[Arc<Pod>],
+    related: &[Arc<Pod>],
+    count: usize,
+    costs: Costs,
+    now: Time,
+) -> Vec<Arc<Pod>> {
     if count >= pods.len() {
         return pods.to_vec();
     }
     let Some(last) = count.checked_sub(1) else { return Vec::new() };
-    let urgencies = urgencies(pods, related);
+    let urgencies = urgencies(pods, related, costs);
     let groups = ready_groups(pods, &urgencies);
     let mut ranks: Vec<(Rank<'_>, &Arc<Pod>)> = pods
         .iter()
@@ -85,7 +100,7 @@ pub fn victims(pods: &[Arc<Pod>], related: &[Arc<Pod>], count: usize, now: Time)
     ranks.into_iter().map(|(_, pod)| Arc::clone(pod)).collect()
 }
 
-fn urgencies(pods: &[Arc<Pod>], related: &[Arc<Pod>]) -> Vec<Urgency> {
+fn urgencies(pods: &[Arc<Pod>], related: &[Arc<Pod>], costs: Costs) -> Vec<Urgency> {
     let mut active_on: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for pod in related.iter().filter(|pod| pod.is_active()) {
         *active_on.entry(pod.node_name.as_deref()).or_default() += 1;
@@ -98,7 +113,10 @@ fn urgencies(pods: &[Arc<Pod>], related: &[Arc<Pod>]) -> Vec<Urgency> {
             Phase::Running => 2,
         },
         is_ready: pod.is_ready(),
-        deletion_cost: pod.deletion_cost,
+        deletion_cost: match costs {
+            Costs::Count => pod.deletion_cost,
+            Costs::Ignored => 0,
+        },
         neighbours: Reverse(active_on.get(&pod.node_name.as_deref()).copied().unwrap_or(0)),
     };
     pods.iter().map(urgency).collect()

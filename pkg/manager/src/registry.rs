@@ -161,7 +161,7 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(|entry, context| {
             let workers = context.workers("concurrent-deployment-syncs");
             let queue = context.queue("deployment");
-            let controller = controllers::deployment::Controller;
+            let controller = controllers::deployment::Controller { counts_terminating: true };
             context.start(entry, Deployment::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET
@@ -354,7 +354,7 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(|entry, context| {
             let workers = context.workers("concurrent-replicaset-syncs");
             let queue = context.queue("replicaset");
-            let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+            let controller = controllers::replicaset::Controller::new(500);
             context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET

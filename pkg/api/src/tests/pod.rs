@@ -382,6 +382,8 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         evicted: false,
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),
         disruption_target: None,
+        status_has_generation: false,
+        disruption_target_has_generation: false,
         waits_for_finalizers: false,
         unreadable: false,
         deletion_cost: -12,
@@ -544,6 +546,19 @@ fn a_pod_says_whether_it_is_to_be_disrupted() {
         let json = json!({"metadata": {}, "status": {"conditions": conditions}});
         let pod = Pod::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
         assert_eq!(pod.disruption_target, expected, "{json}");
+    }
+}
+
+#[test]
+fn a_pod_says_whether_a_generation_was_observed() {
+    for (status, condition) in [(0, 0), (3, 0), (0, 3), (2, 3)] {
+        let condition_json = json!({"type": "DisruptionTarget", "status": "True",
+            "observedGeneration": condition});
+        let status_json = json!({"observedGeneration": status, "conditions": [condition_json]});
+        let json = json!({"metadata": {}, "status": status_json}).to_string();
+        let pod = Pod::decode(Codec::Json, json.as_bytes()).unwrap();
+        let found = (pod.status_has_generation, pod.disruption_target_has_generation);
+        assert_eq!(found, (status != 0, condition != 0), "{json}");
     }
 }
 

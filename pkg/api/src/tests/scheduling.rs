@@ -47,15 +47,18 @@ fn the_node_of_a_daemon_pod_is_read_from_both_codecs() {
     assert_eq!((pod.phase, pod.evicted), (Phase::Failed, true));
 }
 
-/// Rows of upstream's TestTolerationToleratesTaint (k8s.io/api/core/v1/toleration_test.go).
-#[test]
-fn tolerations_tolerate_as_upstreams() {
-    let toleration = |key: &str, operator: &str, value: &str, effect: &str| Toleration {
+fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
+    Toleration {
         key: key.to_owned(),
         operator: operator.to_owned(),
         value: value.to_owned(),
         effect: effect.to_owned(),
-    };
+    }
+}
+
+/// Rows of upstream's TestTolerationToleratesTaint (k8s.io/api/core/v1/toleration_test.go).
+#[test]
+fn tolerations_tolerate_as_upstreams() {
     let foo = Taint::new("foo", "bar", Effect::NoSchedule);
     for (row, toleration, tolerated) in [
         (
@@ -77,6 +80,44 @@ fn tolerations_tolerate_as_upstreams() {
     }
     let soft = Taint::new("x", "", Effect::parse("Whatever"));
     assert!(!toleration("x", "Exists", "", "NoSchedule").tolerates(&soft));
+}
+
+/// Rows of upstream's TestTolerationToleratesTaint of the operators that compare
+/// (k8s.io/api/core/v1/toleration_test.go), and of TestIsDecimalInteger.
+#[test]
+fn numbers_are_compared_as_upstream() {
+    for (operator, value, taint, tolerated) in [
+        ("Gt", "950", "999", true),
+        ("Gt", "950", "950", false),
+        ("Gt", "950", "800", false),
+        ("Lt", "950", "800", true),
+        ("Lt", "950", "950", false),
+        ("Lt", "950", "999", false),
+        ("Lt", "5", "-5", true),
+        ("Gt", "-9223372036854775808", "9223372036854775807", true),
+        ("Gt", "1", "9223372036854775808", false),
+        ("Gt", "0950", "999", false),
+        ("Gt", "950", "+999", false),
+        ("Gt", "950", "0999", false),
+        ("Lt", "1", "-0", false),
+        ("Gt", "950", "high", false),
+        ("Gt", "", "999", false),
+        ("Gt", "950", "", false),
+        ("Exists", "950", "999", false),
+        ("Equal", "950", "950", false),
+    ] {
+        let found = Taint::new("sla", taint, Effect::NoSchedule);
+        let by_number =
+            |key, effect| toleration(key, operator, value, effect).tolerates_by_number(&found);
+        for (key, effect, matches) in [
+            ("sla", "NoSchedule", true),
+            ("", "", true),
+            ("other", "NoSchedule", false),
+            ("sla", "NoExecute", false),
+        ] {
+            assert_eq!(by_number(key, effect), tolerated && matches, "{value} {operator} {taint}");
+        }
+    }
 }
 
 /// Rows of upstream's TestNodeSelectorMatch and TestPodMatchesNodeSelectorAndAffinityTerms

@@ -68,7 +68,7 @@ fn first_of(pods: [(&Value, usize); 2], uids: [&str; 2]) -> String {
         related.extend(vec![decode(&pod); if is_bound { rank } else { 0 }]);
         ranked.push(named(&pod, uid));
     }
-    victims(&ranked, &related, 1, time(0))[0].meta.uid.to_string()
+    victims(&ranked, &related, 1, Costs::Count, time(0))[0].meta.uid.to_string()
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn victims_are_chosen_as_upstream() {
         let decoded =
             |pods: &[&Value]| -> Vec<Arc<Pod>> { pods.iter().map(|p| decode(p)).collect() };
         let related = decoded(related.unwrap_or(pods));
-        let found = victims(&decoded(pods), &related, count, time(0));
+        let found = victims(&decoded(pods), &related, count, Costs::Count, time(0));
         assert_eq!(found, decoded(expected), "{name}");
     }
 }
@@ -240,7 +240,7 @@ fn ended_and_terminating_pods_crowd_no_node() {
     let mut related = decode_all(&[ended, leaving]);
     related.extend(pods.iter().cloned());
     related.push(on("e", "full"));
-    let found = victims(&pods, &related, 1, time(0));
+    let found = victims(&pods, &related, 1, Costs::Count, time(0));
     assert_eq!(&*found[0].meta.key.name, "a");
 }
 
@@ -260,7 +260,7 @@ fn the_order_is_total() {
     for list in lists {
         let pods: Vec<Arc<Pod>> = list.into_iter().cloned().collect();
         let uids = |count| -> Vec<String> {
-            let found = victims(&pods, &[], count, time(0));
+            let found = victims(&pods, &[], count, Costs::Count, time(0));
             found.iter().map(|pod| pod.meta.uid.to_string()).collect()
         };
         assert_eq!(uids(1), ["d"]);

@@ -26,8 +26,9 @@ pub(super) enum Fit {
     Leave,
 }
 
-/// Resources, ports, readiness and the like are the scheduler's.
-pub(super) fn fit(set: &DaemonSet, node: &Node) -> Fit {
+/// Resources, ports, readiness and the like are the scheduler's. `compares`: whether tolerations may
+/// compare numbers.
+pub(super) fn fit(set: &DaemonSet, node: &Node, compares: bool) -> Fit {
     let (placement, name) = (&set.placement, &*node.meta.key.name);
     let elsewhere = placement.node_name.as_deref().is_some_and(|wanted| wanted != name);
     if elsewhere || !placement.matches(name, &node.meta.labels) {
@@ -35,7 +36,10 @@ pub(super) fn fit(set: &DaemonSet, node: &Node) -> Fit {
     }
     let is_tolerated = |taint: &Taint| {
         let mut added = added(set);
-        placement.tolerations.iter().any(|toleration| toleration.tolerates(taint))
+        placement
+            .tolerations
+            .iter()
+            .any(|it| it.tolerates(taint) || compares && it.tolerates_by_number(taint))
             || added.any(|(key, effect)| *taint.key == *key && taint.effect == effect)
     };
     let mut fit = Fit::Run;

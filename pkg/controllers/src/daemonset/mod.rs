@@ -77,6 +77,7 @@ const GENERATION_LABEL: &str = "pod-template-generation";
 pub struct Controller {
     /// How many pods one sync makes, and how many it deletes, at most.
     burst_replicas: usize,
+    compares_tolerations: bool,
     /// Lost when the process ends, as upstream's. It is fed by events only: the same events at the
     /// same times give the same back-off.
     failed_pods: Backoff,
@@ -86,7 +87,14 @@ impl Controller {
     /// A controller that makes and deletes at most so many pods in one sync; upstream's
     /// `BurstReplicas`, 250.
     pub fn new(burst_replicas: usize) -> Self {
-        Self { burst_replicas, failed_pods: Backoff::default() }
+        Self { burst_replicas, compares_tolerations: false, failed_pods: Backoff::default() }
+    }
+
+    /// This controller, with the gate `TaintTolerationComparisonOperators` on or off: whether
+    /// tolerations may compare numbers. Without it, one that does tolerates nothing.
+    #[must_use]
+    pub fn comparing_tolerations(self, on: bool) -> Self {
+        Self { compares_tolerations: on, ..self }
     }
 }
 
@@ -101,11 +109,13 @@ impl controller::Controller for Controller {
             controller.count_failed(change, view);
             pod_changed(change, view, wake);
         });
-        table.on::<Node>(|_, change, view, wake| node_changed(change, view, wake));
+        table.on::<Node>(|controller, change, view, wake| {
+            controller.node_changed(change, view, wake);
+        });
     }
 
     fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
-        snapshot::observe(key, view, &self.failed_pods)
+        snapshot::observe(key, view, self)
     }
 
     fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
@@ -143,6 +153,36 @@ impl Controller {
 
 // === Watch table ===
 
+impl Controller {
+    /// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a node
+    /// is gone wakes nobody: its pods will go, and do.
+    fn node_changed(&self, change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
+        let node = match change {
+            Change::Added(node) => node,
+            Change::Updated { old, new }
+                if old.meta.labels != new.meta.labels || old.taints != new.taints =>
+            {
+                new
+            }
+            Change::Updated { .. } | Change::Deleted(_) => return,
+        };
+        let on_node = view.of::<Pod>().by(Pod::BY_NODE, &node.meta.key.name);
+        let owners = on_node.iter().filter_map(|pod| owner_key::<DaemonSet>(&pod.meta));
+        let owners: BTreeSet<Key> = owners.collect();
+        for set in view.of::<DaemonSet>().all() {
+            let has_pod = owners.contains(&set.meta.key);
+            let concerned = match fit::fit(&set, node, self.compares_tolerations) {
+                Fit::Run if !has_pod || matches!(change, Change::Added(_)) => true,
+                Fit::Leave if has_pod => true,
+                Fit::Run | Fit::Stay | Fit::Leave => has_pod && set.status.number_misscheduled > 0,
+            };
+            if concerned {
+                wake.add(&set.meta.key);
+            }
+        }
+    }
+}
+
 /// New revisions of a set wake it through what it awaits.
 fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, wake: &mut Wake) {
     match change {
@@ -168,34 +208,6 @@ fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
             wake_when_available(old, new, view, wake);
         }
         Change::Added(_) | Change::Deleted(_) => wake_managers::<DaemonSet>(change, view, wake),
-    }
-}
-
-/// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a node
-/// is gone wakes nobody: its pods will go, and do.
-fn node_changed(change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
-    let node = match change {
-        Change::Added(node) => node,
-        Change::Updated { old, new }
-            if old.meta.labels != new.meta.labels || old.taints != new.taints =>
-        {
-            new
-        }
-        Change::Updated { .. } | Change::Deleted(_) => return,
-    };
-    let on_node = view.of::<Pod>().by(Pod::BY_NODE, &node.meta.key.name);
-    let owners = on_node.iter().filter_map(|pod| owner_key::<DaemonSet>(&pod.meta));
-    let owners: BTreeSet<Key> = owners.collect();
-    for set in view.of::<DaemonSet>().all() {
-        let has_pod = owners.contains(&set.meta.key);
-        let concerned = match fit::fit(&set, node) {
-            Fit::Run if !has_pod || matches!(change, Change::Added(_)) => true,
-            Fit::Leave if has_pod => true,
-            Fit::Run | Fit::Stay | Fit::Leave => has_pod && set.status.number_misscheduled > 0,
-        };
-        if concerned {
-            wake.add(&set.meta.key);
-        }
     }
 }
 

@@ -8,10 +8,9 @@ use controller::history::{self, Numbers};
 use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
-use super::HASH_LABEL;
-use super::backoff::{Backoff, Delay, Place};
+use super::backoff::{Delay, Place};
 use super::fit::{self, Fit};
-use super::revisions;
+use super::{Controller, revisions};
 
 /// A DaemonSet, its pods, its revisions and the nodes at one moment.
 #[derive(Clone, Debug)]
@@ -47,7 +46,7 @@ pub(super) fn selector(set: &DaemonSet) -> Result<&Selector, Why> {
     set.usable_selector().map_err(|refusal| refusal.why("set"))
 }
 
-pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Option<Snapshot> {
+pub(super) fn observe(key: &Key, view: &View<'_>, controller: &Controller) -> Option<Snapshot> {
     let set = view.of::<DaemonSet>().get(key)?;
     let mut snapshot = Snapshot {
         now: view.now,
@@ -75,12 +74,15 @@ pub(super) fn observe(key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Opti
     let found = pods::pods_of(view.of(), &DaemonSet::RESOURCE, &set.meta);
     snapshot.pods = claim(&set.meta, found, pods::matcher(selector));
     let nodes = view.of::<Node>().all();
-    let fits = nodes.iter().map(|node| (node.meta.key.name.clone(), fit::fit(&set, node)));
+    let fits = nodes.iter().map(|node| {
+        let fit = fit::fit(&set, node, controller.compares_tolerations);
+        (node.meta.key.name.clone(), fit)
+    });
     snapshot.nodes = fits.collect();
     let failed = snapshot.pods.mine.iter().filter(|pod| pod.phase == Phase::Failed);
     let delays = failed.filter_map(|pod| {
         let node = node_of(pod)?;
-        Some((node.clone(), failed_pods.delay(&Place::new(&set, node), view.now)))
+        Some((node.clone(), controller.failed_pods.delay(&Place::new(&set, node), view.now)))
     });
     snapshot.delays = delays.collect();
     Some(snapshot)

@@ -67,9 +67,13 @@ use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches
 
 pub use snapshot::{Set, Snapshot};
 
-/// The controller. It has no options.
+/// The controller, with its option.
 #[derive(Clone, Copy, Debug)]
-pub struct Controller;
+pub struct Controller {
+    /// Whether the status tells of pods that are being deleted: the gate
+    /// `DeploymentReplicaSetTerminatingReplicas`.
+    pub counts_terminating: bool,
+}
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
@@ -85,7 +89,7 @@ impl controller::Controller for Controller {
     }
 
     fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
-        snapshot::observe(key, view)
+        snapshot::observe(key, view, *self)
     }
 
     fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {

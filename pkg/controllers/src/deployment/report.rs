@@ -175,7 +175,7 @@ pub(super) fn counted(s: &Snapshot, before: &DeploymentStatus, coming: i32) -> D
         ready_replicas: sum(|set| set.view.status.ready_replicas),
         available_replicas: available,
         unavailable_replicas: (size - available).max(0),
-        terminating_replicas: terminating(s),
+        terminating_replicas: s.counts_terminating.then(|| terminating(s)).flatten(),
         conditions: before.conditions.clone(),
         collision_count: before.collision_count,
     };

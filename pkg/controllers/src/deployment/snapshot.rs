@@ -7,6 +7,7 @@ use api::{Deployment, DeploymentStrategy, Key, Kind, Pod, ReplicaSet, Time};
 use controller::owners::{Owner, Refusal};
 use controller::{Claim, ObjectRef, View, Why, candidates, claim};
 
+use super::Controller;
 use super::template::Template;
 
 /// Annotations by name.
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub new: Option<Set>,
     /// All others, oldest first.
     pub old: Vec<Set>,
+    /// Whether the status tells of pods that are being deleted.
+    pub counts_terminating: bool,
     /// Only if all old pods must be gone first: whether one is left that has not ended. One that is
     /// being deleted counts.
     pub old_pods: bool,
@@ -48,7 +51,7 @@ pub(super) fn pods_of(set: &ReplicaSet, view: &View<'_>) -> Vec<Arc<Pod>> {
     pods
 }
 
-pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
+pub(super) fn observe(key: &Key, view: &View<'_>, options: Controller) -> Option<Snapshot> {
     let deployment = view.of::<Deployment>().get(key)?;
     let mut snapshot = Snapshot {
         now: view.now,
@@ -57,6 +60,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
         claim: Claim::default(),
         new: None,
         old: Vec::new(),
+        counts_terminating: options.counts_terminating,
         old_pods: false,
     };
     let Ok(selector) = deployment.usable_selector() else { return Some(snapshot) };

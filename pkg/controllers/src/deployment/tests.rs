@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const CONTROLLER: Controller = Controller;
+const CONTROLLER: Controller = Controller { counts_terminating: true };
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";

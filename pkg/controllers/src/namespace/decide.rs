@@ -10,6 +10,7 @@ use controller::{Facts, Plan, Query, Refused, Step};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
+use super::Controller;
 use super::conditions;
 use super::content::{self, Left, Place, Progress};
 use super::snapshot::{Live, Snapshot};
@@ -33,7 +34,7 @@ pub(super) struct Failure<'a> {
     pub(super) groups: Option<Vec<&'a str>>,
 }
 
-pub(super) fn decide(s: &Snapshot, facts: &Facts, sync_period: Option<Duration>) -> Plan {
+pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan {
     let meta = &s.namespace.meta;
     if !meta.is_terminating() {
         return Plan::rest("not being deleted");
@@ -62,20 +63,20 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, sync_period: Option<Duration>)
         return Plan::rest("all content is deleted");
     }
     let discovered = Discovered::new(served.served());
-    let (pods, others): (Vec<_>, Vec<_>) =
-        discovered.kinds.iter().copied().partition(|kind| content::is_pods(kind));
-    let pods = match content::empty(&pods, &place, facts) {
+    let is_first = |kind: &&ServedKind| options.pods_first && content::is_pods(kind);
+    let (first, others): (Vec<_>, Vec<_>) = discovered.kinds.iter().copied().partition(is_first);
+    let pods = match content::empty(&first, &place, facts) {
         Progress::Over(left) => left,
         Progress::Next(plan) => return plan,
     };
     if pods.iter().any(|left| !left.is_gone) {
-        return conclude(s, &live, &discovered, &pods, sync_period);
+        return conclude(s, &live, &discovered, &pods, options);
     }
     let left = match content::empty(&others, &place, facts) {
         Progress::Over(left) => pods.into_iter().chain(left).collect::<Vec<_>>(),
         Progress::Next(plan) => return plan,
     };
-    conclude(s, &live, &discovered, &left, sync_period)
+    conclude(s, &live, &discovered, &left, options)
 }
 
 /// What follows from what is left: conditions, and another pass or the end.
@@ -84,7 +85,7 @@ fn conclude(
     live: &Live<'_>,
     discovered: &Discovered<'_>,
     left: &[Left<'_>],
-    sync_period: Option<Duration>,
+    options: &Controller,
 ) -> Plan {
     let conditions = conditions::updated(
         &live.namespace.conditions,
@@ -92,7 +93,7 @@ fn conclude(
         s.now,
     );
     let status = live.conditions(&conditions);
-    let errors = errors(&s.namespace.meta.key.name, discovered.failure.as_ref(), left);
+    let errors = errors(&s.namespace.meta.key.name, discovered.failure.as_ref(), left, options);
     let seconds = left.iter().map(|left| left.seconds).max().unwrap_or(0);
     if errors.is_empty() && seconds == 0 || mutant::is(Mutant::NamespaceGoesFirst) {
         return match status {
@@ -101,13 +102,13 @@ fn conclude(
                 let itself = Query::object(Namespace::RESOURCE, s.namespace.meta.key.clone());
                 write("all content is deleted", live, "status", edit, vec![itself])
             }
-            None => finalize(live, sync_period),
+            None => finalize(live, options.sync_period),
         };
     }
     let steps = status.map(|edit| Step::InOrder(vec![live.update("status", edit)]));
     let error = aggregate(&errors);
     let pause = Duration::from_secs(seconds / 2 + 1);
-    let pause = sync_period.map_or(pause, |period| pause.min(period));
+    let pause = options.sync_period.map_or(pause, |period| pause.min(period));
     Plan {
         why: why(discovered.failure.as_ref(), left).into(),
         steps: steps.into_iter().collect(),
@@ -151,11 +152,16 @@ fn write(
 
 // === What is wrong ===
 
-fn errors(namespace: &str, failure: Option<&Failure<'_>>, left: &[Left<'_>]) -> Vec<String> {
+fn errors(
+    namespace: &str,
+    failure: Option<&Failure<'_>>,
+    left: &[Left<'_>],
+    options: &Controller,
+) -> Vec<String> {
     let discovery = failure.map(|failure| failure.error.clone());
     let content = left.iter().filter_map(|left| {
         let error = left.error.as_deref()?;
-        Some(if *left.resource == Pod::RESOURCE {
+        Some(if options.pods_first && *left.resource == Pod::RESOURCE {
             format!("failed to delete pods for namespace: {namespace}, err: {error}")
         } else {
             error.to_owned()

@@ -71,6 +71,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub struct Controller {
     sync_period: Option<Duration>,
+    pods_first: bool,
 }
 
 impl Controller {
@@ -78,7 +79,14 @@ impl Controller {
     /// latest; zero: as late as may be.
     pub fn new(namespace_sync_period: Duration) -> Self {
         let sync_period = (!namespace_sync_period.is_zero()).then_some(namespace_sync_period);
-        Self { sync_period }
+        Self { sync_period, pods_first: true }
+    }
+
+    /// This controller, with the gate `OrderedNamespaceDeletion` on or off: whether all else waits
+    /// for the pods. Without it, all kinds are emptied at once.
+    #[must_use]
+    pub fn pods_first(self, on: bool) -> Self {
+        Self { pods_first: on, ..self }
     }
 }
 
@@ -94,7 +102,7 @@ impl controller::Controller for Controller {
     }
 
     fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self.sync_period)
+        decide::decide(snapshot, facts, self)
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

@@ -65,7 +65,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, threshold: Option<usize>) -> P
     let why = why.collect::<Vec<_>>().join(", ");
     let chains: Vec<_> = found
         .iter()
-        .flat_map(|(reason, pods)| window(pods, s.now).map(|pod| chain(pod, *reason, s.now)))
+        .flat_map(|(reason, pods)| window(pods, s.now).map(|pod| chain(s, pod, *reason)))
         .collect();
     let has_more = found.iter().any(|(_, pods)| pods.len() > DELETIONS_MAX);
     let again = if has_more { SOON } else { PERIOD };
@@ -164,7 +164,7 @@ fn unread(nodes: &[Key], facts: &Facts) -> Option<String> {
 
 /// Marks a pod as failed unless it has ended, and deletes it. As
 /// `markFailedAndDeletePodWithCondition`.
-fn chain(pod: &Pod, reason: Reason, now: Time) -> Vec<Action> {
+fn chain(s: &Snapshot, pod: &Pod, reason: Reason) -> Vec<Action> {
     let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);
     let tally = Tally {
         attempts: PODS_TOTAL.name,
@@ -173,7 +173,7 @@ fn chain(pod: &Pod, reason: Reason, now: Time) -> Vec<Action> {
     };
     let mark = (!pod.is_terminal()).then(|| {
         let (subresource, tally) = (Some("status"), Some(tally.clone()));
-        let patch = Patch::strategic(object.clone(), failed(pod, reason, now).to_string());
+        let patch = Patch::strategic(object.clone(), failed(s, pod, reason).to_string());
         Action::Patch(Patch { subresource, tally, ..patch })
     });
     let (grace_period_seconds, tally) = (Some(0), Some(tally));
@@ -183,10 +183,10 @@ fn chain(pod: &Pod, reason: Reason, now: Time) -> Vec<Action> {
 
 /// The strategic merge patch. It names nothing but the fields of the status that change, so lists
 /// of the pod that hold an entry twice are not merged.
-fn failed(pod: &Pod, reason: Reason, now: Time) -> Value {
+fn failed(s: &Snapshot, pod: &Pod, reason: Reason) -> Value {
     let generation = pod.meta.generation;
     let mut status = json!({ "phase": "Failed" });
-    if generation != 0 {
+    if generation != 0 && (s.tracks_generations || pod.status_has_generation) {
         status["observedGeneration"] = generation.into();
     }
     if reason == Reason::Orphaned {
@@ -196,12 +196,12 @@ fn failed(pod: &Pod, reason: Reason, now: Time) -> Value {
             "reason": "DeletionByPodGC",
             "message": "PodGC: node no longer exists",
         });
-        if generation != 0 {
+        if generation != 0 && (s.tracks_generations || pod.disruption_target_has_generation) {
             condition["observedGeneration"] = generation.into();
         }
         // Of a condition that holds already the time stays.
         if !matches!(pod.disruption_target, Some((Status::True, _))) {
-            condition["lastTransitionTime"] = json!(now);
+            condition["lastTransitionTime"] = json!(s.now);
         }
         status["conditions"] = json!([condition]);
     }

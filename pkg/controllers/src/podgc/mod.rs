@@ -67,6 +67,7 @@ pub const PERIOD: Duration = Duration::from_secs(20);
 pub struct Controller {
     /// How many ended pods may stay; none: all.
     threshold: Option<usize>,
+    tracks_generations: bool,
     /// Fed by what the caches tell, read by passes.
     quarantine: Quarantine,
 }
@@ -76,7 +77,18 @@ impl Controller {
     /// if it is not above zero.
     pub fn new(terminated_pod_gc_threshold: i32) -> Self {
         let threshold = usize::try_from(terminated_pod_gc_threshold).ok();
-        Self { threshold: threshold.filter(|max| *max > 0), quarantine: Quarantine::default() }
+        Self {
+            threshold: threshold.filter(|max| *max > 0),
+            tracks_generations: true,
+            quarantine: Quarantine::default(),
+        }
+    }
+
+    /// This controller, with the gate `PodObservedGenerationTracking` on or off: whether marks of
+    /// pods say of which generation they are. Without it, only those that did before.
+    #[must_use]
+    pub fn tracking_generations(self, on: bool) -> Self {
+        Self { tracks_generations: on, ..self }
     }
 }
 
@@ -93,7 +105,7 @@ impl controller::Controller for Controller {
     }
 
     fn observe(&self, _: &Key, view: &View<'_>) -> Option<Snapshot> {
-        Some(snapshot::observe(view, &self.quarantine))
+        Some(snapshot::observe(view, self))
     }
 
     fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {

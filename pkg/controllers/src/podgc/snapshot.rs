@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::{Key, Node, Pod, Status, Text, Time};
 use controller::View;
 
-use super::quarantine::{self, Quarantine};
+use super::{Controller, quarantine};
 
 /// How many missing nodes a summary names.
 const NAMED_MAX: usize = 10;
@@ -18,6 +18,8 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 pub struct Snapshot {
     /// The moment.
     pub now: Time,
+    /// Whether marks of pods say of which generation they are.
+    pub tracks_generations: bool,
     /// The pods, sorted by key, but for those that have ended and that nothing but their finalizers
     /// keeps: there is nothing left to do for them.
     pub pods: Vec<Arc<Pod>>,
@@ -29,7 +31,7 @@ pub struct Snapshot {
     pub missing: BTreeMap<Text, Time>,
 }
 
-pub(super) fn observe(view: &View<'_>, quarantine: &Quarantine) -> Snapshot {
+pub(super) fn observe(view: &View<'_>, controller: &Controller) -> Snapshot {
     let mut pods = view.of::<Pod>().all();
     let count = pods.len();
     pods.retain(|pod| !(pod.is_terminal() && pod.waits_for_finalizers));
@@ -39,8 +41,9 @@ pub(super) fn observe(view: &View<'_>, quarantine: &Quarantine) -> Snapshot {
     let missing: BTreeSet<_> = names.filter(|name| !nodes.contains_key(*name)).cloned().collect();
     Snapshot {
         now: view.now,
+        tracks_generations: controller.tracks_generations,
         held: count - pods.len(),
-        missing: quarantine.since(missing, view.now),
+        missing: controller.quarantine.since(missing, view.now),
         pods,
         nodes,
     }

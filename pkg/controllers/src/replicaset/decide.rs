@@ -7,6 +7,7 @@ use api::{Kind, Pod, ReplicaSet, Time};
 use controller::{Facts, Histogram, Plan, Sample, Step, pods, victims};
 use mutant::Mutant;
 
+use super::Controller;
 use super::snapshot::{self, Scale, Snapshot};
 
 /// Upstream's pkg/controller/replicaset/metrics.
@@ -20,7 +21,7 @@ pub(super) const SORTING_DELETION_AGE_RATIO: Histogram = Histogram {
     buckets: &[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
 };
 
-pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
+pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan {
     if let Err(why) = snapshot::selector(&s.set) {
         return Plan::rest(why);
     }
@@ -32,8 +33,8 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
             Plan::rest("the set is being deleted")
         }
         Scale::Keep => Plan::rest("as many pods as asked for"),
-        Scale::Up(missing) => scale_up(s, missing, burst),
-        Scale::Down(surplus) => scale_down(s, surplus, burst),
+        Scale::Up(missing) => scale_up(s, missing, options.burst_replicas),
+        Scale::Down(surplus) => scale_down(s, surplus, options),
     };
     plan.again_after(pods::next_check(&s.claim.mine, s.set.min_ready_seconds, s.now))
 }
@@ -52,10 +53,10 @@ fn scale_up(s: &Snapshot, missing: usize, burst: usize) -> Plan {
     }
 }
 
-fn scale_down(s: &Snapshot, surplus: usize, burst: usize) -> Plan {
-    let count = surplus.min(burst);
+fn scale_down(s: &Snapshot, surplus: usize, options: &Controller) -> Plan {
+    let count = surplus.min(options.burst_replicas);
     let why = format!("{surplus} pods more than {}, deleting {count}", s.set.replicas);
-    let victims = victims(&s.claim.mine, &s.related, count, s.now);
+    let victims = victims(&s.claim.mine, &s.related, count, options.costs, s.now);
     let deletes = pods::deletes(&ReplicaSet::RESOURCE, &s.set.meta, &victims);
     // If all go, nothing was ranked.
     let ranked = count < s.claim.mine.len();

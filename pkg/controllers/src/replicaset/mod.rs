@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use api::{Key, Pod, ReplicaSet};
 use controller::owners::{owner_of, wake_managers, wake_owner};
-use controller::{Change, Facts, Histogram, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+use controller::{
+    Change, Costs, Facts, Histogram, Outcome, Plan, UpdateStatus, View, Wake, Watches,
+};
 
 pub use snapshot::Snapshot;
 
@@ -31,6 +33,19 @@ pub use snapshot::Snapshot;
 pub struct Controller {
     /// How many pods one sync makes or deletes at most; upstream's `BurstReplicas`, 500.
     pub burst_replicas: usize,
+    /// Whether pods' deletion costs count.
+    pub costs: Costs,
+    /// Whether the status tells of pods that are being deleted: the gate
+    /// `DeploymentReplicaSetTerminatingReplicas`.
+    pub counts_terminating: bool,
+}
+
+impl Controller {
+    /// A controller that makes or deletes at most so many pods in one sync, with the feature gates
+    /// that Kubernetes has by default.
+    pub const fn new(burst_replicas: usize) -> Self {
+        Self { burst_replicas, costs: Costs::Count, counts_terminating: true }
+    }
 }
 
 impl controller::Controller for Controller {
@@ -44,11 +59,11 @@ impl controller::Controller for Controller {
     }
 
     fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
-        snapshot::observe(key, view, self.burst_replicas)
+        snapshot::observe(key, view, self)
     }
 
     fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self.burst_replicas)
+        decide::decide(snapshot, facts, self)
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

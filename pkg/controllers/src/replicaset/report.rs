@@ -38,7 +38,7 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
         ("have", now.replicas.to_string()),
         ("ready", now.ready_replicas.to_string()),
         ("available", now.available_replicas.to_string()),
-        ("terminating", s.terminating.to_string()),
+        ("terminating", s.terminating.map_or_else(|| "not counted".to_owned(), |n| n.to_string())),
         ("to adopt", s.claim.adopt.len().to_string()),
         ("to release", s.claim.release.len().to_string()),
         ("generation", s.set.meta.generation.to_string()),
@@ -69,7 +69,7 @@ pub(super) fn calculate(s: &Snapshot, error: Option<&str>) -> ReplicaSetStatus {
         fully_labeled_replicas: count(&|p| p.meta.labels.contains_all(&set.template_labels)),
         ready_replicas: count(&|p| p.is_ready()),
         available_replicas: count(&|p| pods::is_available(p, set.min_ready_seconds, s.now)),
-        terminating_replicas: Some(number(s.terminating)),
+        terminating_replicas: s.terminating.map(number),
         observed_generation: set.meta.generation,
         conditions,
     }

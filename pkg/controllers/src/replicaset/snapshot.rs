@@ -7,6 +7,8 @@ use api::{Key, Kind, Pod, ReplicaSet, Selector, Time};
 use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
+use super::Controller;
+
 /// A ReplicaSet and its pods at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -17,8 +19,9 @@ pub struct Snapshot {
     /// What its claim on the active pods comes to. Pods that have ended or are being deleted are
     /// not among them, so they are never adopted or released.
     pub claim: Claim<Pod>,
-    /// How many pods it controls and selects that are being deleted and have not ended.
-    pub terminating: usize,
+    /// How many pods it controls and selects that are being deleted and have not ended; none: the
+    /// gate says that they are not counted.
+    pub terminating: Option<usize>,
     /// Only if some of its pods are to be deleted and others not: the pods whose nodes count as
     /// crowded, those that a ReplicaSet with the same controller selects.
     pub related: Vec<Arc<Pod>>,
@@ -41,29 +44,31 @@ pub(super) fn selector(set: &ReplicaSet) -> Result<&Selector, Why> {
 }
 
 /// Runs on every event of a pod: index look-ups, and one pass over the pods of the set.
-pub(super) fn observe(key: &Key, view: &View<'_>, burst: usize) -> Option<Snapshot> {
+pub(super) fn observe(key: &Key, view: &View<'_>, options: &Controller) -> Option<Snapshot> {
     let set = view.of::<ReplicaSet>().get(key)?;
     let mut snapshot = Snapshot {
         now: view.now,
         set: Arc::clone(&set),
         claim: Claim::default(),
-        terminating: 0,
+        terminating: options.counts_terminating.then_some(0),
         related: Vec::new(),
     };
     let Ok(selector) = selector(&set) else { return Some(snapshot) };
     let mut found = pods::pods_of(view.of(), &ReplicaSet::RESOURCE, &set.meta);
     let mut matches = pods::matcher(selector);
     let leaving = |pod: &&Arc<Pod>| !pod.is_terminal() && pod.meta.is_terminating();
-    snapshot.terminating = found
-        .iter()
-        .filter(leaving)
-        .filter(|pod| pod.meta.is_controlled_by(&set.meta.uid) && matches(pod))
-        .count();
+    if let Some(count) = &mut snapshot.terminating {
+        *count = found
+            .iter()
+            .filter(leaving)
+            .filter(|pod| pod.meta.is_controlled_by(&set.meta.uid) && matches(pod))
+            .count();
+    }
     found.retain(|pod| pod.is_active());
     snapshot.claim = claim(&set.meta, found, matches);
     let have = snapshot.claim.mine.len();
     if let Scale::Down(surplus) = snapshot.scale()
-        && surplus.min(burst) < have
+        && surplus.min(options.burst_replicas) < have
     {
         snapshot.related = related(&set, view);
     }

@@ -207,7 +207,7 @@ fn a_key_fails_until_it_succeeds() {
 #[test]
 fn a_standby_explains_from_warm_caches_and_writes_nothing() {
     run(async {
-        let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+        let controller = controllers::replicaset::Controller::new(500);
         let mut cold = Cold::new(controller, 2, DRAIN_LIMIT);
         let (_sets, _pods) = cold.warm(&[set(1, 3, 0)], &[pod("a", 1)]).await;
         cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;

@@ -167,7 +167,7 @@ pub(super) async fn missing(call: Call, name: &str) {
 impl World {
     /// The ReplicaSet controller, once its caches hold these objects.
     pub(super) async fn new(sets: &[Value], pods: &[Value]) -> Self {
-        let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+        let controller = controllers::replicaset::Controller::new(500);
         Self::start(controller, 2, sets, pods).await.0
     }
 

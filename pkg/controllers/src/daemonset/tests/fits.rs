@@ -73,7 +73,7 @@ fn a_node_should_have_a_pod_if_it_matches_and_its_taints_are_tolerated() {
     ];
     for (name, spec, node, want) in rows {
         let set = decode(&template(set(), spec));
-        assert_eq!(fit(&set, &decode(node)), *want, "{name}");
+        assert_eq!(fit(&set, &decode(node), false), *want, "{name}");
     }
 }
 
@@ -81,7 +81,21 @@ fn a_node_should_have_a_pod_if_it_matches_and_its_taints_are_tolerated() {
 fn of_several_taints_each_counts() {
     let taints = json!([{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]);
     let node = controller::fixture::with(node("n"), json!({"spec": {"taints": taints}}));
-    assert_eq!(fit(&decode(&set()), &decode(&node)), Fit::Leave);
+    assert_eq!(fit(&decode(&set()), &decode(&node), false), Fit::Leave);
     let tolerant = template(set(), &tolerating("b", "NoExecute"));
-    assert_eq!(fit(&decode(&tolerant), &decode(&node)), Fit::Stay);
+    assert_eq!(fit(&decode(&tolerant), &decode(&node), false), Fit::Stay);
+}
+
+/// TestNodeShouldRunDaemonPod's rows of the gate `TaintTolerationComparisonOperators`.
+#[test]
+fn tolerations_that_compare_count_with_the_gate_alone() {
+    let toleration = json!({"key": "sla", "operator": "Gt", "value": "90", "effect": "NoExecute"});
+    let set = decode(&template(set(), &json!({"tolerations": [toleration]})));
+    let node = |value: &str| {
+        let taint = json!({"key": "sla", "value": value, "effect": "NoExecute"});
+        decode(&controller::fixture::with(node("n"), json!({"spec": {"taints": [taint]}})))
+    };
+    assert_eq!(fit(&set, &node("95"), true), Fit::Run);
+    assert_eq!(fit(&set, &node("85"), true), Fit::Leave);
+    assert_eq!(fit(&set, &node("95"), false), Fit::Leave);
 }

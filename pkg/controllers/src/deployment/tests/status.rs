@@ -266,6 +266,29 @@ fn the_counts_of_all_sets_are_summed() {
     assert_eq!(status(&[silent(0), new])["terminatingReplicas"], 0);
 }
 
+/// TestTerminatingReplicasDeploymentStatus (integration), with the gate off: whatever the sets say,
+/// and what is there goes.
+#[test]
+fn terminating_pods_are_not_counted_without_the_gate() {
+    let off = Controller { counts_terminating: false };
+    let old = with(counted("v1", [5, 4, 3]), json!({"status": {"terminatingReplicas": 2}}));
+    let it = spec(
+        deployment("v1", 5),
+        json!({"strategy": {"type": "Recreate",
+        "rollingUpdate": null}}),
+    );
+    for known in [json!(null), json!(2)] {
+        let it = with(it.clone(), json!({"status": {"terminatingReplicas": known}}));
+        let fixture = caches(std::slice::from_ref(&it), std::slice::from_ref(&old), &[]);
+        let snapshot = off.observe(&Key::new("shop", "foo"), &fixture.view()).unwrap();
+        let update = off.report(&snapshot, &Outcome::default()).unwrap();
+        let edits = update.edits.iter().map(|edit| format!("{edit:?}"));
+        let said: Vec<_> = edits.filter(|edit| edit.contains("terminatingReplicas")).collect();
+        assert_eq!(said.len(), usize::from(known == 2), "{said:?}");
+        assert!(said.iter().all(|edit| edit.contains("Null")), "{said:?}");
+    }
+}
+
 /// TestFailedDeployment (integration), and card: the new set's failure, else the oldest one's.
 #[test]
 fn failures_of_sets_are_passed_on() {

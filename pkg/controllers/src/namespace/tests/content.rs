@@ -31,6 +31,28 @@ fn pods_go_before_all_else() {
     assert_eq!(world.namespace, None);
 }
 
+/// `deleteAllContent` without the gate `OrderedNamespaceDeletion`: a pod that stays, or that cannot
+/// be deleted, holds up nothing but the namespace.
+#[test]
+fn pods_go_with_all_else_without_the_gate() {
+    let world = || {
+        let mut world = World::new()
+            .holding("pods.", &[held("p", &["e2e.example.com/finalizer"])])
+            .holding("services.", &[object("a")]);
+        world.controller = Controller::new(Duration::ZERO).pods_first(false);
+        world
+    };
+    let mut stays = world();
+    let synced = stays.sync();
+    assert_eq!(stays.asked_for("DELETE"), BTreeSet::from(["pods.", "services."]));
+    assert_eq!((synced.plan.error, synced.plan.again), (None, Some(Duration::from_secs(8))));
+    assert_eq!(stays.objects["services."].len(), 0);
+
+    let mut refused = world().refusing("DELETE pods.", always(500, "no"));
+    assert_eq!(refused.sync().plan.error.as_deref(), Some("no"));
+    assert_eq!(refused.objects["services."].len(), 0);
+}
+
 /// All in one pass: each kind is listed once, and once more if there was something.
 #[test]
 fn a_pass_deletes_everything() {

@@ -464,6 +464,30 @@ fn the_mark_says_what_is_new() {
     }
 }
 
+/// `CalculatePodStatusObservedGeneration` and `CalculatePodConditionObservedGeneration` with the
+/// gate off: a generation is told only where one was told before, so that none becomes old.
+#[test]
+fn without_the_gate_no_new_generations_are_told() {
+    let observed = |status: i64, condition: i64| {
+        let condition = json!({"type": "DisruptionTarget", "status": "False",
+            "observedGeneration": condition});
+        let status = json!({"observedGeneration": status, "conditions": [condition]});
+        with(pod("a", "gone", "Running"), json!({"status": status}))
+    };
+    let of_condition = r#"exists","observedGeneration":1,"#;
+    let of_status = r#"],"observedGeneration":1,"#;
+    for (status, condition) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        let mut world = World::new(&[], &[observed(status, condition)]);
+        world.controller = Controller::new(-1).tracking_generations(false);
+        world.pass(&[]);
+        world.at(80);
+        let plan = world.pass(&[]).1.to_string();
+        assert_eq!(plan.contains(of_status), status != 0, "{plan}");
+        assert_eq!(plan.contains(of_condition), condition != 0, "{plan}");
+        assert!(plan.contains("DisruptionTarget"), "{plan}");
+    }
+}
+
 /// TestPodGcForPodsWithDuplicatedFieldKeys (integration): upstream's patch is computed from two
 /// statuses since one from two pods could not be told apart by keys that are there twice. Ours is
 /// written down, and holds nothing but the uid and the status.
