@@ -60,9 +60,8 @@ pub fn main() -> ExitCode {
     if !errors.is_empty() {
         return command_failed(&validation::aggregate(&errors), log_format);
     }
-    let idle = options.flags.without_effect();
-    if !idle.is_empty() {
-        tracing::warn!("accepted, without effect yet: --{}", idle.join(", --"));
+    if let Some(idle) = options.without_effect() {
+        tracing::warn!("accepted, without effect yet: {idle}");
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let tokio =

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::flags::{self, Failure, Flags};
 use crate::gates::Gates;
 use crate::logging::Format;
+use crate::registry::REGISTRY;
 use crate::{serving, validation};
 
 /// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
@@ -127,6 +128,16 @@ impl Options {
     /// What the flags contradict or ask for in vain, one line each, in upstream's order.
     pub fn validate(&self) -> Vec<String> {
         validation::errors(self)
+    }
+
+    /// The flags and feature gates that were set and change nothing here; none: there are none.
+    pub fn without_effect(&self) -> Option<String> {
+        let flags = self.flags.without_effect();
+        let gates = self.gates.without_effect(REGISTRY);
+        let flags = (!flags.is_empty()).then(|| format!("--{}", flags.join(", --")));
+        let gates = (!gates.is_empty()).then(|| format!("feature gates {}", gates.join(", ")));
+        let both: Vec<_> = flags.into_iter().chain(gates).collect();
+        (!both.is_empty()).then(|| both.join("; "))
     }
 
     /// Requests per second and burst as upstream's client-go takes them: 0 means its defaults.

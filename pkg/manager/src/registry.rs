@@ -12,10 +12,12 @@ use api::{
     ClusterRole, DaemonSet, Deployment, Kind, Namespace, Node, Pod, ReplicaSet, ServiceAccount,
     TokenSecret,
 };
+use controller::Costs;
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::{legacytokencleaner, podgc, serviceaccounttoken};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
+use crate::gates::features;
 use crate::options::Options;
 use crate::start::{Context, Running};
 use crate::token_signer;
@@ -148,7 +150,9 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(|entry, context| {
             let workers = context.workers("concurrent-daemonset-syncs");
             let queue = context.queue("daemonset");
+            let compares = context.options.gates.is_on(features::TOLERATION_COMPARISON);
             let controller = controllers::daemonset::Controller::new(250);
+            let controller = controller.comparing_tolerations(compares);
             context.start(entry, DaemonSet::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET
@@ -161,7 +165,8 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(|entry, context| {
             let workers = context.workers("concurrent-deployment-syncs");
             let queue = context.queue("deployment");
-            let controller = controllers::deployment::Controller { counts_terminating: true };
+            let counts_terminating = context.options.gates.is_on(features::TERMINATING_REPLICAS);
+            let controller = controllers::deployment::Controller { counts_terminating };
             context.start(entry, Deployment::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET
@@ -271,7 +276,9 @@ pub static REGISTRY: &[Entry] = &[
             let queue = context.queue_with("namespace", limiter);
             let workers = context.workers("concurrent-namespace-syncs");
             let sync_period = context.options.flags.positive("namespace-sync-period");
+            let pods_first = context.options.gates.is_on(features::ORDERED_NAMESPACE_DELETION);
             let controller = controllers::namespace::Controller::new(sync_period);
+            let controller = controller.pods_first(pods_first);
             context.start(entry, Namespace::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET
@@ -330,7 +337,9 @@ pub static REGISTRY: &[Entry] = &[
             let limiter = Limiter::new(pause, TokenBucket::unlimited());
             let queue = context.queue_with("orphaned_pods_nodes", limiter);
             let threshold = context.options.flags.int32("terminated-pod-gc-threshold");
-            context.start(entry, Pod::RESOURCE, (queue, 1), podgc::Controller::new(threshold))
+            let tracks = context.options.gates.is_on(features::POD_OBSERVED_GENERATION);
+            let controller = podgc::Controller::new(threshold).tracking_generations(tracks);
+            context.start(entry, Pod::RESOURCE, (queue, 1), controller)
         }),
         ..NOT_YET
     },
@@ -354,7 +363,15 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(|entry, context| {
             let workers = context.workers("concurrent-replicaset-syncs");
             let queue = context.queue("replicaset");
-            let controller = controllers::replicaset::Controller::new(500);
+            let gates = &context.options.gates;
+            let controller = controllers::replicaset::Controller {
+                costs: match gates.is_on(features::POD_DELETION_COST) {
+                    true => Costs::Count,
+                    false => Costs::Ignored,
+                },
+                counts_terminating: gates.is_on(features::TERMINATING_REPLICAS),
+                ..controllers::replicaset::Controller::new(500)
+            };
             context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET

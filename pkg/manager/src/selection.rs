@@ -46,7 +46,7 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<
     for row in table {
         let listed = words.iter().find(|(name, _)| *name == row.name).map(|(_, on)| *on);
         let enabled = row.always_on || listed.unwrap_or(all && row.on_by_default);
-        let place = if row.gates.iter().any(|gate| !gates.is_on(gate)) {
+        let place = if !gates.let_run(row) {
             &mut choice.gated
         } else if row.cloud {
             &mut choice.cloud

@@ -17,7 +17,7 @@ use runtime::Runtime;
 use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
 
 use crate::debug::{self, Source};
-use crate::gates::Versions;
+use crate::gates::{Versions, features};
 use crate::logging;
 use crate::options::Options;
 
@@ -159,8 +159,8 @@ fn pages(site: Site, options: &Options, runtime: &Runtime) -> anyhow::Result<Pag
             crate::config::GROUP.to_owned(),
             serde_json::value::RawValue::from_string(crate::config::configz(&options.flags))?,
         )]),
-        flags: options.gates.is_on("ComponentFlagz").then(|| flags(options)),
-        status: options.gates.is_on("ComponentStatusz").then_some(status),
+        flags: options.gates.is_on(features::COMPONENT_FLAGZ).then(|| flags(options)),
+        status: options.gates.is_on(features::COMPONENT_STATUSZ).then_some(status),
         debugging: options.profiling.then_some(debugging),
         extra: debug::router(source),
     })

@@ -10,7 +10,7 @@ use controller::{Claim, View, Why, claim, pods};
 
 use super::backoff::{Delay, Place};
 use super::fit::{self, Fit};
-use super::{Controller, revisions};
+use super::{Controller, HASH_LABEL, revisions};
 
 /// A DaemonSet, its pods, its revisions and the nodes at one moment.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 //! those of k8s.io/component-base (featuregate, compatibility), and so are the errors; where Go's
 //! map order decides which error comes first, here it is the order of names.
 
+pub(crate) mod features;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -12,10 +13,12 @@ mod versions;
 
 use std::collections::BTreeMap;
 
+pub(crate) use features::Feature;
 use table::{Gate, Spec, Stage};
 pub use versions::{Minor, Versions};
 
 use crate::flags::{Flags, boolean};
+use crate::registry::Entry;
 
 /// The component whose gates and versions these are; upstream's manager knows no other.
 const COMPONENT: &str = "kube";
@@ -27,6 +30,8 @@ pub struct Gates {
     pub versions: Versions,
     /// By name. Those that the emulated release did not have are off and have no stage.
     states: BTreeMap<&'static str, State>,
+    /// What was set itself.
+    given: BTreeMap<&'static str, bool>,
     /// Gates that were set although they will go.
     outdated: Vec<(&'static str, bool, Stage)>,
 }
@@ -47,17 +52,40 @@ impl Gates {
         let wanted = settings(flags.list("feature-gates"))?;
         let outdated = check(&wanted, &table, &versions)?;
         let states = states(&wanted, &table, versions.emulation);
+        let given = |(name, on)| Some((*table.get_key_value(name)?.0, on));
+        let given = wanted.into_iter().filter_map(given).collect();
         let errors = dependencies(&states, &table);
         if errors.is_empty() {
-            Ok(Self { versions, states, outdated })
+            Ok(Self { versions, states, given, outdated })
         } else {
             Err(crate::validation::aggregate(&errors))
         }
     }
 
-    /// Whether the gate `name` is on. A name that is not in the table is a mistake in this program
-    /// and panics.
-    pub fn is_on(&self, name: &str) -> bool {
+    /// Whether a gate is on.
+    pub(crate) fn is_on(&self, feature: Feature) -> bool {
+        self.has(feature.name())
+    }
+
+    /// Whether all gates are on that a row of the registry names. A name that is not in the table
+    /// of gates is a mistake in this program and panics.
+    pub(crate) fn let_run(&self, row: &Entry) -> bool {
+        row.gates.iter().all(|name| self.has(name))
+    }
+
+    /// The gates that were set although nothing here asks them, by name. Of `registry`, the rows
+    /// that are written ask theirs.
+    pub(crate) fn without_effect(&self, registry: &[Entry]) -> Vec<&'static str> {
+        let asks = |row: &Entry, name| row.start.is_some() && row.gates.contains(&name);
+        let is_asked = |name: &&'static str| {
+            features::NAMES.contains(name)
+                || [table::ALL_ALPHA, table::ALL_BETA].contains(name)
+                || registry.iter().any(|row| asks(row, name))
+        };
+        self.given.keys().copied().filter(|name| !is_asked(name)).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
         match self.states.get(name) {
             Some(state) => state.on,
             None => unreachable!("{name} is no feature gate"),

@@ -1,8 +1,9 @@
 //! The table against what upstream's binary says for each release that it can emulate, and the
 //! flags against its answers.
 
-use super::{Gates, Minor, Stage, table};
+use super::{Gates, Minor, Stage, features, table};
 use crate::flags::{Failure, parse};
+use crate::registry::{Entry, NOT_YET, REGISTRY};
 
 /// Name, then stage and `+` for on or `-` for off, emulating 1.33, 1.34, 1.35 and 1.36, each with
 /// the default of `--min-compatibility-version`; tab-separated.
@@ -55,6 +56,43 @@ fn the_table_is_sorted_and_whole() {
     for release in ["1.33", "1.34", "1.35", "1.36"] {
         good(&format!("--emulated-version={release}"));
     }
+}
+
+/// What is asked is in the table, and is a gate of some release that can be emulated.
+#[test]
+fn gates_that_are_asked_are_gates() {
+    assert!(features::NAMES.is_sorted());
+    let table = table::gates();
+    for name in features::NAMES {
+        assert!(table.contains_key(name), "{name}");
+    }
+}
+
+/// Whoever sets a gate learns if that changes nothing: each gate of the table, one at a time. One
+/// that was not set, or is on by `AllAlpha`, is not named.
+#[test]
+fn gates_that_are_set_in_vain_are_named() {
+    let vain = |line: &str| good(line).without_effect(REGISTRY);
+    for (name, gate) in table::gates() {
+        let on = gate.at(good("").versions.emulation).unwrap().on;
+        let group = ["AllAlpha", "AllBeta"].contains(&name);
+        let expected = if group || features::NAMES.contains(&name) { vec![] } else { vec![name] };
+        assert_eq!(vain(&format!("--feature-gates={name}={on}")), expected, "{name}");
+    }
+    assert!(vain("").is_empty());
+    assert!(vain("--feature-gates=AllAlpha=true").is_empty());
+    let line = "--feature-gates=NativeHistograms=true,PodDeletionCost=false,AtomicFIFO=true";
+    assert_eq!(vain(line), ["AtomicFIFO", "NativeHistograms"]);
+}
+
+/// A row of the registry asks its gates once it is written.
+#[test]
+fn gates_of_written_controllers_are_asked() {
+    let gates = good("--feature-gates=GenericWorkload=true");
+    let row = Entry { gates: &["GenericWorkload"], ..NOT_YET };
+    assert_eq!(gates.without_effect(std::slice::from_ref(&row)), ["GenericWorkload"]);
+    let written = Entry { start: Some(|_, _| unreachable!("nothing starts here")), ..row };
+    assert!(gates.without_effect(&[written]).is_empty());
 }
 
 /// Upstream's binary with the same flags; where its map order decides what it says, all of it here,
@@ -117,17 +155,17 @@ fn all_that_build_on_a_gate_are_named() {
 /// featuregate.go, `setUnsetAlphaGates`: what is set itself counts more, in whatever order.
 #[test]
 fn all_alpha_and_all_beta_stand_for_what_is_not_set() {
-    let alpha = |gates: &Gates| gates.is_on("HPAScaleToZero");
+    let alpha = |gates: &Gates| gates.has("HPAScaleToZero");
     let before = good("");
-    assert!(!alpha(&before) && before.is_on("AtomicFIFO"));
+    assert!(!alpha(&before) && before.has("AtomicFIFO"));
     assert!(alpha(&good("--feature-gates=AllAlpha=true")));
     for line in ["AllAlpha=true,HPAScaleToZero=false", "HPAScaleToZero=false,AllAlpha=true"] {
         let line = format!("--feature-gates={line}");
         assert!(!alpha(&good(&line)), "{line}");
     }
     let without = good("--feature-gates=AllBeta=false");
-    assert!(!without.is_on("AtomicFIFO") && !without.is_on("AllBeta"));
-    assert!(without.is_on("APIServerTracing"), "stable ones stay");
+    assert!(!without.has("AtomicFIFO") && !without.has("AllBeta"));
+    assert!(without.has("APIServerTracing"), "stable ones stay");
     let both = good("--feature-gates=AllAlpha=true,AllBeta=true");
     assert!(both.iter().all(|(_, stage, on)| on || !["ALPHA", "BETA"].contains(&stage)));
     assert!(alpha(&good("--feature-gates=kube:HPAScaleToZero=true")));
@@ -149,8 +187,8 @@ fn gates_that_will_go_are_remembered() {
 #[test]
 fn an_emulated_release_has_its_own_gates() {
     let old = good("--emulated-version=1.33 --feature-gates=APIServerTracing=false");
-    assert!(!old.is_on("APIServerTracing"), "locked since 1.34");
-    assert!(!old.is_on("AtomicFIFO"), "new in 1.36");
+    assert!(!old.has("APIServerTracing"), "locked since 1.34");
+    assert!(!old.has("AtomicFIFO"), "new in 1.36");
     let error = gates("--feature-gates=AtomicFIFO=false --emulated-version=1.35").unwrap_err();
     let expected = "cannot set feature gate AtomicFIFO to false, feature is PreAlpha at emulated \
                     version 1.35, min compatibility version 1.34";

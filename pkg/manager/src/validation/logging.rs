@@ -1,7 +1,7 @@
 //! The flags of section "Logs" (k8s.io/component-base/logs/api/v1, `Validate`).
 
 use crate::flags::{Flags, GoDuration};
-use crate::gates::Gates;
+use crate::gates::{Gates, features};
 
 pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
     let mut errors = Vec::new();
@@ -12,7 +12,7 @@ pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
     }
     match flags.text("logging-format") {
         "text" => {}
-        "json" if gates.is_on("LoggingBetaOptions") => {}
+        "json" if gates.is_on(features::LOGGING_BETA_OPTIONS) => {}
         "json" => errors.push(
             "format: Forbidden: Log format json is disabled, see LoggingBetaOptions feature"
                 .to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
     if !is_text && flags.text("vmodule").split(',').any(|part| !part.is_empty()) {
         errors.push("vmodule: Forbidden: Only supported for text log format".to_owned());
     }
-    if !gates.is_on("LoggingAlphaOptions") {
+    if !gates.is_on(features::LOGGING_ALPHA_OPTIONS) {
         for format in ["text", "json"] {
             let field = |name| {
                 format!(

@@ -1,6 +1,7 @@
 //! What can be said of the secure port without files (k8s.io/apiserver/pkg/server/options).
 
 use crate::flags::Flags;
+use crate::gates::features;
 use crate::options::Options;
 use crate::serving::path;
 
@@ -37,8 +38,9 @@ pub(super) fn headers(options: &Options) -> Vec<String> {
         return errors;
     }
     let flag = "requestheader-uid-headers";
-    let gate = "RemoteRequestHeaderUID";
-    if !options.gates.is_on(gate) {
+    let feature = features::REQUEST_HEADER_UID;
+    if !options.gates.is_on(feature) {
+        let gate = feature.name();
         errors.push(format!("--{flag} requires the {gate:?} feature to be enabled"));
         return errors;
     }
