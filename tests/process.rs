@@ -5,8 +5,11 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::{Command, Output};
 
+/// Without a port, unless `args` ask for one: another program may listen on the usual one.
 fn run(args: &[&str]) -> anyhow::Result<Output> {
-    Ok(Command::new(ours()?).args(args).env_remove("KUBERNETES_SERVICE_HOST").output()?)
+    let mut command = Command::new(ours()?);
+    command.arg("--secure-port=0").args(args).env_remove("KUBERNETES_SERVICE_HOST");
+    Ok(command.output()?)
 }
 
 /// Issue: bad input gets a clear message that names the flag or the file, and code 1.
@@ -82,7 +85,7 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
     // A port where nobody listens any more.
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let master = format!("--master=http://{address}");
-    let flags = ["--leader-elect=false", "--controllers=replicaset", "--secure-port=0"];
+    let flags = ["--leader-elect=false", "--controllers=replicaset"];
     let output = run(&[&[master.as_str()], &flags[..]].concat())?;
     let text = String::from_utf8(output.stderr)?;
     let expected = format!(
@@ -102,7 +105,6 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
 fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let output = run(&[
         "--leader-elect=false",
-        "--secure-port=0",
         "--node-cidr-mask-size=24",
         "--node-sync-period=1s",
         "--feature-gates=PodDeletionCost=false,NativeHistograms=true,AtomicFIFO=true",
