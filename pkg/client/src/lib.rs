@@ -11,6 +11,7 @@ mod encoding;
 mod error;
 mod gate;
 mod metrics;
+mod requests;
 mod rest;
 mod spread;
 mod status;
@@ -24,5 +25,6 @@ pub use connect::{ConfigError, ConnectOptions, Connection, GatedUser, authority_
 pub use encoding::percent_encoded;
 pub use error::ApiError;
 pub use metrics::Metrics;
+pub use requests::LOG_HEADERS;
 pub use rest::{Client, Document, Guard, Pace, Settings};
 pub use status::{Cause, Status};

@@ -11,6 +11,7 @@ use kube::client::Body;
 use runtime::Runtime;
 use workqueue::TokenBucket;
 
+use crate::requests::{log_request, log_response};
 use crate::{Account, Answer, ApiError, Metrics};
 
 /// Longest wait for an answer that is not a watch: the API server itself gives up after 60 s.
@@ -310,10 +311,11 @@ impl Client {
             metrics.requests.with_label_values(&labels).inc();
             return Err(error);
         }
+        log_request(&settings.host, &request);
         let sent = runtime.clock.timeout(call.limit, kube.send(request)).await;
         let labels = [call.method.as_str(), &settings.host];
-        let elapsed = runtime.clock.instant().duration_since(started).as_secs_f64();
-        metrics.duration.with_label_values(&labels).observe(elapsed);
+        let elapsed = runtime.clock.instant().duration_since(started);
+        metrics.duration.with_label_values(&labels).observe(elapsed.as_secs_f64());
         let answer = match sent {
             Err(_) => Err(ApiError::Timeout(format!(
                 "{} {}: no answer within {:?}",
@@ -323,6 +325,7 @@ impl Client {
             Ok(Err(error)) => Err(ApiError::from_transport(&error)),
             Ok(Ok(response)) => Ok(response),
         };
+        log_response((&call.method, &settings.host, call.path), &answer, elapsed);
         let code = answer.as_ref().map_or_else(ApiError::label, |r| r.status().as_str().to_owned());
         metrics.requests.with_label_values(&[&*code, call.method.as_str(), &settings.host]).inc();
         let response = answer?;

@@ -1,0 +1,87 @@
+//! Requests as lines of the log, with the words of client-go's transport/round_trippers.go: from
+//! `-v=6` on what was answered, from 8 on the headers too. Bodies are in no line: they may be
+//! Secrets.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use http::{HeaderMap, Method, Request, Response, header};
+use tracing::{Level, enabled, trace};
+
+use crate::ApiError;
+
+/// The target of lines with headers.
+pub const LOG_HEADERS: &str = "client::headers";
+
+/// Logs what is about to be sent.
+pub(crate) fn log_request<B>(host: &str, request: &Request<B>) {
+    let (verb, url) = (request.method(), url(host, request.uri()));
+    trace!(target: LOG_HEADERS, %verb, %url, headers = shown(request.headers()), "Request");
+}
+
+/// Logs how a request was answered; a status of nothing says that it was not.
+pub(crate) fn log_response<B>(
+    (verb, host, path): (&Method, &str, &str),
+    answer: &Result<Response<B>, ApiError>,
+    elapsed: Duration,
+) {
+    let url = url(host, path);
+    let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    match answer {
+        Ok(response) if enabled!(target: LOG_HEADERS, Level::TRACE) => {
+            let (status, headers) = (response.status(), shown(response.headers()));
+            trace!(target: LOG_HEADERS, %verb, %url, %status, headers, milliseconds, "Response");
+        }
+        Ok(response) => {
+            trace!(%verb, %url, status = %response.status(), milliseconds, "Response");
+        }
+        Err(error) => trace!(%verb, %url, status = "", milliseconds, %error, "Response"),
+    }
+}
+
+/// Without a scheme, which is known where the connection is made.
+fn url(host: &str, path: impl std::fmt::Display) -> String {
+    format!("//{host}{path}")
+}
+
+/// A line each, sorted; of credentials only their kind.
+fn shown(headers: &HeaderMap) -> String {
+    let lines: BTreeSet<String> = headers
+        .iter()
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            let secret = [header::AUTHORIZATION, header::COOKIE, header::SET_COOKIE];
+            if !secret.contains(name) {
+                return format!("{name}: {value}\n");
+            }
+            match value.split_once(' ') {
+                Some(("Bearer", _)) => format!("{name}: Bearer <masked>\n"),
+                Some(_) | None => format!("{name}: <masked>\n"),
+            }
+        })
+        .collect();
+    lines.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// client-go, `maskValue`.
+    #[test]
+    fn credentials_are_masked() {
+        let request = Request::get("/api")
+            .header("user-agent", "kcm")
+            .header("authorization", "Bearer s3cret")
+            .header("accept", "application/json")
+            .header("cookie", "s3cret=1");
+        let headers = request.body(()).unwrap().headers().clone();
+        let expected = "accept: application/json\nauthorization: Bearer <masked>\n\
+                        cookie: <masked>\nuser-agent: kcm\n";
+        assert_eq!(shown(&headers), expected);
+        for (value, expected) in [("Basic dTpw", "<masked>"), ("s3cret", "<masked>")] {
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
+            assert_eq!(shown(&headers), format!("authorization: {expected}\n"));
+        }
+    }
+}
