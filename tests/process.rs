@@ -12,31 +12,55 @@ fn run(args: &[&str]) -> anyhow::Result<Output> {
     Ok(command.output()?)
 }
 
-/// Issue: bad input gets a clear message that names the flag or the file, and code 1.
+/// The first word of the header of klog (severity, date, time, process, source file and line) and
+/// what stands behind it. None: the line has no such header. Pipelines parse it so:
+/// `^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d{6} +(\d+) ([^ ]+):(\d+)\] (.*)$`.
+fn klog(line: &str) -> Option<(char, &str)> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (header, message) = line.split_once("] ")?;
+    let letter = header.chars().next().filter(|letter| "IWEF".contains(*letter))?;
+    let (date, rest) = header[1..].split_once(' ')?;
+    let (time, rest) = rest.split_once(' ')?;
+    let (pid, source) = rest.trim_start().split_once(' ')?;
+    let (file, number) = source.split_once(':')?;
+    let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    let is_good = is_number(date)
+        && date.len() == 4
+        && shape == "00:00:00.000000"
+        && is_number(pid)
+        && rest.find(source)? >= 8
+        && !file.contains([' ', '/'])
+        && is_number(number);
+    is_good.then_some((letter, message))
+}
+
+/// Issue: bad input gets a clear message that names the flag or the file, and code 1. What cannot
+/// be parsed is said plainly, all else in the log (manager.md, Command and exit codes).
 #[test]
 fn bad_input_is_named() -> anyhow::Result<()> {
     let rows: &[(&[&str], &str)] = &[
         (
             &["--controllers=replicaset,nodes", "--leader-elect=false"],
-            "Error: \"nodes\" is not in the list of known controllers",
+            "\"command failed\" err=\"\\\"nodes\\\" is not in the list of known controllers",
         ),
         (
             &["--kubeconfig=/no/such/file", "--leader-elect=false"],
-            "Error: --kubeconfig /no/such/file: ",
+            "\"command failed\" err=\"--kubeconfig /no/such/file: ",
         ),
         (
             &["--leader-elect=false"],
-            "Error: neither --kubeconfig nor --master was given, and the in-cluster configuration",
+            "\"command failed\" err=\"neither --kubeconfig nor --master was given, and the",
         ),
         (
             &["--master=ftp://example.com", "--leader-elect=false"],
-            "Error: --master \"ftp://example.com\": the scheme must be http or https",
+            "\"command failed\" err=\"--master \\\"ftp://example.com\\\": the scheme must be http",
         ),
         (
             &["--master=http://127.0.0.1:1", "--leader-elect-renew-deadline=20s"],
-            "Error: --leader-elect-lease-duration must be greater than \
+            "\"command failed\" err=\"--leader-elect-lease-duration must be greater than \
              --leader-elect-renew-deadline",
         ),
+        (&["--feature-gates=A=true"], "\"command failed\" err=\"unrecognized feature gate: A\"\n"),
         (&["--no-such-flag"], "Error: unknown flag: --no-such-flag"),
         (&["--no-such-flag"], "Usage:\n  kube-controller-manager [flags]\n"),
         (
@@ -51,8 +75,8 @@ fn bad_input_is_named() -> anyhow::Result<()> {
         (&["--version=3"], "Error: invalid argument \"3\" for \"--version\" flag: "),
         (
             &["--secure-port=-1", "--concurrent_job_syncs", "0", "--leader-elect=false"],
-            "Error: [concurrent-job-syncs must be greater than 0, but got 0, --secure-port -1 must \
-             be between 0 and 65535, inclusive. 0 for turning off secure port]",
+            "\"command failed\" err=\"[concurrent-job-syncs must be greater than 0, but got 0, \
+             --secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port]",
         ),
     ];
     for (args, expected) in rows {
@@ -72,7 +96,10 @@ fn a_broken_kubeconfig_is_not_shown() -> anyhow::Result<()> {
     let output = run(&[&format!("--kubeconfig={}", path.display()), "--leader-elect=false"])?;
     fs::remove_file(&path)?;
     let text = String::from_utf8(output.stderr)?;
-    assert!(text.contains(&format!("Error: --kubeconfig {}: ", path.display())), "{text}");
+    assert!(
+        text.contains(&format!("\"command failed\" err=\"--kubeconfig {}: ", path.display())),
+        "{text}"
+    );
     assert!(text.contains("line "), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
     Ok(())
@@ -89,8 +116,8 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
     let output = run(&[&[master.as_str()], &flags[..]].concat())?;
     let text = String::from_utf8(output.stderr)?;
     let expected = format!(
-        "Error: failed to wait for apiserver being healthy: /healthz of {address}: client error \
-         (Connect): tcp connect error: Connection refused"
+        "\"command failed\" err=\"failed to wait for apiserver being healthy: /healthz of \
+         {address}: client error (Connect): tcp connect error: Connection refused"
     );
     assert!(text.contains(&expected), "{text}");
     let said = text.matches("Connection refused").count();
@@ -117,12 +144,12 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
         "FLAG: --controllers=\"[replicaset,job,service,podgroup-protection-controller]\"",
-        "accepted, without effect yet: --node-cidr-mask-size; feature gates AtomicFIFO, \
-         NativeHistograms\n",
-        "skipping: a feature gate is off controller=\"podgroup-protection-controller\"",
-        "skipping a cloud provider controller controller=\"service-lb-controller\"",
-        "controller is disabled controller=\"deployment-controller\"",
-        "skipping controllers that are not written yet: job-controller\n",
+        "\"accepted, without effect yet: --node-cidr-mask-size; feature gates AtomicFIFO, \
+         NativeHistograms\"\n",
+        "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",
+        "\"skipping a cloud provider controller\" controller=\"service-lb-controller\"",
+        "\"controller is disabled\" controller=\"deployment-controller\"",
+        "\"skipping controllers that are not written yet: job-controller\"\n",
         "Controller is disabled because there is no private key",
     ];
     for line in once {
@@ -130,6 +157,74 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     }
     assert_eq!(text.matches("FLAG: --").count(), 150, "{text}");
     Ok(())
+}
+
+/// k8s.io/klog/v2: each line has a header that pipelines parse.
+#[test]
+fn lines_have_klogs_header() -> anyhow::Result<()> {
+    let output = run(&["--leader-elect=false", "-v=1", "--master=http://127.0.0.1:1:1"])?;
+    let text = String::from_utf8(output.stderr)?;
+    for line in text.lines() {
+        assert!(klog(line).is_some(), "{line}");
+    }
+    let flags = text.lines().filter_map(klog);
+    let flags = flags.filter(|(letter, message)| *letter == 'I' && message.starts_with("FLAG: --"));
+    assert_eq!(flags.count(), 150, "{text}");
+    Ok(())
+}
+
+/// k8s.io/component-base/logs/api/v1, text.go: news go to standard output, and what was held back
+/// is written at the end.
+#[test]
+fn streams_can_be_split() -> anyhow::Result<()> {
+    let flags = [
+        "--feature-gates=LoggingAlphaOptions=true",
+        "--log-text-split-stream",
+        "--log-text-info-buffer-size=1Mi",
+        "--node-cidr-mask-size=24",
+        "--leader-elect=false",
+        "-v=1",
+        "--master=ftp://example.com",
+    ];
+    let output = run(&flags)?;
+    let (news, problems) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+    assert_eq!(news.matches("FLAG: --").count(), 150, "{news}");
+    assert!(news.lines().all(|line| klog(line).is_some_and(|line| line.0 == 'I')), "{news}");
+    assert!(problems.contains("\"accepted, without effect yet: "), "{problems}");
+    assert!(!problems.lines().any(|line| line.starts_with('I')), "{problems}");
+    Ok(())
+}
+
+/// The flags -v and --vmodule, as the help has them: requests from 6 on, headers from 8 on; and
+/// client-go's words for them (transport/round_trippers.go).
+#[test]
+fn requests_are_shown_to_who_asks_for_them() -> anyhow::Result<()> {
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let master = format!("--master=http://{address}");
+    let asked = format!("verb=\"GET\" url=\"//{address}/healthz\"");
+    let response = format!("] \"Response\" {asked} status=\"\" milliseconds=");
+    let request = format!("] \"Request\" {asked} headers=<\n\taccept: ");
+    let rows = [
+        (&["-v=0"][..], false, false),
+        (&["-v=6"][..], true, false),
+        (&["--vmodule=requests=6,other=9"][..], true, false),
+        (&["-v=2", "--vmodule=req*=8"][..], true, true),
+    ];
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = rows
+            .iter()
+            .map(|(level, ..)| {
+                let flags = [master.as_str(), "--leader-elect=false", "--controllers=replicaset"];
+                scope.spawn(move || run(&[&flags[..], level].concat()))
+            })
+            .collect();
+        for (run, (level, has_responses, has_requests)) in runs.into_iter().zip(rows) {
+            let text = String::from_utf8(run.join().expect("no run panics")?.stderr)?;
+            assert_eq!(text.contains(&response), has_responses, "{level:?}: {text}");
+            assert_eq!(text.contains(&request), has_requests, "{level:?}: {text}");
+        }
+        anyhow::Ok(())
+    })
 }
 
 /// manager.md, Command and exit codes; flags.md: `--version` prints the release and ends with 0.

@@ -23,7 +23,6 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use flags::Failure;
-use logging::Format;
 use options::{KUBERNETES_VERSION, Options};
 use runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -31,8 +30,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// How many threads run everything: requests wait on the network, not on processors.
 const THREADS_MAX: usize = 4;
 
-/// The program: reads the command line, runs, and says how it ended. Errors go to standard error
-/// and end with code 1.
+/// The program: reads the command line, runs, and says how it ended. What is wrong with the command
+/// line goes to standard error, what goes wrong later into the log; both end with code 1.
 pub fn main() -> ExitCode {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let options = match Options::parse(words) {
@@ -42,7 +41,10 @@ pub fn main() -> ExitCode {
             complain("Usage:\n  kube-controller-manager [flags]\n\nAll flags: --help\n");
             return failed(&text);
         }
-        Err(Failure::Refused(text)) => return failed(&text),
+        Err(Failure::Refused(text)) => {
+            logging::start(&logging::Settings::UNREAD);
+            return command_failed(&text);
+        }
     };
     for line in options.flags.deprecations() {
         complain(&line);
@@ -50,15 +52,20 @@ pub fn main() -> ExitCode {
     if let Some(how) = &options.version {
         return print_version(how);
     }
-    let log_format = options.log_format;
-    logging::start(options.verbosity, log_format);
+    logging::start(&options.log);
+    let code = run(options);
+    logging::flush();
+    code
+}
+
+fn run(options: Options) -> ExitCode {
     options.gates.log();
-    if options.verbosity >= 1 {
-        options.flags.dump().for_each(|line| tracing::info!("{line}"));
+    if options.log.verbosity >= 1 {
+        options.flags.dump().for_each(|line| tracing::info!(target: logging::PLAIN, "{line}"));
     }
     let errors = options.validate();
     if !errors.is_empty() {
-        return command_failed(&validation::aggregate(&errors), log_format);
+        return command_failed(&validation::aggregate(&errors));
     }
     if let Some(idle) = options.without_effect() {
         tracing::warn!("accepted, without effect yet: {idle}");
@@ -68,7 +75,7 @@ pub fn main() -> ExitCode {
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     match tokio {
         Ok(tokio) => to_the_end(tokio, until_signal(options)),
-        Err(error) => command_failed(&format!("cannot start threads: {error}"), log_format),
+        Err(error) => command_failed(&format!("cannot start threads: {error}")),
     }
 }
 
@@ -81,7 +88,6 @@ fn to_the_end(tokio: tokio::runtime::Runtime, run: impl Future<Output = ExitCode
 }
 
 async fn until_signal(options: Options) -> ExitCode {
-    let log_format = options.log_format;
     let runtime = Runtime::system();
     let cancel = runtime.cancel.clone();
     runtime::spawn("signals", async move {
@@ -90,13 +96,15 @@ async fn until_signal(options: Options) -> ExitCode {
         tracing::info!("asked to stop; a second signal ends the process at once");
         cancel.cancel();
         signals.next().await;
+        logging::flush();
         std::process::exit(1);
     });
+    runtime::spawn("log", logging::keep_flushing(options.log.clone(), runtime.clock.clone()));
     let version = options.gates.versions.git_version();
     tracing::info!(version, "kube-controller-manager starts");
     match Box::pin(start::run(options, runtime)).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => command_failed(&format!("{error:#}"), log_format),
+        Err(error) => command_failed(&format!("{error:#}")),
     }
 }
 
@@ -125,15 +133,11 @@ impl Signals {
     }
 }
 
-/// Once the log has begun, whoever reads its lines as JSON must be able to read the last one too.
-fn command_failed(text: &str, log_format: Format) -> ExitCode {
-    match log_format {
-        Format::Text => failed(text),
-        Format::Json => {
-            tracing::error!(error = text, "command failed");
-            ExitCode::FAILURE
-        }
-    }
+/// Once the log can begin, whoever reads its lines must be able to read the last one too
+/// (k8s.io/component-base/cli, `Run`).
+fn command_failed(text: &str) -> ExitCode {
+    tracing::error!(error = text, "command failed");
+    ExitCode::FAILURE
 }
 
 fn failed(text: &str) -> ExitCode {

@@ -1,91 +1,153 @@
-//! Log lines on standard error.
+//! Log lines, in upstream's forms: klog's text, or JSON.
+//!
+//! # Parts
+//! - `threshold`: which lines are written
+//! - `lines`: from events and spans to an `entry`
+//! - `text`, `json`: from an entry to a line
+//! - `output`: where lines go
+//! - `panics`: panics as lines
 
+mod entry;
 mod json;
+mod lines;
+mod output;
+mod panics;
+mod text;
+mod threshold;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::OnceLock;
+use std::io::{stderr, stdout};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use runtime::Clock;
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::Targets;
+use runtime::{Clock, Zone};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{Handle, Layer as Reload};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, Registry, fmt};
+use tracing_subscriber::{Layer, Registry};
 
-/// The crates whose lines are ours.
-const OURS: [&str; 11] = [
-    "auth",
-    "cache",
-    "client",
-    "engine",
-    "https",
-    "leader",
-    "manager",
-    "profile",
-    "runtime",
-    "server",
-    "workqueue",
-];
+use crate::flags::{Flags, bytes};
+use lines::Lines;
+use output::Output;
+use threshold::Threshold;
 
-/// What lets lines through; set once logging has started.
-static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
+pub(crate) use entry::PLAIN;
 
-/// How lines look, as `--logging-format` says.
+/// What can be changed, and has to be flushed, once logging has started.
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+struct Started {
+    threshold: Handle<Threshold, Registry>,
+    output: Arc<Output>,
+}
+
+/// The flags of section "Logs".
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How lines look, as `--logging-format` says.
+    pub format: Format,
+    /// How much to log, as `-v` says.
+    pub verbosity: u32,
+    /// `--vmodule`.
+    modules: String,
+    /// News to standard output, and so many bytes of them held back; none: all to standard error.
+    split: Option<usize>,
+    /// For how long they are held back at most.
+    flush_every: Duration,
+}
+
+/// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// klog's, for people and pipelines.
     Text,
     /// For programs.
     Json,
 }
 
-/// Starts logging of warnings for `-v=0`, or at the level below: for a program in which the manager
-/// is a part.
-pub fn start_quiet(verbosity: u8) {
-    let limit = match verbosity {
-        0 => LevelFilter::WARN,
-        _ => LevelFilter::INFO,
+// === impl Settings ===
+
+impl Settings {
+    /// For what is wrong with the flags themselves.
+    pub(crate) const UNREAD: Self = Self {
+        format: Format::Text,
+        verbosity: 0,
+        modules: String::new(),
+        split: None,
+        flush_every: Duration::MAX,
     };
-    start_with(Targets::new().with_default(limit), Format::Text);
-}
 
-/// Starts logging at the level of `-v`. Libraries only speak up when something is wrong, and from
-/// level 6 on.
-pub fn start(verbosity: u8, format: Format) {
-    start_with(targets(verbosity), format);
-}
-
-fn start_with(targets: Targets, format: Format) {
-    let (filter, handle) = Reload::new(targets);
-    let lines = match format {
-        Format::Text => {
-            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            fmt::layer().with_writer(std::io::stderr).with_ansi(ansi).boxed()
+    /// What is no format, or not allowed, is left to the validation.
+    pub(crate) fn from_flags(flags: &Flags) -> Self {
+        let (format, split, size) = match flags.text("logging-format") {
+            "json" => (Format::Json, "log-json-split-stream", "log-json-info-buffer-size"),
+            _ => (Format::Text, "log-text-split-stream", "log-text-info-buffer-size"),
+        };
+        Self {
+            format,
+            verbosity: u32::try_from(flags.int("v")).unwrap_or(u32::MAX),
+            modules: flags.text("vmodule").to_owned(),
+            split: flags.switch(split).then(|| bytes(flags.text(size))),
+            flush_every: flags.positive("log-flush-frequency"),
         }
-        Format::Json => json::JsonLines::new(std::io::stderr, Clock::system()).boxed(),
-    };
-    // A second start in the same process (tests) keeps the first one's settings.
-    if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
-        let _ = FILTER.set(handle);
     }
 }
 
-/// Logs at another level from now on; as `PUT /debug/flags/v` asks for.
-pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
-    let filter = FILTER.get().ok_or("logging has not started")?;
-    let verbosity = u8::try_from(verbosity).unwrap_or(u8::MAX);
-    filter.reload(targets(verbosity)).map_err(|error| error.to_string())
+/// Starts logging of warnings for `-v=0`, or at the level below: for a program in which the manager
+/// is a part.
+pub fn start_quiet(verbosity: u8) {
+    let threshold = match verbosity {
+        0 => Threshold::quiet(),
+        _ => Threshold::new(0, ""),
+    };
+    start_with(threshold, Format::Text, Output::one(stderr()));
 }
 
-fn targets(verbosity: u8) -> Targets {
-    let ours = match verbosity {
-        0..=3 => LevelFilter::INFO,
-        4..=5 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
+/// Starts logging, panics included.
+pub(crate) fn start(settings: &Settings) {
+    let output = match settings.split {
+        None => Output::one(stderr()),
+        Some(buffer_bytes) => Output::split(stdout(), stderr(), buffer_bytes),
     };
-    let others = if verbosity >= 6 { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    Targets::new().with_default(others).with_targets(OURS.map(|name| (name, ours)))
+    let threshold = Threshold::new(settings.verbosity, &settings.modules);
+    start_with(threshold, settings.format, output);
+}
+
+fn start_with(threshold: Threshold, format: Format, output: Output) {
+    let (threshold, handle) = Reload::new(threshold);
+    let output = Arc::new(output);
+    let (clock, zone) = (Clock::system(), Zone::system());
+    let lines = Lines { format, clock, zone, output: Arc::clone(&output) };
+    // A second start in the same process (tests) keeps the first one's settings.
+    if tracing_subscriber::registry().with(lines.with_filter(threshold)).try_init().is_ok() {
+        let _ = STARTED.set(Started { threshold: handle, output });
+        panics::follow();
+    }
+}
+
+/// Writes what is held back, again and again, as long as it is asked to.
+pub(crate) async fn keep_flushing(settings: Settings, clock: Clock) {
+    if settings.split.is_none_or(|bytes| bytes == 0) {
+        return;
+    }
+    loop {
+        clock.sleep(settings.flush_every).await;
+        flush();
+    }
+}
+
+/// Writes what is held back.
+pub(crate) fn flush() {
+    if let Some(started) = STARTED.get() {
+        started.output.flush();
+    }
+}
+
+/// Logs at another level from now on; as `PUT /debug/flags/v` asks for. `--vmodule` stays.
+pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
+    let started = STARTED.get().ok_or("logging has not started")?;
+    let change = |threshold: &mut Threshold| threshold.verbosity = verbosity;
+    started.threshold.modify(change).map_err(|error| error.to_string())
 }

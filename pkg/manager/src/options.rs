@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::flags::{self, Failure, Flags};
 use crate::gates::Gates;
-use crate::logging::Format;
 use crate::registry::REGISTRY;
-use crate::{serving, validation};
+use crate::{logging, serving, validation};
 
 /// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -50,10 +49,8 @@ pub struct Options {
     pub resync_period_min: Duration,
     /// Which features are on, and which release to behave as.
     pub gates: Gates,
-    /// How much to log, as `-v` says.
-    pub verbosity: u8,
-    /// How it looks.
-    pub log_format: Format,
+    /// What to log, and how it looks.
+    pub log: logging::Settings,
     /// The version was asked for: `true`, or `raw` for all that is known of it.
     pub version: Option<String>,
     /// All flags, these and the others.
@@ -112,12 +109,7 @@ impl Options {
             controller_shutdown_timeout: flags.positive("controller-shutdown-timeout"),
             resync_period_min: flags.positive("min-resync-period"),
             gates,
-            // What is neither is refused by the validation.
-            log_format: match flags.text("logging-format") {
-                "json" => Format::Json,
-                _ => Format::Text,
-            },
-            verbosity: u8::try_from(flags.int("v")).unwrap_or(u8::MAX),
+            log: logging::Settings::from_flags(&flags),
             version: given("version")
                 .filter(|how| ["true", "raw"].contains(how))
                 .map(str::to_owned),

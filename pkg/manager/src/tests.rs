@@ -192,7 +192,7 @@ fn options_have_upstreams_defaults() {
     assert_eq!(options.controllers, ["*"]);
     assert_eq!(options.flags.int32("concurrent-replicaset-syncs"), 5);
     assert_eq!(options.limits(), (20.0, 30));
-    assert_eq!(options.verbosity, 0);
+    assert_eq!(options.log.verbosity, 0);
     assert_eq!(options.version, None);
     let election = Election {
         leader_elect: true,
@@ -211,7 +211,7 @@ fn options_have_upstreams_defaults() {
 fn options_are_what_was_given() {
     let options = parse(&["--controllers=a,-a", "--controllers", "-b", "-v", "300", "--version"]);
     assert_eq!(options.controllers, ["a", "-a", "-b"]);
-    assert_eq!(options.verbosity, 255);
+    assert_eq!(options.log.verbosity, 300);
     assert_eq!(options.version.as_deref(), Some("true"));
     assert_eq!(parse(&["--version=false"]).version, None);
     let options = parse(&["--kubeconfig=k", "--master=m", "--concurrent-replicaset-syncs=-1"]);

@@ -13,9 +13,11 @@ pub(crate) fn prepare() {
     PREPARED.call_once(|| {
         let Err(error) = tempfile::tempfile() else { return };
         let folder = std::env::temp_dir();
-        tracing::info!(?folder, %error, "cannot write temporary files, profiles use {FALLBACK}");
+        let folder = folder.display();
+        tracing::info!(%folder, %error, "cannot write temporary files, profiles use {FALLBACK}");
         if let Err(folder) = tempfile::env::override_temp_dir(Path::new(FALLBACK)) {
-            tracing::warn!(?folder, "temporary files of profiles cannot be moved");
+            let folder = folder.display();
+            tracing::warn!(%folder, "temporary files of profiles cannot be moved");
         }
     });
 }

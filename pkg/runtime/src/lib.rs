@@ -9,6 +9,7 @@ mod latest;
 mod process;
 mod random;
 mod task;
+mod zone;
 
 use std::num::NonZeroU32;
 
@@ -19,6 +20,7 @@ pub use random::Random;
 pub use task::{Fenced, Task, fenced, fenced_async, spawn};
 pub use tokio::time::Instant;
 pub use tokio_util::sync::CancellationToken as Cancel;
+pub use zone::Zone;
 
 /// What a part of the program needs of the world besides the network.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 mod controllers;
 mod duration;
 mod process;
+mod quantity;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub use duration::GoDuration;
+pub(crate) use quantity::bytes;
 pub use syntax::{Failure, command, parse};
 pub(crate) use value::boolean;
 pub use value::{Kind, Value};

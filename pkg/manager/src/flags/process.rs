@@ -450,47 +450,53 @@ pub(super) static LOGS: Section = Section {
             "log-flush-frequency",
             Duration,
             "5s",
-            "How often log lines are written out at the latest",
-        ),
+            "For how long log lines are held back at most",
+        )
+        .works(),
         Flag::new(
             "log-json-info-buffer-size",
             Quantity,
             "0",
             "Bytes of JSON log lines to hold back with a split stream; 0: none",
-        ),
+        )
+        .works(),
         Flag::new(
             "log-json-split-stream",
             Bool,
             "false",
             "JSON: errors to standard error, all else to standard output",
-        ),
+        )
+        .works(),
         Flag::new(
             "log-text-info-buffer-size",
             Quantity,
             "0",
             "Bytes of text log lines to hold back with a split stream; 0: none",
-        ),
+        )
+        .works(),
         Flag::new(
             "log-text-split-stream",
             Bool,
             "false",
-            "Text: errors to standard error, all else to standard output",
-        ),
+            "Text: warnings and errors to standard error, all else to standard output",
+        )
+        .works(),
         Flag::new("logging-format", Text, "text", "How log lines look: text or json").works(),
         Flag::new(
             "v",
             Level,
             "0",
             "How much to log: 0 what was written or went wrong, 4 every decision, 6 every \
-             request",
+             request, 8 its headers, 9 what libraries do",
         )
         .works(),
         Flag::new(
             "vmodule",
             Patterns,
             "",
-            "pattern=level,...: another level for source files that match",
-        ),
+            "pattern=level,...: more for source files whose names match, without .rs; text only",
+        )
+        .works(),
     ],
 };
 

@@ -1,0 +1,21 @@
+//! Panics are lines of the log too (k8s.io/apimachinery/pkg/util/runtime, `logPanic`).
+
+use std::backtrace::Backtrace;
+use std::panic::PanicHookInfo;
+
+/// As much of the stack as upstream shows.
+const STACK_BYTES_MAX: usize = 64 << 10;
+
+/// Logs each panic from now on, where it happens and with the spans around it, in place of the
+/// text without form that Rust prints. What fences make of it they log themselves.
+pub(super) fn follow() {
+    std::panic::set_hook(Box::new(log));
+}
+
+pub(super) fn log(info: &PanicHookInfo<'_>) {
+    let panic = info.payload_as_str().unwrap_or("no text");
+    let (file, line) = info.location().map_or(("", 0), |at| (at.file(), at.line()));
+    let mut stacktrace = Backtrace::force_capture().to_string();
+    stacktrace.truncate(stacktrace.floor_char_boundary(STACK_BYTES_MAX));
+    tracing::error!(log.file = file, log.line = line, panic, stacktrace, "Observed a panic");
+}
