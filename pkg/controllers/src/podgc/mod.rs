@@ -34,8 +34,8 @@
 //!   pods over the threshold it looks for no orphans for more than an hour;
 //! - a pod that is in two lists is dealt with and counted once, for the first reason;
 //! - the quarantine of a node starts when the caches show that it is missing, not in the next pass,
-//!   and on a standby too; it starts anew if the node was there in between. A node that could not be
-//!   read is asked again in the next pass;
+//!   or when this process takes over; it starts anew if the node was there in between. A node that
+//!   could not be read is asked again in the next pass;
 //! - that the pod is gone before it could be marked (404) ends nothing.
 //!
 //! # Parts
