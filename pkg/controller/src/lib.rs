@@ -61,10 +61,11 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// for the same snapshot asked to fetch.
     fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> Plan;
 
-    /// A live read was answered. For a controller whose own state holds what cannot be watched; the
-    /// plan itself finds the answer in its facts. Not called when a plan is only explained.
-    fn learn(&self, query: &Query, answer: &Answer, wake: &mut Wake) {
-        let _ = (query, answer, wake);
+    /// A live read was answered that began after this snapshot was taken, and was asked for by a
+    /// plan for it. For a controller whose own state holds what cannot be watched; the plan itself
+    /// finds the answer in its facts. Not called when a plan is only explained.
+    fn learn(&self, snapshot: &Self::Snapshot, query: &Query, answer: &Answer, wake: &mut Wake) {
+        let _ = (snapshot, query, answer, wake);
     }
 
     /// What the snapshot comes to, as short facts for somebody who asks why the controller does

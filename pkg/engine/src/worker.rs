@@ -405,7 +405,7 @@ impl<C: Controller> Engine<C> {
             };
             let answers = read::fetch(&client, &self.act.discovery, queries).await;
             for (query, answer) in queries.iter().zip(answers) {
-                self.learn(query, &answer);
+                self.learn(snapshot, query, &answer);
                 facts.answers.insert(query.clone(), answer);
             }
         }
@@ -432,9 +432,9 @@ impl<C: Controller> Engine<C> {
         None
     }
 
-    fn learn(&self, query: &Query, answer: &Answer) {
+    fn learn(&self, snapshot: &C::Snapshot, query: &Query, answer: &Answer) {
         let mut wake = Wake::default();
-        self.controller.learn(query, answer, &mut wake);
+        self.controller.learn(snapshot, query, answer, &mut wake);
         self.call(wake);
     }
 

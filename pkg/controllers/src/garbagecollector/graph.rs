@@ -12,7 +12,6 @@ use controller::{Query, Wake};
 use mutant::Mutant;
 
 use super::absent::{ABSENT_MAX, Absent};
-use super::asks::Asks;
 use super::identity::{self, Identity};
 use super::node::{Edge, Ending, Node, NodeKind, edges};
 use super::slab::Slab;
@@ -35,7 +34,6 @@ pub(super) struct Nodes {
     by_uid: BTreeSet<Entry>,
     kinds: BTreeMap<Resource, Arc<NodeKind>>,
     pub(super) absent: Absent,
-    pub(super) asks: Asks,
     pub(super) served: Option<Arc<Served>>,
 }
 
@@ -62,7 +60,6 @@ impl Default for Nodes {
             by_uid: BTreeSet::new(),
             kinds: BTreeMap::new(),
             absent: Absent::new(ABSENT_MAX),
-            asks: Asks::default(),
             served: None,
         }
     }
@@ -232,12 +229,21 @@ impl Nodes {
     }
 
     /// A live read found the object with this uid, or none: others that were meant are not there.
-    pub(super) fn learn(&mut self, query: &Query, found: Option<&str>, wake: &mut Wake) {
+    /// Their uids were known before it began, or it would say nothing of them: another object with
+    /// the same name may have been made since.
+    pub(super) fn learn(
+        &mut self,
+        query: &Query,
+        meant: &BTreeSet<Identity>,
+        found: Option<&str>,
+        wake: &mut Wake,
+    ) {
         let Query::Metadata { resource, .. } = query else { return };
-        for mut identity in self.asks.meant(query) {
+        for identity in meant {
             if Some(&*identity.uid) == found {
                 continue;
             }
+            let mut identity = identity.clone();
             if !resource.namespaced {
                 // The namespace was a dependent's, and means nothing: no other name is to be tried
                 // for dependents in other namespaces.

@@ -73,13 +73,12 @@
 //!
 //! # Parts
 //!
-//! - `graph`, `node`, `slab`, `absent`, `asks`, `identity`: the graph, from the top down;
+//! - `graph`, `node`, `slab`, `absent`, `identity`: the graph, from the top down;
 //! - `orphan`: the decision of the Orphaner; `decide` is the Collector's;
 //! - `patches`: owners and finalizers in JSON;
 //! - `dot`: the page for Graphviz.
 
 mod absent;
-mod asks;
 mod decide;
 mod dot;
 mod graph;
@@ -161,10 +160,10 @@ impl controller::Controller for Collector {
         decide::decide(snapshot, facts)
     }
 
-    fn learn(&self, query: &Query, answer: &Answer, wake: &mut Wake) {
-        if let Ok(found) = answer.metadata() {
+    fn learn(&self, snapshot: &Snapshot, query: &Query, answer: &Answer, wake: &mut Wake) {
+        if let (Ok(found), Some(meant)) = (answer.metadata(), snapshot.asked.get(query)) {
             let found = found.map(|found| &*found.meta.uid);
-            self.graph.lock().learn(query, found, wake);
+            self.graph.lock().learn(query, meant, found, wake);
         }
     }
 

@@ -1,13 +1,12 @@
 //! What one look at an object reads of the graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use api::{Key, OwnerRef, Resource, Served, Text, intern};
 use controller::{ObjectRef, Query};
 
-use super::asks::Asked;
 use super::graph::{Graph, Nodes};
 use super::identity::Identity;
 use super::node::{Ending, Node};
@@ -31,8 +30,8 @@ pub struct Snapshot {
     /// Whether one of the dependents is itself being deleted in the foreground.
     pub(super) in_circle: bool,
     pub(super) served: Option<Arc<Served>>,
-    #[expect(dead_code, reason = "held as long as the look goes on, see `Asks`")]
-    pub(super) asked: Arc<Asked>,
+    /// What this look may read live, and which objects it looks for by that.
+    pub(super) asked: BTreeMap<Query, BTreeSet<Identity>>,
 }
 
 /// An object as it was observed.
@@ -101,7 +100,7 @@ pub(super) fn observe(graph: &Graph, key: &Key) -> Option<Snapshot> {
         Some(_) => Standing::Solid,
         None => unseen(served.as_deref(), &identity),
     };
-    let mut asked = Asked::new();
+    let mut asked = BTreeMap::<_, BTreeSet<_>>::new();
     let refs = owners
         .iter()
         .map(|owner| (&owner.standing, Identity::of(&owner.reference, &identity.namespace)));
@@ -110,7 +109,6 @@ pub(super) fn observe(graph: &Graph, key: &Key) -> Option<Snapshot> {
             asked.entry((**query).clone()).or_default().insert(identity);
         }
     }
-    let asked = nodes.asks.begin(asked);
     Some(Snapshot {
         identity,
         seen,

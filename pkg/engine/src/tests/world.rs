@@ -460,7 +460,7 @@ impl Controller for Probe {
         (self.plan)(seen, facts)
     }
 
-    fn learn(&self, query: &Query, answer: &Answer, _: &mut Wake) {
+    fn learn(&self, _: &Seen, query: &Query, answer: &Answer, _: &mut Wake) {
         if !matches!(query, Query::Metadata { .. }) {
             return;
         }

@@ -357,26 +357,33 @@ fn an_old_answer_makes_no_new_owner_absent() {
     let mut w = World::new();
     let (old, new) = (owner("rc"), Identity { uid: intern("new-uid"), ..owner("rc") });
     w.add(&item(), &[&old]);
-    // Two looks read the owner, by the same query, and another owner of that name comes between.
-    let fixture = controller::fixture::Fixture::default();
-    let first = w.collector.observe(&old.key(), &fixture.view()).unwrap();
+    let look = w.begin(&old.key());
+    // Another owner of that name comes between, and a look that reads it by the same query.
     w.add(&child(), &[&new]);
-    let second = w.collector.observe(&child().key(), &fixture.view()).unwrap();
+    let other = w.begin(&child().key());
     w.pending.clear();
-    let plan = w.collector.decide(&first, &controller::Facts::default());
-    let [controller::Step::Fetch(queries)] = plan.steps.as_slice() else { panic!("{plan}") };
-    let mut wake = controller::Wake::default();
-    w.collector.learn(&queries[0], &controller::Answer::NotFound, &mut wake);
-    assert_eq!((wake.calls.len(), w.absent()), (0, String::new()), "whose answer is it?");
-    drop(second);
-    w.collector.learn(&queries[0], &controller::Answer::NotFound, &mut wake);
+    w.end(look, &controller::Answer::NotFound);
     let absent = "v1/ReplicationController ns1/rc";
-    assert_eq!(controller::fixture::lines(&wake), "now ns1/Pod:item:item-uid\n");
-    assert_eq!(w.absent(), absent, "the old one, and only that");
-    assert!(w.graph.lock().by_uid("new-uid").unwrap().is_virtual());
-    drop(first);
-    w.collector.learn(&queries[0], &controller::Answer::NotFound, &mut wake);
-    assert_eq!((wake.calls.len(), w.absent()), (1, absent.to_owned()), "nobody asked");
+    assert_eq!((w.queue().as_str(), w.absent().as_str()), ("ns1/Pod:item", absent));
+    assert!(w.graph.lock().by_uid("new-uid").unwrap().is_virtual(), "the old one, and only that");
+    w.end(other, &controller::Answer::NotFound);
+    assert_eq!(w.queue(), "ns1/Pod:item; ns1/Pod:child");
+}
+
+/// Two owners of one name that are gone both, as after two deletions in a row: the looks at them
+/// ask the same at the same time, and each of them has its answer.
+#[test]
+fn looks_at_absent_owners_of_one_name_do_not_collide() {
+    let mut w = World::new();
+    let (old, new) = (owner("rc"), Identity { uid: intern("new-uid"), ..owner("rc") });
+    w.add(&item(), &[&old]);
+    w.add(&child(), &[&new]);
+    let looks = [w.begin(&old.key()), w.begin(&new.key())];
+    w.pending.clear();
+    for look in looks {
+        w.end(look, &controller::Answer::NotFound);
+    }
+    w.is("v1/Pod ns1/child -> new-uid; v1/Pod ns1/item -> rc-uid", "ns1/Pod:item; ns1/Pod:child");
 }
 
 /// A cluster-scoped owner that is not there is absent in all namespaces at once.

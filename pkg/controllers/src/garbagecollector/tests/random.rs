@@ -313,7 +313,7 @@ impl Sim {
             for query in queries {
                 let answer = self.answer(query);
                 let mut wake = Wake::default();
-                self.collector.learn(query, &answer, &mut wake);
+                self.collector.learn(&snapshot, query, &answer, &mut wake);
                 self.collect.extend(keys(wake));
                 facts.answers.insert(query.clone(), answer);
             }

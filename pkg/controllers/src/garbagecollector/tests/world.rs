@@ -11,7 +11,7 @@ use controller::{
 use serde_json::{Value, json};
 
 use crate::garbagecollector::identity::Identity;
-use crate::garbagecollector::{Collector, Graph, Orphaner};
+use crate::garbagecollector::{Collector, Graph, Orphaner, Snapshot};
 
 pub(super) const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
 pub(super) const NODES: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
@@ -261,12 +261,29 @@ impl World {
                     None => Answer::NotFound,
                 };
                 let mut wake = Wake::default();
-                self.collector.learn(query, &answer, &mut wake);
+                self.collector.learn(&snapshot, query, &answer, &mut wake);
                 self.enqueue(wake);
                 self.graph.lock().check();
                 facts.answers.insert(query.clone(), answer);
             }
         }
+    }
+
+    /// A look begins that reads one object.
+    pub(super) fn begin(&self, key: &Key) -> (Snapshot, Query) {
+        let snapshot = self.collector.observe(key, &Fixture::default().view()).unwrap();
+        let plan = self.collector.decide(&snapshot, &Facts::default());
+        let [Step::Fetch(queries)] = plan.steps.as_slice() else { panic!("{plan}") };
+        let [query] = queries.as_slice() else { panic!("{plan}") };
+        (snapshot, query.clone())
+    }
+
+    /// What it reads is answered.
+    pub(super) fn end(&mut self, (snapshot, query): (Snapshot, Query), answer: &Answer) {
+        let mut wake = Wake::default();
+        self.collector.learn(&snapshot, &query, answer, &mut wake);
+        self.enqueue(wake);
+        self.graph.lock().check();
     }
 
     // === What is there to see ===
