@@ -53,6 +53,13 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// The watch table: the kinds that it reads, and whose key each of their events wakes.
     fn watches(table: &mut impl Watches<Self>);
 
+    /// The key of what a person means who asks about `key`, and may have left away a part of it;
+    /// none: what it says. Not asked for keys of the queue.
+    fn named(&self, key: &Key) -> Option<Key> {
+        let _ = key;
+        None
+    }
+
     /// Reads the caches. None: the object is gone, nothing is to be done and all that the engine
     /// remembers of the key is forgotten.
     fn observe(&self, key: &Key, view: &View<'_>) -> Option<Self::Snapshot>;

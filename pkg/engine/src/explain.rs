@@ -6,7 +6,7 @@ use api::{Key, Time};
 use controller::{Answer, Controller, Facts, Query, View};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use runtime::{Instant, fenced_async};
+use runtime::{Instant, fenced, fenced_async};
 
 use crate::expectations::{Awaits, LIMIT, NEVER};
 use crate::inspect::{Fact, Phase, Place, Planned, Unsettled, WaitingFor};
@@ -74,7 +74,9 @@ impl<C: Controller> Inspect for Engine<C> {
 }
 
 impl<C: Controller> Engine<C> {
-    async fn explained(&self, key: &Key) -> Explanation {
+    async fn explained(&self, asked: &Key) -> Explanation {
+        let named = fenced(|| self.controller.named(asked)).unwrap_or_default();
+        let key = named.as_ref().unwrap_or(asked);
         let clock = &self.act.runtime.clock;
         let wall = Wall { now: clock.now(), instant: clock.instant() };
         let place = self.queue.whereabouts(key);

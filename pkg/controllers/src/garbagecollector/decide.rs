@@ -84,9 +84,9 @@ fn look(s: &Snapshot, facts: &Facts) -> Plan {
         Ok(live) => live.filter(|live| live.meta.uid == *uid),
     };
     let Some(Metadata { meta }) = live else {
-        // It is no longer in the graph then, or has another name.
-        return Plan::rest("it does not exist; those that name it as owner are looked at")
-            .again_after(Some(LOOK_AGAIN));
+        // It is no longer in the graph then, or has another name, under which it is looked at. As
+        // upstream, which forgets the item.
+        return Plan::rest("it does not exist; those that name it as owner are looked at");
     };
     let seen = Seen {
         object: ObjectRef::new(resource, meta),

@@ -85,15 +85,17 @@ impl Nodes {
         self.by_uid.iter().map(|entry| self.node(entry.slot))
     }
 
-    /// The node that a key of the queue means. A person may leave away the uid, if there is one
-    /// such object, or all but the uid; that takes a walk over all nodes.
+    /// The node that a key of the queue means.
     pub(super) fn resolve(&self, key: &Key) -> Option<u32> {
         let is_it = |slot: &u32| self.node(*slot).queue_key() == *key;
-        if let Some(slot) = identity::uids(key).filter_map(|uid| self.find(uid)).find(is_it) {
-            return Some(slot);
-        }
-        if identity::ends_in_uid(key) {
-            return self.find(&key.name).filter(|_| key.namespace.is_empty());
+        identity::uids(key).filter_map(|uid| self.find(uid)).find(is_it)
+    }
+
+    /// The key of the node that a person means, who may leave away the uid, if there is one such
+    /// object, or all but the uid. Takes a walk over all nodes.
+    pub(super) fn named(&self, key: &Key) -> Option<Key> {
+        if self.resolve(key).is_some() {
+            return None;
         }
         let is_called = |node: &Node| {
             let rest = key.name.strip_prefix(&*node.kind.label);
@@ -101,10 +103,11 @@ impl Nodes {
                 && rest.and_then(|rest| rest.strip_prefix(':')) == Some(&*node.key.name)
         };
         let mut called = self.slab.iter().filter(|(_, node)| is_called(node));
-        match (called.next(), called.next()) {
+        let slot = match (called.next(), called.next()) {
             (Some((slot, _)), None) => Some(slot),
             (None | Some(_), _) => self.find(&key.name),
-        }
+        };
+        slot.map(|slot| self.node(slot).queue_key())
     }
 
     /// The dependents of a node with a reference that says what `identity` does, and those with one
@@ -486,6 +489,11 @@ impl Ord for Entry {
 
 #[cfg(test)]
 impl Nodes {
+    /// How often somebody walked over all nodes.
+    pub(super) fn walks(&self) -> usize {
+        self.slab.walks.get()
+    }
+
     /// Checks that edges and owners agree, and the counts with both. As upstream's
     /// `verifyGraphInvariants`.
     pub(super) fn check(&self) {

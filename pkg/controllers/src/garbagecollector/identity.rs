@@ -86,13 +86,3 @@ pub(super) fn key(label: &str, namespace: &Text, name: &str, uid: &str) -> Key {
 pub(super) fn uids(key: &Key) -> impl Iterator<Item = &str> {
     key.name.match_indices(':').filter_map(|(at, _)| key.name.get(at + 1..))
 }
-
-/// Whether a key ends in what the API server makes as a uid.
-pub(super) fn ends_in_uid(key: &Key) -> bool {
-    let last = key.name.rsplit(':').next().unwrap_or_default();
-    let is_of_uuid = |(at, byte): (usize, u8)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    last.len() == 36 && last.bytes().enumerate().all(is_of_uuid)
-}

@@ -152,6 +152,10 @@ impl controller::Controller for Collector {
         table.everything(Everything { served: Self::served, changed: Self::changed });
     }
 
+    fn named(&self, key: &Key) -> Option<Key> {
+        self.graph.lock().named(key)
+    }
+
     fn observe(&self, key: &Key, _: &View<'_>) -> Option<Snapshot> {
         snapshot::observe(&self.graph, key)
     }
@@ -201,6 +205,10 @@ impl controller::Controller for Orphaner {
                 }
             },
         });
+    }
+
+    fn named(&self, key: &Key) -> Option<Key> {
+        self.graph.lock().named(key)
     }
 
     fn observe(&self, key: &Key, _: &View<'_>) -> Option<Orphans> {

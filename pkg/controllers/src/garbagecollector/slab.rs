@@ -8,11 +8,19 @@ const CHUNK: usize = 1024;
 pub(super) struct Slab<T> {
     chunks: Vec<Box<[Option<T>]>>,
     free: Vec<u32>,
+    /// How often somebody walked over all values.
+    #[cfg(test)]
+    pub(super) walks: std::cell::Cell<usize>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { chunks: Vec::new(), free: Vec::new() }
+        Self {
+            chunks: Vec::new(),
+            free: Vec::new(),
+            #[cfg(test)]
+            walks: std::cell::Cell::default(),
+        }
     }
 }
 
@@ -48,6 +56,8 @@ impl<T> Slab<T> {
 
     /// All values, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        #[cfg(test)]
+        self.walks.set(self.walks.get() + 1);
         let places = self.chunks.iter().flatten();
         (0..).zip(places).filter_map(|(slot, place)| place.as_ref().map(|value| (slot, value)))
     }
