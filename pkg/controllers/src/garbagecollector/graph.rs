@@ -33,6 +33,9 @@ pub(super) struct Nodes {
     slab: Slab<Node>,
     by_uid: BTreeSet<Entry>,
     kinds: BTreeMap<Resource, Arc<NodeKind>>,
+    /// The virtual nodes, by the label of their kind. Few, but for the moments in which kinds are
+    /// listed; and each kind that is listed asks for its own.
+    virtuals: BTreeMap<Text, BTreeSet<u32>>,
     pub(super) absent: Absent,
     pub(super) served: Option<Arc<Served>>,
 }
@@ -59,6 +62,7 @@ impl Default for Nodes {
             slab: Slab::default(),
             by_uid: BTreeSet::new(),
             kinds: BTreeMap::new(),
+            virtuals: BTreeMap::new(),
             absent: Absent::new(ABSENT_MAX),
             served: None,
         }
@@ -159,7 +163,7 @@ impl Nodes {
     /// The API server serves these kinds. Wakes the virtual nodes that can be looked for now.
     pub(super) fn serve(&mut self, served: &Arc<Served>, wake: &mut Wake) {
         let before = self.served.replace(Arc::clone(served)).unwrap_or_default();
-        for (_, node) in self.slab.iter().filter(|(_, node)| node.is_virtual()) {
+        for node in self.virtuals.values().flatten().map(|slot| self.node(*slot)) {
             let NodeKind { api_version, kind, .. } = &*node.kind;
             if before.find(api_version, kind).is_none() && served.find(api_version, kind).is_some()
             {
@@ -201,13 +205,9 @@ impl Nodes {
     /// All there are of a kind were observed. Virtual nodes of the kind may have been found by live
     /// reads, and be gone since: they are looked for.
     pub(super) fn complete(&self, resource: &Resource, wake: &mut Wake) {
-        for (_, node) in self.slab.iter().filter(|(_, node)| node.is_virtual()) {
-            let NodeKind { api_version, kind, .. } = &*node.kind;
-            let group = api_version.split_once('/').map_or("", |(group, _)| group);
-            if **kind == *resource.kind && group == resource.group {
-                wake.add(&node.queue_key());
-            }
-        }
+        let label = identity::label(&resource.api_version(), &resource.kind);
+        let of_kind = self.virtuals.get(&*label).into_iter().flatten().copied();
+        self.wake_all(of_kind, wake);
     }
 
     /// A kind is no longer watched, so nothing is known of its objects: those that nobody depends
@@ -223,7 +223,7 @@ impl Nodes {
         for slot in slots {
             if self.node(slot).has_dependents() {
                 let identity = self.node(slot).identity();
-                self.node_mut(slot).name(&identity);
+                self.name(slot, &identity);
                 self.wake(slot, wake);
             } else {
                 self.take(slot);
@@ -261,7 +261,7 @@ impl Nodes {
                 && node.is_virtual()
                 && node.identity().cluster_scoped() == identity
             {
-                self.node_mut(slot).name(&identity);
+                self.name(slot, &identity);
             }
             self.vanish(&identity, wake);
         }
@@ -285,7 +285,7 @@ impl Nodes {
             && is_it
             && let Some(next) = self.alternate(&others, gone)
         {
-            self.node_mut(slot).name(&next);
+            self.name(slot, &next);
             if self.absent.has(&next) {
                 wake.add_after(&next.key(), FOUND_ABSENT_AGAIN);
             } else {
@@ -322,7 +322,43 @@ impl Nodes {
         let uid = node.uid.clone();
         let slot = self.slab.insert(node);
         self.by_uid.insert(Entry { uid, slot });
+        self.index(slot);
         slot
+    }
+
+    /// Takes a node out that has no edges any more.
+    fn discard(&mut self, slot: u32) -> Option<Node> {
+        self.unindex(slot);
+        let node = self.slab.remove(slot)?;
+        self.by_uid.remove(&*node.uid);
+        Some(node)
+    }
+
+    /// A node is called so, and not observed.
+    fn name(&mut self, slot: u32, identity: &Identity) {
+        self.unindex(slot);
+        self.node_mut(slot).name(identity);
+        self.index(slot);
+    }
+
+    /// Adds a node to `virtuals`, if it is one.
+    fn index(&mut self, slot: u32) {
+        let node = self.node(slot);
+        if node.is_virtual() {
+            let label = node.kind.label.clone();
+            self.virtuals.entry(label).or_default().insert(slot);
+        }
+    }
+
+    /// Takes a node out of `virtuals`, before it becomes another kind of node, or none.
+    fn unindex(&mut self, slot: u32) {
+        let Some(node) = self.slab.get(slot).filter(|node| node.is_virtual()) else { return };
+        if let Some(of_kind) = self.virtuals.get_mut(&*node.kind.label) {
+            of_kind.remove(&slot);
+            if of_kind.is_empty() {
+                self.virtuals.remove(&*node.kind.label);
+            }
+        }
     }
 
     /// A virtual node is observed, or one is in another version of its kind: those that say
@@ -340,6 +376,7 @@ impl Nodes {
             self.wake_all(others, wake);
         }
         let kind = self.kind(resource);
+        self.unindex(slot);
         let node = self.node_mut(slot);
         node.kind = kind;
         node.key = meta.key.clone();
@@ -375,8 +412,7 @@ impl Nodes {
 
     /// Takes a node out. Its dependents stay, and name an owner that is not in the graph.
     fn take(&mut self, slot: u32) -> Node {
-        let node = self.slab.remove(slot).expect("the caller has it");
-        self.by_uid.remove(&*node.uid);
+        let node = self.discard(slot).expect("the caller has it");
         for (owner, edge) in edges(&node.owners) {
             if let Some(at) = self.find(owner) {
                 self.unlink(at, slot, edge);
@@ -390,9 +426,7 @@ impl Nodes {
         let node = self.node_mut(owner);
         node.unlink(dependent, edge);
         if node.is_virtual() && !node.has_dependents() {
-            let uid = node.uid.clone();
-            self.slab.remove(owner);
-            self.by_uid.remove(&*uid);
+            self.discard(owner);
         }
     }
 
@@ -498,6 +532,14 @@ impl Nodes {
     /// `verifyGraphInvariants`.
     pub(super) fn check(&self) {
         assert_eq!(self.by_uid.len(), self.slab.iter().count());
+        let virtuals = self.virtuals.iter().flat_map(|(label, slots)| {
+            assert!(!slots.is_empty(), "{label}");
+            slots.iter().map(|slot| (*slot, label.clone()))
+        });
+        let is_virtual = |(_, node): &(u32, &Node)| node.is_virtual();
+        let indexed = self.slab.iter().filter(is_virtual);
+        let indexed = indexed.map(|(slot, node)| (slot, node.kind.label.clone()));
+        assert_eq!(virtuals.collect::<BTreeMap<_, _>>(), indexed.collect());
         for (slot, node) in self.slab.iter() {
             assert_eq!(self.find(&node.uid), Some(slot), "{:?}", node.uid);
             let mut blocking = 0;

@@ -37,7 +37,7 @@ pub(super) struct NodeKind {
     pub(super) kind: Text,
     pub(super) api_version: Text,
     /// As keys have it.
-    pub(super) label: String,
+    pub(super) label: Text,
 }
 
 #[derive(Debug, Default)]
@@ -218,7 +218,7 @@ impl NodeKind {
         let api_version = resource.api_version();
         Self {
             kind: intern(&resource.kind),
-            label: identity::label(&api_version, &resource.kind),
+            label: intern(&identity::label(&api_version, &resource.kind)),
             api_version: intern(&api_version),
             resource: Some(resource.clone()),
         }
@@ -229,7 +229,7 @@ impl NodeKind {
             resource: None,
             kind: identity.kind.clone(),
             api_version: identity.api_version.clone(),
-            label: identity::label(&identity.api_version, &identity.kind),
+            label: intern(&identity::label(&identity.api_version, &identity.kind)),
         }
     }
 }

@@ -67,6 +67,25 @@ fn an_owner_that_went_before_its_kind_was_listed_is_looked_for() {
     }
 }
 
+/// A start tells of hundreds of kinds, and a cluster may have many objects.
+#[test]
+fn a_kind_that_is_listed_is_no_reason_to_walk_over_all_nodes() {
+    let mut w = World::new();
+    w.add(&pod("a"), &[&deployment(), &role()]);
+    w.pending.clear();
+    let (nodes, mut wake) = (w.graph.lock(), controller::Wake::default());
+    let before = nodes.walks();
+    nodes.complete(&DEPLOYMENTS, &mut wake);
+    nodes.complete(&PODS, &mut wake);
+    assert_eq!(controller::fixture::lines(&wake), "now ns1/Deployment.apps:web:web-uid\n");
+    assert_eq!(nodes.walks(), before);
+    drop(nodes);
+    w.serve(&served(&[PODS]));
+    w.serve(&all_served());
+    assert_eq!(w.queue(), "ns1/Deployment.apps:web; ns1/Role.rbac.authorization.k8s.io:role");
+    assert_eq!(w.graph.lock().walks(), before);
+}
+
 /// Nothing is known of a dependent that is not watched: its owner must not wait for ever.
 #[test]
 fn an_owner_waits_for_no_dependent_of_a_dropped_kind() {
