@@ -28,6 +28,9 @@ pub struct Plan {
     pub again: Option<Duration>,
     /// Set if the key must be tried again with back-off even though all writes succeed.
     pub error: Option<String>,
+    /// The error may last for as long as people leave things as they are, and each try says the
+    /// same: it is shown by the debug pages, and the log has it at debug level only.
+    pub quiet: bool,
     /// What to add to the controller's histograms ([`crate::Controller::HISTOGRAMS`]).
     pub samples: Vec<Sample>,
 }
@@ -397,6 +400,11 @@ impl Plan {
     /// Nothing to do but to try again with back-off.
     pub fn failed(why: impl Into<Why>, error: impl Into<String>) -> Self {
         Self { error: Some(error.into()), ..Self::rest(why) }
+    }
+
+    /// As [`Plan::failed`], and no warning.
+    pub fn failed_quietly(why: impl Into<Why>, error: impl Into<String>) -> Self {
+        Self { quiet: true, ..Self::failed(why, error) }
     }
 
     /// Nothing but live reads.

@@ -120,6 +120,8 @@ struct Failed {
     error: String,
     /// The object has changed since it was looked at.
     is_conflict: bool,
+    /// No warning is due.
+    quiet: bool,
     /// The HTTP code of the answer, if it was one.
     code: Option<u16>,
 }
@@ -295,10 +297,12 @@ impl<C: Controller> Engine<C> {
                 self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);
                 self.forget(key);
             }
-            Synced::Failed(Failed { error, is_conflict, .. }) => {
+            Synced::Failed(Failed { error, is_conflict, quiet, .. }) => {
                 let retries = self.queue.num_requeues(key);
                 if is_conflict && retries < CONFLICTS_USUAL {
                     tracing::debug!(error, retries, "the object has changed, will be retried");
+                } else if quiet {
+                    tracing::debug!(error, retries, "sync failed, will be retried");
                 } else {
                     tracing::warn!(error, retries, "sync failed, will be retried");
                 }
@@ -340,13 +344,13 @@ impl<C: Controller> Engine<C> {
             self.controller.observe(key, &view.after(self.queue.num_requeues(key)))
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
-        let (outcome, again) = if settled == Settled::Yes {
+        let (outcome, again, quiet) = if settled == Settled::Yes {
             match self.carry_out(key, &snapshot).await {
                 Ok(done) => done,
                 Err(ended) => return ended,
             }
         } else {
-            (Outcome { unsettled: true, ..Outcome::default() }, None)
+            (Outcome { unsettled: true, ..Outcome::default() }, None, false)
         };
         if let Some(status) = self.controller.report(&snapshot, &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
@@ -355,12 +359,12 @@ impl<C: Controller> Engine<C> {
             let is_conflict = status.is_some_and(|status| status.reason == CONFLICT);
             let code = status.map(|status| status.code);
             let error = format!("cannot write the status: {error}");
-            return Synced::Failed(Failed { error, is_conflict, code });
+            return Synced::Failed(Failed { error, is_conflict, quiet: false, code });
         }
         match outcome.error {
             Some(error) => {
                 let is_conflict = outcome.reason == CONFLICT;
-                Synced::Failed(Failed { error, is_conflict, code: outcome.code })
+                Synced::Failed(Failed { error, is_conflict, quiet, code: outcome.code })
             }
             None if outcome.unsettled => Synced::Unsettled,
             // The plan counts from the snapshot.
@@ -370,13 +374,14 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// Decides and acts, in as many rounds as the live reads ask for. How the last plan went, and
-    /// when to look again; or how the sync ends although there is no such plan.
+    /// Decides and acts, in as many rounds as the live reads ask for. How the last plan went, when
+    /// to look again, and whether its error is a quiet one; or how the sync ends although there is
+    /// no such plan.
     async fn carry_out(
         &self,
         key: &Key,
         snapshot: &C::Snapshot,
-    ) -> Result<(Outcome, Option<Duration>), Synced> {
+    ) -> Result<(Outcome, Option<Duration>, bool), Synced> {
         let client = self.act.client(key);
         let mut facts = Facts::default();
         for round in 0..=FETCH_ROUNDS_MAX {
@@ -392,8 +397,10 @@ impl<C: Controller> Engine<C> {
                 tracing::info!(why = %plan.why, "stopped before all of it was written");
                 return Err(Synced::Unsettled);
             }
-            if queries.is_none() && !outcome.unsettled {
-                outcome.error = outcome.error.or_else(|| plan.error.clone());
+            let mut quiet = false;
+            if queries.is_none() && !outcome.unsettled && outcome.error.is_none() {
+                outcome.error.clone_from(&plan.error);
+                quiet = plan.quiet;
             }
             if !steps.is_empty() {
                 let error = outcome.error.as_deref();
@@ -401,7 +408,7 @@ impl<C: Controller> Engine<C> {
                 tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
             }
             let Some(queries) = queries.filter(|_| outcome == Outcome::default()) else {
-                return Ok((outcome, plan.again));
+                return Ok((outcome, plan.again, quiet));
             };
             let answers = read::fetch(&client, &self.act.discovery, queries).await;
             for (query, answer) in queries.iter().zip(answers) {
@@ -506,7 +513,7 @@ impl<C: Controller> Engine<C> {
 
 impl Synced {
     fn failed(error: String) -> Self {
-        Self::Failed(Failed { error, is_conflict: false, code: None })
+        Self::Failed(Failed { error, is_conflict: false, quiet: false, code: None })
     }
 
     /// The HTTP code that it comes to, as upstream counts syncs.

@@ -43,6 +43,7 @@ fn everything() -> Plan {
         ],
         again: Some(Duration::from_millis(1500)),
         error: Some("no".into()),
+        quiet: false,
         samples: vec![Sample { histogram: "h", value: 0.5 }],
     }
 }

@@ -37,6 +37,9 @@ enum Unsorted {
     Ask(Vec<Query>),
     /// That may change.
     Later(String),
+    /// The API server does not serve the kind of one, which may stay so for ever. As upstream's
+    /// `restMappingError`, which is no warning either.
+    NoKind(String),
     /// That changes only if the object does.
     Never(String),
 }
@@ -71,7 +74,7 @@ fn look(s: &Snapshot, facts: &Facts) -> Plan {
             );
         }
         Standing::NoKind | Standing::Solid | Standing::Waiting(_) | Standing::Absent => {
-            return Plan::failed("it was never observed", no_kind(api_version, kind));
+            return Plan::failed_quietly("it was never observed", no_kind(api_version, kind));
         }
     };
     let (Query::Metadata { resource, .. }, Some(answer)) = (query, facts.get(query)) else {
@@ -133,6 +136,9 @@ fn collect(s: &Snapshot, seen: &Seen, owners: &[Owner], facts: &Facts) -> Plan {
         }
         Err(Unsorted::Later(error)) => {
             return Plan::failed("an owner cannot be found out about", error);
+        }
+        Err(Unsorted::NoKind(error)) => {
+            return Plan::failed_quietly("an owner cannot be found out about", error);
         }
         Err(Unsorted::Never(why)) => return Plan::rest(why),
     };
@@ -199,7 +205,7 @@ fn sort<'a>(owners: &'a [Owner], facts: &Facts) -> Result<Sorted<'a>, Unsorted> 
                 }
             }
             Standing::NoKind => {
-                return Err(Unsorted::Later(no_kind(&reference.api_version, &reference.kind)));
+                return Err(Unsorted::NoKind(no_kind(&reference.api_version, &reference.kind)));
             }
             Standing::NoNamespace => {
                 let why = format!(

@@ -15,6 +15,7 @@ use super::steps::{create, delete, together};
 use super::world::{
     Cold, DRAIN_LIMIT, Log, Probe, Stage, World, accept, make, named, orphan, pod, refuse, set,
 };
+use crate::Inspect;
 
 /// The log of this thread as text.
 #[derive(Clone, Default)]
@@ -152,6 +153,23 @@ fn conflicts_are_quiet_until_they_are_many() {
             assert_eq!(lines.with("sync failed, will be retried").len(), warnings, "{reason}");
         });
     }
+}
+
+/// garbagecollector.go, attemptToDeleteWorker: an owner of a kind that is not served is tried again
+/// and again, and says so at a verbosity that nobody sets.
+#[test]
+fn errors_that_last_are_told_but_not_warned_of() {
+    run(async {
+        let (lines, _guard) = Lines::record();
+        let plan = |_: &_, _: &_| Plan::failed_quietly("why", "not served");
+        let probe = Probe::new(&Log::default(), |_, _| {}, plan);
+        let (world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
+        world.wait(Duration::from_secs(1)).await;
+        assert_eq!(lines.with("not served"), Vec::<String>::new());
+        let status = engine.status();
+        assert!(status.failing[0].failures > 5, "it is tried again");
+        assert_eq!(status.failing[0].error, "not served");
+    });
 }
 
 /// The same of the status, which several controllers write.

@@ -312,7 +312,9 @@ fn a_read_that_fails_deletes_nothing_and_is_tried_again() {
         )
     );
     let (_, plan) = w.sync(&owner("broken").key());
-    assert_eq!(plan.unwrap().to_string(), format!("why: it was never observed\n{error}"));
+    let plan = plan.unwrap();
+    assert_eq!(plan.to_string(), format!("why: it was never observed\n{error}"));
+    assert!(!plan.quiet, "the API server should answer");
 }
 
 /// `classifyReferences` and `processAttemptToDeleteWorker`: an unknown kind is an error whatever
@@ -324,6 +326,11 @@ fn owners_of_unknown_kinds_keep_an_object() {
     w.add(&item(), &[&owner("gone"), &unknown]);
     let text = looked_at(&mut w);
     assert!(text.starts_with("why: an owner cannot be found out about\nerror: unable to get REST"));
+    // A custom resource whose definition is gone may be named for ever: no warning at each try.
+    for key in [item().key(), unknown.key()] {
+        let plan = w.sync(&key).1.unwrap();
+        assert!(plan.error.is_some() && plan.quiet, "{plan}");
+    }
     let node = id("v1", "Node", "", "node", "node-uid");
     w.add(&node, &[&owner("gone")]);
     let why = "why: it is outside namespaces, and cannot be owned by ReplicationController gone \
