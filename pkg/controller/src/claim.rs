@@ -7,7 +7,7 @@ use api::{Kind, Meta, Resource};
 use mutant::Mutant;
 use serde::Serialize;
 
-use crate::{Action, Answer, Facts, Lister, ObjectRef, Patch, Plan, Query, Step};
+use crate::{Action, Answer, Facts, Lister, ObjectRef, Outcome, Patch, Plan, Query, Step};
 
 #[cfg(test)]
 mod tests;
@@ -15,9 +15,9 @@ mod tests;
 /// What an owner's claim on some objects comes to. Objects in none of the lists are not its own.
 #[derive(Clone, Debug)]
 pub struct Claim<T> {
-    /// Managed by the owner, and selected by it.
+    /// Selected by the owner, and managed by it or to be taken: what it counts.
     pub mine: Vec<Arc<T>>,
-    /// Selected by the owner, and managed by nobody: to be taken.
+    /// Those of `mine` that nobody manages: to be taken.
     pub adopt: Vec<Arc<T>>,
     /// Managed by the owner, but no longer selected: to be let go.
     pub release: Vec<Arc<T>>,
@@ -91,7 +91,7 @@ pub fn claim<T: Kind>(
             Stand::Release => release.push(Arc::clone(object)),
             Stand::Mine | Stand::Foreign => {}
         }
-        matches!(stand, Stand::Mine)
+        matches!(stand, Stand::Mine | Stand::Adopt)
     });
     Claim { mine: objects, adopt, release }
 }
@@ -122,41 +122,66 @@ impl<T> Claim<T> {
     pub fn is_done(&self) -> bool {
         self.adopt.is_empty() && self.release.is_empty()
     }
+
+    /// How many steps it puts before a plan.
+    pub fn steps(&self) -> usize {
+        usize::from(!self.is_done())
+    }
+
+    /// Whether a sync failed in the claim, which is behind `earlier` steps, or before it was tried.
+    /// How many objects there are is in doubt then.
+    pub fn has_failed(&self, earlier: usize, outcome: &Outcome) -> bool {
+        match outcome.step {
+            Some(at) => !self.is_done() && at < earlier + self.steps(),
+            None => !self.adopt.is_empty() && outcome.error.is_some(),
+        }
+    }
 }
 
 impl<T: Kind> Claim<T> {
-    /// The plan that takes and lets go what is to be; none if that is nothing. It does nothing
-    /// else: how many objects there are is decided again once the cache shows these patches, so
-    /// that one which the API server refuses cannot falsify the count.
+    /// The plan `rest`, which counts on the claim, with the claim before it: an adoption that fails
+    /// ends the plan, so that nothing is done about a number of objects that is wrong. An adoption
+    /// or a release that succeeds and yet does not stick, since a webhook undoes it, or a release
+    /// that is refused as invalid (422) stops nothing, as upstream. As long as `rest` asks for live
+    /// reads it comes alone, or what is claimed would be claimed in each round.
     ///
     /// Before anything is taken the owner is read live. If it is gone, replaced, being deleted or
     /// cannot be read, nothing is taken, and the plan ends in an error so that it is tried again.
-    pub fn plan(&self, resource: &Resource, owner: &Meta, facts: &Facts) -> Option<Plan> {
+    pub fn before(
+        &self,
+        resource: &Resource,
+        owner: &Meta,
+        facts: &Facts,
+        rest: impl FnOnce() -> Plan,
+    ) -> Plan {
         if self.is_done() {
-            return None;
+            return rest();
         }
+        let why = format!("{} to adopt, {} to release", self.adopt.len(), self.release.len());
+        let releases = self.release.iter().map(|object| release(owner, &**object));
         let mut actions = Vec::with_capacity(self.adopt.len() + self.release.len());
-        let mut error = None;
         if let Some(first) = self.adopt.first() {
             let query = Query::object(resource.clone(), owner.key.clone());
             let Some(answer) = facts.get(&query) else {
-                return Some(Plan::fetch("orphans match; is the owner still there?", vec![query]));
+                return Plan::fetch("orphans match; is the owner still there?", vec![query]);
             };
-            match check(resource, owner, answer) {
-                Ok(()) => {
-                    actions.extend(self.adopt.iter().map(|o| adopt(resource, owner, &**o)));
-                }
-                Err(reason) => {
-                    let (kind, meta) = (T::RESOURCE.kind, first.meta());
-                    error =
-                        Some(format!("can't adopt {kind} {} ({}): {reason}", meta.key, meta.uid));
-                }
+            if let Err(reason) = check(resource, owner, answer) {
+                let (kind, meta) = (T::RESOURCE.kind, first.meta());
+                let error = format!("can't adopt {kind} {} ({}): {reason}", meta.key, meta.uid);
+                let releases: Vec<_> = releases.collect();
+                let steps =
+                    if releases.is_empty() { vec![] } else { vec![Step::Together(releases)] };
+                return Plan { steps, ..Plan::failed(why, error) };
             }
+            actions.extend(self.adopt.iter().map(|object| adopt(resource, owner, &**object)));
         }
-        actions.extend(self.release.iter().map(|object| release(owner, &**object)));
-        let why = format!("{} to adopt, {} to release", self.adopt.len(), self.release.len());
-        let steps = if actions.is_empty() { Vec::new() } else { vec![Step::Together(actions)] };
-        Some(Plan { why: why.into(), steps, error, ..Plan::default() })
+        actions.extend(releases);
+        let mut plan = rest();
+        if plan.round().1.is_none() {
+            plan.why = format!("{why}; {}", plan.why).into();
+            plan.steps.insert(0, Step::Together(actions));
+        }
+        plan
     }
 }
 
@@ -181,13 +206,16 @@ fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String>
     Err(format!("can't recheck DeletionTimestamp: {reason}"))
 }
 
-/// Takes an orphan. That it is gone does not matter; that somebody else took it first does.
+/// Takes an orphan. That it is gone is a failure, as that somebody else took it first: the owner
+/// counts on it.
 fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
     let body = owners_patch(&object.meta().uid, controller_ref(resource, owner));
-    Action::Patch(Patch::strategic(ObjectRef::new(&T::RESOURCE, object.meta()), body))
+    let object = ObjectRef::new(&T::RESOURCE, object.meta());
+    Action::Patch(Patch { ignore_not_found: false, ..Patch::strategic(object, body) })
 }
 
-/// Lets an object go. Invalid means that it has another uid by now, or no such owner any more.
+/// Lets an object go. Invalid means that it has another uid by now, or no such owner any more, or
+/// that it cannot be changed at all.
 fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
     let body = owners_patch(&object.uid, Removal { patch: "delete", uid: &owner.uid });

@@ -383,6 +383,8 @@ pub struct Outcome {
     pub unsettled: bool,
     /// The first failure; if all writes went well, the plan's own error.
     pub error: Option<String>,
+    /// Which of the plan's steps failed, counted from 0; none: all writes went well.
+    pub step: Option<usize>,
     /// The API server's word for that failure, such as `AlreadyExists`; empty if it gave none.
     pub reason: String,
     /// Its HTTP code; none if it gave none.

@@ -73,7 +73,7 @@ impl Act {
 
     async fn steps(&self, turn: &Turn<'_>, steps: &[Step]) -> Outcome {
         let mut outcome = Outcome::default();
-        for step in steps {
+        for (at, step) in steps.iter().enumerate() {
             let done = match step {
                 Step::InOrder(actions) => self.in_order(turn, actions).await,
                 Step::Together(actions) => self.together(turn, actions).await,
@@ -89,6 +89,7 @@ impl Act {
                 outcome.code = status.map(|status| status.code);
                 outcome.reason = status.map(|status| status.reason.clone()).unwrap_or_default();
                 outcome.error = Some(failure.to_string());
+                outcome.step = Some(at);
                 if !mutant::is(Mutant::StepsGoOn) {
                     break;
                 }

@@ -32,8 +32,7 @@ fn names(pods: &[Arc<Pod>]) -> String {
     pods.iter().map(|pod| &*pod.meta.key.name).collect::<Vec<_>>().join(" ")
 }
 
-/// One row of TestClaimPods: the lists of the claim. Pods that are adopted count as claimed at once
-/// upstream, here only once the cache shows it.
+/// One row of TestClaimPods: the lists of the claim. Pods that are to be adopted count as claimed.
 fn assert_claim(name: &str, set: &Value, pods: &[Value], expected: [&str; 3]) {
     let (_, claim) = claim_of(set, pods);
     let found = [&claim.mine, &claim.adopt, &claim.release].map(|pods| names(pods));
@@ -52,7 +51,7 @@ fn pods_are_claimed_as_upstream() {
             "Claim pods with correct label",
             &set,
             vec![production("pod1", None), test("pod2", None)],
-            ["", "pod1", ""],
+            ["pod1", "pod1", ""],
         ),
         (
             "Controller marked for deletion can not claim pods",
@@ -98,7 +97,7 @@ fn pods_are_claimed_as_upstream() {
                 test("pod2", Some(&set)),
                 production("pod3", None),
             ],
-            ["pod1", "pod3", "pod2"],
+            ["pod1 pod3", "pod3", "pod2"],
         ),
     ] {
         assert_claim(name, set, &pods, expected);
@@ -115,11 +114,11 @@ fn pods_are_claimed_in_the_owners_namespace() {
     ];
     let cluster = with(owner(), json!({"metadata": {"namespace": ""}}));
     for (name, set, expected) in [
-        ("Controller does not claim pods of different namespace", owner(), ["", "pod1", ""]),
+        ("Controller does not claim pods of different namespace", owner(), ["pod1", "pod1", ""]),
         (
             "Cluster scoped controller claims pods of specified namespace",
             cluster,
-            ["", "pod1 pod2", ""],
+            ["pod1 pod2", "pod1 pod2", ""],
         ),
     ] {
         assert_claim(name, &set, &pods, expected);
@@ -139,7 +138,8 @@ fn orphans_are_taken_only_for_an_owner_that_stays() {
     let (meta, claim) = claim_of(&set, &pods);
     let resource = ReplicaSet::RESOURCE;
     let fetch = "why: orphans match; is the owner still there?\nfetch replicasets.apps shop/web\n";
-    let plan = claim.plan(&resource, &meta, &Facts::default()).unwrap();
+    let rest = || Plan::one("the rest", Step::InOrder(vec![note()]));
+    let plan = claim.before(&resource, &meta, &Facts::default(), rest);
     assert_eq!(plan.to_string(), fetch);
 
     let found = |live: &Value| {
@@ -189,35 +189,92 @@ fn orphans_are_taken_only_for_an_owner_that_stays() {
     ] {
         let query = Query::object(resource.clone(), meta.key.clone());
         let facts = Facts::from([(query, answer)]);
-        let plan = claim.plan(&resource, &meta, &facts).unwrap();
-        let adopted = if adopted { adopt("a") + &adopt("b") } else { String::new() };
-        let why = "why: 2 to adopt, 1 to release\n";
-        assert_eq!(plan.to_string(), format!("{why}{adopted}{release}{error}"), "{name}");
+        let plan = claim.before(&resource, &meta, &facts, rest);
+        let why = "why: 2 to adopt, 1 to release";
+        let expected = if adopted {
+            let rest = "in order: event Normal Note: the rest\n";
+            format!("{why}; the rest\n{}{}{release}{rest}", adopt("a"), adopt("b"))
+        } else {
+            format!("{why}\n{release}{error}")
+        };
+        assert_eq!(plan.to_string(), expected, "{name}");
     }
 }
 
 #[test]
-fn nothing_to_take_or_let_go_is_no_plan() {
+fn nothing_to_take_or_let_go_leaves_the_plan_alone() {
     let set = owner();
     let (meta, claim) = claim_of(&set, &[labelled("a", "production", Some(&set))]);
-    assert!(claim.plan(&ReplicaSet::RESOURCE, &meta, &Facts::default()).is_none());
+    let plan =
+        claim.before(&ReplicaSet::RESOURCE, &meta, &Facts::default(), || Plan::rest("the rest"));
+    assert_eq!(plan.to_string(), "why: the rest\n");
 }
 
-/// An owner that has nothing to take is not read, and releases go out at once.
+/// An owner that has nothing to take is not read, and releases go out at once. What comes behind
+/// them keeps all that it asks for.
 #[test]
 fn releases_need_no_live_owner() {
     let set = owner();
     let (meta, claim) = claim_of(&set, &[labelled("c", "test", Some(&set))]);
-    let plan = claim.plan(&ReplicaSet::RESOURCE, &meta, &Facts::default()).unwrap();
-    assert!(matches!(plan.steps.as_slice(), [Step::Together(actions)] if actions.len() == 1));
+    let before = |rest: Plan| {
+        claim.before(&ReplicaSet::RESOURCE, &meta, &Facts::default(), || rest).to_string()
+    };
+    let release = "together: patch pods shop/c {\"metadata\":{\"uid\":\"uid-c\",\
+         \"ownerReferences\":[{\"$patch\":\"delete\",\"uid\":\"u1\"}]}}\n";
+    let why = "why: 0 to adopt, 1 to release; ";
+    assert_eq!(
+        before(Plan::failed("odd", "no template")),
+        format!("{why}odd\n{release}error: no template\n")
+    );
+    let later = Some(std::time::Duration::from_secs(3));
+    assert_eq!(
+        before(Plan::rest("later").again_after(later)),
+        format!("{why}later\n{release}again in 3s\n")
+    );
+    // It is decided again with the answers: then the release goes out, once.
+    let query = Query::object(ReplicaSet::RESOURCE, meta.key.clone());
+    let fetch = "why: who is it?\nfetch replicasets.apps shop/web\n";
+    assert_eq!(before(Plan::fetch("who is it?", vec![query])), fetch);
 }
 
-/// `AdoptPod` and `ReleasePod`: a pod that is gone is no failure; an adoption that is refused is.
+/// What a sync that ended so says of the number of objects.
+#[test]
+fn a_claim_fails_with_its_step_or_without_its_owner() {
+    let set = owner();
+    let claim_of = |pods: &[Value]| claim_of(&set, pods).1;
+    let nothing = claim_of(&[labelled("a", "production", Some(&set))]);
+    let adopts = claim_of(&[labelled("b", "production", None)]);
+    let releases = claim_of(&[labelled("c", "test", Some(&set))]);
+    let failed = |step| Outcome { step, error: Some("no".into()), ..Outcome::default() };
+    for (outcome, expected) in [
+        (Outcome::default(), [false, false, false]),
+        (Outcome { unsettled: true, ..Outcome::default() }, [false, false, false]),
+        (failed(Some(0)), [false, true, true]),
+        (failed(Some(1)), [false, false, false]),
+        // The plan's own error: perhaps the owner is gone.
+        (failed(None), [false, true, false]),
+    ] {
+        let found = [&nothing, &adopts, &releases].map(|claim| claim.has_failed(0, &outcome));
+        assert_eq!(found, expected, "{outcome:?}");
+    }
+    let behind = adopts.has_failed(1, &failed(Some(1))) && !adopts.has_failed(1, &failed(Some(2)));
+    assert!(behind, "a claim behind another step");
+}
+
+fn note() -> Action {
+    let (resource, key) = (ReplicaSet::RESOURCE, api::Key::new("shop", "web"));
+    let about = ObjectRef { resource, key, uid: "u1".into(), resource_version: 1 };
+    let (r#type, reason) = (crate::EventType::Normal, "Note".into());
+    let event = crate::Event { about: about.into(), r#type, reason, message: "the rest".into() };
+    Action::Event(event)
+}
+
+/// `AdoptPod` and `ReleasePod`. That an orphan is gone is a failure here: it was counted on.
 #[test]
 fn the_answers_that_do_not_matter_are_upstreams() {
     let (owner, pod): (Arc<ReplicaSet>, Arc<Pod>) = (decode(&owner()), decode(&pod("a")));
     for (action, ignored) in [
-        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod), (true, false)),
+        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod), (false, false)),
         (release(&owner.meta, &*pod), (true, true)),
     ] {
         let Action::Patch(patch) = action else { panic!("{action} is no patch") };

@@ -35,12 +35,14 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     if s.set.meta.is_terminating() {
         return Plan::rest("the set is being deleted");
     }
-    if let Some(plan) = s.revisions.plan(resource, &s.set.meta, facts) {
-        return plan;
-    }
-    if let Some(plan) = s.pods.plan(resource, &s.set.meta, facts) {
-        return plan;
-    }
+    let owner = &s.set.meta;
+    s.revisions.before(resource, owner, facts, || {
+        s.pods.before(resource, owner, facts, || sync(s, facts, burst))
+    })
+}
+
+/// What is done once revisions and pods are claimed.
+fn sync(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     let present = match revisions::settle(s, facts) {
         Ok(present) => present,
         Err(plan) => return plan,

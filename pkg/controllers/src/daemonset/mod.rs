@@ -25,7 +25,7 @@
 //! heartbeats cost nothing.
 //!
 //! # Otherwise than upstream
-//! - Adoptions and releases make a sync of their own; pods follow once the cache shows it.
+//! - An orphan that is gone by the time it is adopted fails the sync; there it is left out.
 //! - A ControllerRevision is written once in a sync, with all that it needs, and counts with the
 //!   label that it gets, whatever a webhook makes of that.
 //! - Pods are made and replaced in the order of the nodes' names, and each try after a failure

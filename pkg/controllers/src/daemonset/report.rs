@@ -9,12 +9,13 @@ use super::fit::Fit;
 use super::revisions::{self, History};
 use super::snapshot::{self, Snapshot, sort_oldest_first};
 
-/// None if the status is right already, or if pods or revisions are claimed first: then how many
-/// pods are of the present template is known once the cache shows these.
+/// None if the status is right already, or if the claim on revisions or pods failed: then how many
+/// there are is in doubt.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     let left_alone = snapshot::selector(&s.set).is_err() || s.set.meta.is_terminating();
-    let claimed = !(s.pods.is_done() && s.revisions.is_done());
-    if left_alone || (claimed && !outcome.unsettled) {
+    let is_claimed =
+        !s.revisions.has_failed(0, outcome) && !s.pods.has_failed(s.revisions.steps(), outcome);
+    if left_alone || !is_claimed {
         return None;
     }
     let history = revisions::history(s);

@@ -50,9 +50,10 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     if s.selects_all() {
         return selects_all(s);
     }
-    if let Some(plan) = s.claim.plan(&Deployment::RESOURCE, &s.deployment.meta, facts) {
-        return plan;
-    }
+    s.claim.before(&Deployment::RESOURCE, &s.deployment.meta, facts, || planned(s, facts))
+}
+
+fn planned(s: &Snapshot, facts: &Facts) -> Plan {
     let Course { why, work, told } = course(s);
     match work {
         Work::Creation(replicas) => creation::plan(s, facts, replicas),

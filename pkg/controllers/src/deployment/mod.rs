@@ -33,8 +33,9 @@
 //!   own first write made old, and tries again after the conflict. Here the annotations and the
 //!   size of a ReplicaSet go out together, and so do the revision, the conditions and the counts of
 //!   the Deployment; the objects end up the same;
-//! - ReplicaSets are adopted and released in a sync of its own, and old ones are scaled down in the
-//!   sync after the one that made the new one, so that a failure is told of what has failed;
+//! - old ReplicaSets are scaled down in the sync after the one that made the new one, so that a
+//!   failure is told of what has failed. (One that is adopted and must be written at once is
+//!   written in the next sync, after a conflict, as upstream.)
 //! - the name of a new ReplicaSet is looked up live before it is used: upstream creates at once,
 //!   and compares what its cache has under the name if that fails;
 //! - a rollback in whose sync the new ReplicaSet gets annotations finds the last revision among

@@ -24,7 +24,7 @@ struct After {
 /// the pods.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     // What the cache does not show yet cannot be counted; it wakes the key in a moment.
-    if outcome.unsettled || s.broken().is_some() || !s.claim.is_done() {
+    if outcome.unsettled || s.broken().is_some() || s.claim.has_failed(0, outcome) {
         return None;
     }
     let after = if s.selects_all() {

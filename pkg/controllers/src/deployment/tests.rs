@@ -250,19 +250,46 @@ fn a_deployment_that_goes_only_counts() {
 /// TestGeneralReplicaSetAdoption and TestReplicaSetOrphaningAndAdoptionWhenLabelsChange
 /// (integration).
 #[test]
-fn sets_are_claimed_before_anything_else() {
+fn sets_are_claimed_first_in_the_plan_that_counts_on_them() {
     let it = deployment("v1", 1);
     let strange = with(set("v2", 1), json!({"metadata": {"labels": {"foo": "baz"}}}));
     let elsewhere = with(orphaned(set("v3", 1)), json!({"metadata": {"namespace": "other"}}));
     let sets = [orphaned(set("v1", 1)), strange, elsewhere];
     let plan = text(&it, &sets);
-    assert!(plan.starts_with("why: 1 to adopt, 1 to release\n"), "{plan}");
+    let why = "why: 1 to adopt, 1 to release; the rollout is under way: 1 of 1 pods of foo-v1 are \
+        available\n";
+    assert!(plan.starts_with(why), "{plan}");
     assert_eq!(plan.matches("together: patch replicasets.apps shop/foo-v").count(), 2, "{plan}");
     let snapshot = observed(&it, &sets, &[]);
-    assert!(CONTROLLER.report(&snapshot, &Outcome::default()).is_none());
+    let update = CONTROLLER.report(&snapshot, &Outcome::default()).unwrap();
+    assert_eq!(fixture::status(&update)["replicas"], 1, "what is adopted counts");
+    let refused = Outcome { step: Some(0), ..failed("no", "") };
+    assert!(CONTROLLER.report(&snapshot, &refused).is_none());
+    assert!(CONTROLLER.report(&snapshot, &failed("can't adopt", "")).is_none());
     let facts = Facts::from([found::<Deployment>(&deleted(it))]);
     let plan = CONTROLLER.decide(&snapshot, &facts).to_string();
     assert!(plan.contains("error: can't adopt ReplicaSet shop/foo-v1"), "{plan}");
+}
+
+/// A set whose release a webhook undoes, or that cannot be written any more (422), is asked to go
+/// in each sync, and holds nothing up.
+#[test]
+fn a_release_that_does_not_stick_stops_nothing() {
+    let one = rolling(&json!(1), &json!(0));
+    let it = spec(deployment("v3", 2), json!({ "strategy": one }));
+    let strange = with(set("v1", 1), json!({"metadata": {"labels": {"foo": "baz"}}}));
+    let sets = [strange, sized(set("v2", 2), 2, 3)];
+    let plan = planned(&it, &sets, &[]);
+    let release = "together: patch replicasets.apps shop/foo-v1 ";
+    assert!(plan.to_string().contains(release), "{plan}");
+    assert_eq!(created(&plan)["spec"]["replicas"], 1, "the rollout goes on: {plan}");
+    let snapshot = observed(&it, &sets, &[]);
+    let name = super::creation::name(&snapshot).set;
+    let query = Query::object(ReplicaSet::RESOURCE, Key::new("shop", &name));
+    let asked = CONTROLLER.decide(&snapshot, &Facts::default()).to_string();
+    assert!(asked.ends_with(&format!("fetch {query}\n")) && !asked.contains("patch"), "{asked}");
+    let update = CONTROLLER.report(&snapshot, &Outcome::default()).unwrap();
+    assert_eq!(body(&update)["status"]["replicas"], 2);
 }
 
 // === Recreate ===

@@ -8,8 +8,8 @@
 //! deleted.
 //! **Invariant:** a set that cannot be read, or whose selector is invalid or empty, is left alone.
 //!
-//! Otherwise than upstream, pods are adopted and released in a sync of its own: how many there are
-//! is decided again once the cache shows these patches.
+//! Otherwise than upstream, an orphan that is gone by the time it is adopted fails the sync; there it
+//! is left out of the count.
 
 mod decide;
 mod report;

@@ -10,11 +10,10 @@ use super::snapshot::{self, Scale, Snapshot};
 
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
-/// None if the status is right already, or if pods were adopted or released: then how many there
-/// are is known once the cache shows it.
+/// None if the status is right already, or if the claim on pods failed: then how many there are is
+/// in doubt.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
-    let claimed = !outcome.unsettled && !s.claim.is_done();
-    if claimed || snapshot::selector(&s.set).is_err() {
+    if s.claim.has_failed(0, outcome) || snapshot::selector(&s.set).is_err() {
         return None;
     }
     let status = calculate(s, outcome.error.as_deref());

@@ -83,6 +83,11 @@ fn failed(error: &str) -> Outcome {
     Outcome { error: Some(error.to_owned()), ..Outcome::default() }
 }
 
+/// The same, in a step of the plan.
+fn failed_in(step: usize, error: &str) -> Outcome {
+    Outcome { step: Some(step), ..failed(error) }
+}
+
 /// The fields of the status write as JSON, or `none`.
 fn reported(set: &Value, pods: &[Value], outcome: &Outcome) -> String {
     let update = CONTROLLER.report(&observed(set, pods), outcome);
@@ -214,7 +219,7 @@ fn the_age_of_victims_is_measured() {
 }
 
 #[test]
-fn pods_are_claimed_before_anything_else() {
+fn claims_go_out_first_in_the_plan_that_counts_on_them() {
     let two = set(2);
     let strange = labelled(own("pod3", &two), &json!({"foo": "baz"}));
     let patch = |pod: &str, owner: &str| {
@@ -235,22 +240,39 @@ fn pods_are_claimed_before_anything_else() {
         (
             "TestPatchPodFails: two patches, no create",
             vec![orphan("pod1"), orphan("pod2")],
-            format!("why: 2 to adopt, 0 to release\n{}{}", adopt("pod1"), adopt("pod2")),
+            format!(
+                "why: 2 to adopt, 0 to release; as many pods as asked for\n{}{}",
+                adopt("pod1"),
+                adopt("pod2")
+            ),
         ),
         (
-            "TestExtraPodsAdoptionAndDeletion (integration): adopted first, deleted later",
+            "TestExtraPodsAdoptionAndDeletion (integration)",
             vec![own("pod0", &two), own("pod1", &two), orphan("pod2")],
-            format!("why: 1 to adopt, 0 to release\n{}", adopt("pod2")),
+            format!(
+                "why: 1 to adopt, 0 to release; 1 pods more than 2, deleting 1\n{}{}",
+                adopt("pod2"),
+                deletes(&["pod0"])
+            ),
         ),
         (
             "TestAdoption (integration): one to adopt, one to release",
             vec![strange.clone(), orphan("pod1")],
-            format!("why: 1 to adopt, 1 to release\n{}{}", adopt("pod1"), release("pod3")),
+            format!(
+                "why: 1 to adopt, 1 to release; 1 pods missing of 2, creating 1\n{}{}{}",
+                adopt("pod1"),
+                release("pod3"),
+                creates(1)
+            ),
         ),
         (
-            "a pod that is no longer selected is released, not deleted",
+            "a pod that is no longer selected is released, not deleted, and replaced at once",
             vec![own("pod0", &two), strange],
-            format!("why: 0 to adopt, 1 to release\n{}", release("pod3")),
+            format!(
+                "why: 0 to adopt, 1 to release; 1 pods missing of 2, creating 1\n{}{}",
+                release("pod3"),
+                creates(1)
+            ),
         ),
     ] {
         assert_eq!(planned(&two, &pods).to_string(), expected, "{name}");
@@ -781,18 +803,29 @@ fn a_dormant_set_still_reports() {
     }
 }
 
-/// While pods are adopted or released their number is in doubt; if nothing was tried it is not.
+/// As upstream, what is adopted is counted at once; if a claim fails, how many pods there are is in
+/// doubt.
 #[test]
-fn a_claim_is_reported_once_it_is_visible() {
+fn a_claim_is_reported_unless_it_fails() {
     let rs = set(2);
-    let pods = [own("pod0", &rs), orphan("pod1")];
+    let unsettled = Outcome { unsettled: true, ..Outcome::default() };
+    let none = || "none".to_owned();
+    let adopts = [own("pod0", &rs), orphan("pod1")];
     for (name, outcome, expected) in [
-        ("adopted", Outcome::default(), "none".to_owned()),
-        ("not adopted: TestPatchPodFails", failed("fake Error"), "none".to_owned()),
-        ("not tried", Outcome { unsettled: true, ..Outcome::default() }, status([1, 1, 1, 1, 0])),
+        ("adopted", Outcome::default(), status([2, 2, 2, 2, 0])),
+        ("not adopted: TestPatchPodFails", failed_in(0, "fake Error"), none()),
+        ("the set may be gone", failed("can't adopt"), none()),
+        ("not tried", unsettled, status([2, 2, 2, 2, 0])),
     ] {
-        assert_eq!(reported(&rs, &pods, &outcome), expected, "{name}");
+        assert_eq!(reported(&rs, &adopts, &outcome), expected, "{name}");
     }
+    // One that a webhook keeps from being released, or that cannot be written any more (422).
+    let releases = [own("pod0", &rs), labelled(own("pod1", &rs), &json!({"foo": "baz"}))];
+    let counted = status([1, 1, 1, 1, 0]);
+    assert_eq!(reported(&rs, &releases, &Outcome::default()), counted, "released, or not");
+    assert_eq!(reported(&rs, &releases, &failed_in(0, "no")), "none", "not released");
+    let failed = reported(&rs, &releases, &failed_in(1, "quota"));
+    assert!(failed.contains("FailedCreate"), "released, but nothing could be made: {failed}");
 }
 
 /// TestControllerUpdateStatusWithFailure: the write is tried once more on the live set, whose own
@@ -1042,7 +1075,7 @@ fn the_summary_says_what_counts() {
     };
     let pods = [own("a", &want), deleted(own("b", &want)), orphan("c")];
     let text = summary(&want, &pods);
-    let expected = "wanted: 3\nhave: 1\nready: 1\navailable: 1\nterminating: 1\nto adopt: 1\n\
+    let expected = "wanted: 3\nhave: 2\nready: 2\navailable: 2\nterminating: 1\nto adopt: 1\n\
                     to release: 0\n";
     assert!(text.starts_with(expected), "{text}");
     let leaving = summary(&deleted(want.clone()), &pods);

@@ -5,7 +5,7 @@ use cache::fixture::{Call, run};
 use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
 use serde_json::json;
 
-use super::world::{PODS, World, accept, body, orphan, pod, refuse, set, with};
+use super::world::{PODS, World, accept, body, make, orphan, pod, refuse, set, with};
 
 /// A set that is about to adopt pod `a`.
 async fn adopting() -> (World, Call) {
@@ -47,7 +47,7 @@ fn event_before_the_answer() {
         world.pods.modified(&pod("a", 11)).await;
         world.quiet().await;
         accept(patch, &pod("a", 11)).await;
-        world.counts(1, 11).await;
+        world.counts(1, 12).await;
         world.quiet().await;
     });
 }
@@ -58,22 +58,23 @@ fn event_after_the_answer() {
     run(async {
         let (mut world, patch) = adopting().await;
         accept(patch, &pod("a", 11)).await;
+        world.counts(1, 12).await;
         waits(&mut world).await;
         world.pods.modified(&pod("a", 11)).await;
-        world.counts(1, 12).await;
         world.quiet().await;
     });
 }
 
-/// controller_ref_manager.go: that the orphan is gone (404) does not matter; the cache will show
-/// it, and only then is it counted again.
+/// controller_ref_manager.go leaves an orphan that is gone (404) out of the count. Here it was
+/// counted on, so the sync fails, and is tried again until the cache shows it.
 #[test]
 fn orphan_is_gone() {
     run(async {
         let (mut world, patch) = adopting().await;
         refuse(patch, 404, "NotFound", "pods a not found").await;
-        waits(&mut world).await;
+        let patch = adopts(&mut world).await;
         world.pods.deleted(&orphan("a", 11)).await;
+        refuse(patch, 404, "NotFound", "pods a not found").await;
         let _post = world.post().await;
         world.quiet().await;
     });
@@ -123,18 +124,66 @@ fn owner_is_being_deleted() {
     });
 }
 
-/// controller_ref_manager.go: of a pod that is let go, 404 and 422 do not matter, and nothing is
-/// tried again.
+/// controller_ref_manager.go: of a pod that is let go, 404 and 422 do not matter, nothing is tried
+/// again, and the set goes on without it: it makes another one and writes its status.
 #[test]
 fn released_pod_is_gone_or_another() {
     for (code, reason) in [(404, "NotFound"), (422, "Invalid")] {
         run(async {
-            let strange = with(pod("a", 1), json!({"metadata": {"labels": {"app": "other"}}}));
-            let mut world = World::new(&[set(1, 0, 0)], &[strange]).await;
+            let mut world = World::new(&[set(1, 1, 1)], &[strange()]).await;
             refuse(world.patch("a").await, code, reason, "no").await;
+            let post = world.post().await;
+            make(post, "b", 11).await;
+            world.counts(0, 12).await;
             world.quiet().await;
         });
     }
+}
+
+/// A webhook that undoes a release answers 200, and changes nothing: no event comes, and none is
+/// waited for. The pod is asked to go in each sync, and stops nothing.
+#[test]
+fn a_webhook_undoes_the_release() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[strange()]).await;
+        accept(world.patch("a").await, &strange()).await;
+        let post = world.post().await;
+        let made = make(post, "b", 11).await;
+        world.quiet().await;
+        world.pods.added(&made).await;
+        accept(world.patch("a").await, &strange()).await;
+        world.counts(1, 12).await;
+        accept(world.patch("a").await, &strange()).await;
+        world.quiet().await;
+    });
+}
+
+/// The same of an adoption: it counts, as upstream.
+#[test]
+fn a_webhook_undoes_the_adoption() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        accept(patch, &orphan("a", 1)).await;
+        world.counts(1, 11).await;
+        accept(adopts(&mut world).await, &orphan("a", 1)).await;
+        world.quiet().await;
+    });
+}
+
+/// Any other failure to release is told as a failed sync, and says nothing about the pods.
+#[test]
+fn a_release_is_refused() {
+    run(async {
+        let mut world = World::new(&[set(1, 1, 0)], &[strange()]).await;
+        refuse(world.patch("a").await, 403, "Forbidden", "no").await;
+        let _again = world.patch("a").await;
+        world.quiet().await;
+    });
+}
+
+/// A pod of `web` that it selects no more.
+fn strange() -> serde_json::Value {
+    with(pod("a", 1), json!({"metadata": {"labels": {"app": "other"}}}))
 }
 
 /// A server-side apply is one as who owns the fields, and is awaited as any other patch.

@@ -278,7 +278,7 @@ fn an_outcome_says_why() {
             let found = outcomes.lock().unwrap()[0].clone();
             let error = Some(message.to_owned());
             let (reason, code) = (reason.to_owned(), Some(code));
-            assert_eq!(found, Outcome { unsettled: false, error, reason, code });
+            assert_eq!(found, Outcome { unsettled: false, error, step: Some(0), reason, code });
         });
     }
     run(async {

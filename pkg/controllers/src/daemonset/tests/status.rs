@@ -102,13 +102,19 @@ fn without_a_revision_there_is_no_status_if_none_could_be_made() {
 }
 
 #[test]
-fn while_pods_are_to_be_adopted_there_is_no_status() {
+fn what_is_adopted_counts_unless_that_fails() {
     let mut world = mixed();
     let orphan = json!({"metadata": {"ownerReferences": null}});
     world.put_pod(with(own("f", "node-3"), orphan));
-    assert_eq!(status(&world, &Outcome::default()), None);
+    let refused = |step| Outcome { step: Some(step), ..failed() };
+    assert_eq!(status(&world, &refused(0)), None);
+    assert_eq!(status(&world, &failed()), None, "the set may be gone");
+    assert!(status(&world, &refused(1)).is_some(), "what came after failed");
+    let one_more =
+        |generation| Some(with(mixed_status(generation), json!({"currentNumberScheduled": 4})));
+    assert_eq!(status(&world, &Outcome::default()), one_more(2));
     world.set["status"] = json!({});
-    assert_eq!(status(&world, &unsettled()), Some(mixed_status(0)));
+    assert_eq!(status(&world, &unsettled()), one_more(0));
 }
 
 /// "Resync the DaemonSet after MinReadySeconds", here when the next pod becomes available.
