@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{
-    ClusterRole, DaemonSet, Deployment, Kind, Namespace, Node, Pod, ReplicaSet, ServiceAccount,
-    TokenSecret,
+    ClusterRole, DaemonSet, Deployment, Key, Kind, Namespace, Node, Pod, ReplicaSet,
+    ServiceAccount, TokenSecret,
 };
 use controller::Costs;
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
@@ -254,9 +254,9 @@ pub static REGISTRY: &[Entry] = &[
         account: "legacy-service-account-token-cleaner",
         folder: Some("legacytokencleaner"),
         start: Some(|entry, context| {
-            // A pass that failed is tried again after its usual pause. Upstream has no queue.
-            let pause = ItemBackoff::new(legacytokencleaner::PERIOD, legacytokencleaner::PERIOD);
-            let queue = context.unnamed_queue(Limiter::new(pause, TokenBucket::unlimited()));
+            // Upstream has no queue.
+            let limiter = Limiter::new(token_cleaner_backoff(), TokenBucket::unlimited());
+            let queue = context.unnamed_queue(limiter);
             let flag = "legacy-service-account-token-clean-up-period";
             let clean_up_period = context.options.flags.positive(flag);
             let controller = legacytokencleaner::Controller { clean_up_period };
@@ -527,3 +527,8 @@ pub static REGISTRY: &[Entry] = &[
         ..NOT_YET
     },
 ];
+
+/// When the legacy token cleaner tries again after a pass that failed.
+pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
+    ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
+}

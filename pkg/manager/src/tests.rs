@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use api::Key;
+
 use crate::flags::Failure;
 use crate::gates::Gates;
 use crate::options::{Election, Options};
-use crate::registry::{Entry, NOT_YET, REGISTRY, Start, User};
+use crate::registry::{Entry, NOT_YET, REGISTRY, Start, User, token_cleaner_backoff};
 use crate::selection::{choose, unknown};
 use crate::validation::aggregate;
 
@@ -585,4 +587,12 @@ async fn metrics_tell_the_emulated_version() {
     let line = "version_info{binary=\"1.36.3\",component=\"kube\",emulation=\"1.35\",\
                 min_compat=\"1.34\"} 1";
     assert!(page.lines().any(|other| other == line), "{page}");
+}
+
+/// One Secret that cannot be written must not make all others wait for the next day.
+#[test]
+fn a_failed_pass_of_the_token_cleaner_is_tried_again_soon() {
+    let (mut backoff, key) = (token_cleaner_backoff(), Key::parse("secrets"));
+    let waits: Vec<_> = (0..10).map(|_| backoff.delay(&key).as_secs()).collect();
+    assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600]);
 }

@@ -25,7 +25,9 @@
 //!   is done. Upstream cannot read any pod then;
 //! - a pass writes no more than so many Secrets, and the next one follows soon. Upstream works on
 //!   what it saw at the start to its end, however old that has become;
-//! - that the Secret is gone before it could be labelled (404) is no error.
+//! - that the Secret is gone before it could be labelled (404) is no error;
+//! - a pass of which a read or a write failed is tried again soon. Upstream waits for the next day,
+//!   and has tried all Secrets by then; here the others of a pass that had too many would wait, too.
 
 mod decide;
 mod snapshot;
@@ -40,9 +42,14 @@ use controller::{Facts, Plan, View, Watches};
 
 pub use snapshot::{Candidate, Snapshot};
 
-/// From one pass to the next, also after one that failed; upstream's `DefaultCleanerSyncInterval`.
-/// The queue must try its key again after this delay.
+/// From one pass to the next; upstream's `DefaultCleanerSyncInterval`.
 pub const PERIOD: Duration = Duration::from_hours(24);
+
+/// After a pass that failed the queue must try again after this long, then after twice as long, and
+/// so on up to [`RETRY_MAX`].
+pub const RETRY_MIN: Duration = Duration::from_secs(10);
+/// At this pace Secrets that can never be written cost no more than 500 requests an hour.
+pub const RETRY_MAX: Duration = Duration::from_hours(1);
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]
