@@ -166,6 +166,11 @@ fn selects_are_biased() {
 }
 
 #[test]
+fn flags_are_read_by_their_handles() {
+    all_well(&flags_by_name(&repository()));
+}
+
+#[test]
 fn lines_fit() {
     all_well(&long_lines(&repository()));
 }
@@ -334,6 +339,20 @@ fn unbiased_selects(files: &[File]) -> Complaints {
         }
     }
     complaints
+}
+
+/// Who reads a flag by its name, and is neither a check nor shows all of them: the flag would not
+/// count as one that works, or do so by chance.
+fn flags_by_name(files: &[File]) -> Complaints {
+    let may = ["flags", "config", "validation"].map(|part| format!("pkg/manager/src/{part}/"));
+    let is_reader = |file: &File| {
+        let is_manager = is_rust(file) && file.path.starts_with("pkg/manager/src/");
+        is_manager && !is_test(&file.path) && !may.iter().any(|part| file.path.starts_with(part))
+    };
+    each_line(files, is_reader, |line| {
+        let by_name = line.contains("flags.value(");
+        by_name.then(|| "reads a flag by its name; it needs a handle".to_owned())
+    })
 }
 
 fn long_lines(files: &[File]) -> Complaints {

@@ -15,7 +15,8 @@ fn of_every_file() {
     let path = format!("see {0}x\nsee target{0}x\n", MACHINE_PATHS[1]);
     let select = format!("f();\n    {}", concat!("tokio::sel", "ect! {"));
     let (lots, biased) = (format!("{select}\n a = b"), format!("{select}\n biased;\n"));
-    let rows: [(Check, &str, &str, &[&str]); 14] = [
+    let by_name = "//! a\nlet n = options.flags.value(\"v\").int();\n";
+    let rows: [(Check, &str, &str, &[&str]); 16] = [
         (module_docs, "a.rs", "// a\n", &["a.rs: starts without `//!`"]),
         (module_docs, "a.rs", "//! a\n", &[]),
         (banned_words, "a.md", &word, &["a.md:1: "]),
@@ -26,6 +27,8 @@ fn of_every_file() {
         (module_names, "a.rs", "mod utility_bill;\n", &[]),
         (unbiased_selects, "a.rs", &lots, &["a.rs:2: a `select!`"]),
         (unbiased_selects, "a.rs", &biased, &[]),
+        (flags_by_name, "pkg/manager/src/start.rs", by_name, &["pkg/manager/src/start.rs:2: "]),
+        (flags_by_name, "pkg/manager/src/validation/mod.rs", by_name, &[]),
         (long_lines, "a.md", &long, &["a.md:1: 102 columns"]),
         (trailing_spaces, "Makefile", "a\nb \nc\r\n", &["Makefile:2: ", "Makefile:3: "]),
         (machine_paths, "a.yaml", &path, &["a.yaml:1: "]),

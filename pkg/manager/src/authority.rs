@@ -11,13 +11,14 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
+use crate::flags::handles;
 use crate::options::Options;
 
 /// The content of `--root-ca-file`; without that flag, what the kubeconfig itself holds, which may
 /// be nothing. Read once, as upstream. An error if the file cannot be read, holds no certificate,
 /// or one that is broken; other sections of it are published with the certificates.
 pub(crate) fn root_ca(options: &Options) -> anyhow::Result<String> {
-    let file = options.flags.text("root-ca-file");
+    let file = options.flags.text(handles::ROOT_CA_FILE);
     let content = match &options.kubeconfig {
         _ if !file.is_empty() => {
             read(Path::new(file)).with_context(|| format!("--root-ca-file {file}"))?

@@ -28,7 +28,7 @@ use tracing_subscriber::reload::{Handle, Layer as Reload};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
-use crate::flags::{Flags, bytes};
+use crate::flags::{Flags, bytes, handles};
 use lines::Lines;
 use output::Output;
 use threshold::Threshold;
@@ -81,16 +81,18 @@ impl Settings {
 
     /// What is no format, or not allowed, is left to the validation.
     pub(crate) fn from_flags(flags: &Flags) -> Self {
-        let (format, split, size) = match flags.text("logging-format") {
-            "json" => (Format::Json, "log-json-split-stream", "log-json-info-buffer-size"),
-            _ => (Format::Text, "log-text-split-stream", "log-text-info-buffer-size"),
+        let (format, split, size) = match flags.text(handles::LOGGING_FORMAT) {
+            "json" => {
+                (Format::Json, handles::LOG_JSON_SPLIT_STREAM, handles::LOG_JSON_INFO_BUFFER_SIZE)
+            }
+            _ => (Format::Text, handles::LOG_TEXT_SPLIT_STREAM, handles::LOG_TEXT_INFO_BUFFER_SIZE),
         };
         Self {
             format,
-            verbosity: u32::try_from(flags.int("v")).unwrap_or(u32::MAX),
-            modules: flags.text("vmodule").to_owned(),
+            verbosity: u32::try_from(flags.int(handles::VERBOSITY)).unwrap_or(u32::MAX),
+            modules: flags.text(handles::VMODULE).to_owned(),
             split: flags.switch(split).then(|| bytes(flags.text(size))),
-            flush_every: flags.positive("log-flush-frequency"),
+            flush_every: flags.positive(handles::LOG_FLUSH_FREQUENCY),
         }
     }
 }

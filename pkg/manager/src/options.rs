@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::flags::{self, Failure, Flags};
+use crate::flags::{self, Failure, Flags, handles};
 use crate::gates::Gates;
 use crate::registry::REGISTRY;
 use crate::{logging, serving, validation};
@@ -16,64 +16,64 @@ pub const KUBERNETES_VERSION: &str = "v1.36.3";
 pub struct Options {
     /// File that says where the API server is and who we are; without it, the service account of
     /// the pod that we run in.
-    pub kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// URL of the API server, instead of the kubeconfig's.
-    pub master: Option<String>,
+    pub(crate) master: Option<String>,
     /// Controllers to run: `*`, `name`, `-name`.
-    pub controllers: Vec<String>,
+    pub(crate) controllers: Vec<String>,
     /// Requests per second that each controller may send; see [`Options::limits`].
-    pub kube_api_qps: f64,
+    pub(crate) kube_api_qps: f64,
     /// Requests that each controller may send at once after a pause.
-    pub kube_api_burst: i32,
+    pub(crate) kube_api_burst: i32,
     /// Whether each controller acts as a service account of its own.
-    pub use_service_account_credentials: bool,
+    pub(crate) use_service_account_credentials: bool,
     /// How leadership is taken.
-    pub election: Election,
+    pub(crate) election: Election,
     /// Where and with what to serve; none: serve nothing.
-    pub serving: Option<https::Settings>,
+    pub(crate) serving: Option<https::Settings>,
     /// Who may see what is served.
-    pub guard: auth::Settings,
+    pub(crate) guard: auth::Settings,
     /// For TokenReviews and the lookup of authorities; none: in-cluster, or not at all.
-    pub authentication_kubeconfig: Option<PathBuf>,
+    pub(crate) authentication_kubeconfig: Option<PathBuf>,
     /// For SubjectAccessReviews; none: in-cluster, or not at all.
-    pub authorization_kubeconfig: Option<PathBuf>,
+    pub(crate) authorization_kubeconfig: Option<PathBuf>,
     /// Which metrics to show.
-    pub metrics: metrics::Flags,
+    pub(crate) metrics: metrics::Flags,
     /// Whether to serve profiles.
-    pub profiling: bool,
+    pub(crate) profiling: bool,
     /// Pause before a controller starts, at most twice as long.
-    pub controller_start_interval: Duration,
+    pub(crate) controller_start_interval: Duration,
     /// How long controllers may finish their work; zero: for ever.
-    pub controller_shutdown_timeout: Duration,
+    pub(crate) controller_shutdown_timeout: Duration,
     /// Informers hand out all they hold after one to two times this long.
-    pub resync_period_min: Duration,
+    pub(crate) resync_period_min: Duration,
     /// Which features are on, and which release to behave as.
-    pub gates: Gates,
+    pub(crate) gates: Gates,
     /// What to log, and how it looks.
-    pub log: logging::Settings,
+    pub(crate) log: logging::Settings,
     /// The version was asked for: `true`, or `raw` for all that is known of it.
-    pub version: Option<String>,
+    pub(crate) version: Option<String>,
     /// All flags, these and the others.
-    pub flags: Flags,
+    pub(crate) flags: Flags,
 }
 
 /// The flags `--leader-elect*`. Whether the times fit together is checked by who uses them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Election {
     /// Whether to wait for leadership before any controller runs.
-    pub leader_elect: bool,
+    pub(crate) leader_elect: bool,
     /// How long others wait after the leader's last renewal.
-    pub lease_duration: Duration,
+    pub(crate) lease_duration: Duration,
     /// How long the leader tries to renew before it gives up.
-    pub renew_deadline: Duration,
+    pub(crate) renew_deadline: Duration,
     /// Pause between two attempts.
-    pub retry_period: Duration,
+    pub(crate) retry_period: Duration,
     /// Kind of the lock object: `leases`.
-    pub resource_lock: String,
+    pub(crate) resource_lock: String,
     /// Name of the lock object.
-    pub resource_name: String,
+    pub(crate) resource_name: String,
     /// Namespace of the lock object.
-    pub resource_namespace: String,
+    pub(crate) resource_namespace: String,
 }
 
 impl Options {
@@ -82,35 +82,35 @@ impl Options {
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let flags = flags::parse(words)?;
         let gates = Gates::from_flags(&flags).map_err(Failure::Refused)?;
-        let given = |name| Some(flags.text(name)).filter(|text| !text.is_empty());
+        let given = |flag| Some(flags.text(flag)).filter(|text| !text.is_empty());
         Ok(Self {
-            kubeconfig: serving::path(&flags, "kubeconfig"),
-            master: given("master").map(str::to_owned),
-            controllers: flags.list("controllers").to_vec(),
-            kube_api_qps: flags.float32("kube-api-qps").into(),
-            kube_api_burst: flags.int32("kube-api-burst"),
-            use_service_account_credentials: flags.switch("use-service-account-credentials"),
+            kubeconfig: serving::path(&flags, handles::KUBECONFIG),
+            master: given(handles::MASTER).map(str::to_owned),
+            controllers: flags.list(handles::CONTROLLERS).to_vec(),
+            kube_api_qps: flags.float32(handles::KUBE_API_QPS).into(),
+            kube_api_burst: flags.int32(handles::KUBE_API_BURST),
+            use_service_account_credentials: flags.switch(handles::USE_SERVICE_ACCOUNT_CREDENTIALS),
             election: Election {
-                leader_elect: flags.switch("leader-elect"),
-                lease_duration: flags.positive("leader-elect-lease-duration"),
-                renew_deadline: flags.positive("leader-elect-renew-deadline"),
-                retry_period: flags.positive("leader-elect-retry-period"),
-                resource_lock: flags.text("leader-elect-resource-lock").to_owned(),
-                resource_name: flags.text("leader-elect-resource-name").to_owned(),
-                resource_namespace: flags.text("leader-elect-resource-namespace").to_owned(),
+                leader_elect: flags.switch(handles::LEADER_ELECT),
+                lease_duration: flags.positive(handles::LEADER_ELECT_LEASE_DURATION),
+                renew_deadline: flags.positive(handles::LEADER_ELECT_RENEW_DEADLINE),
+                retry_period: flags.positive(handles::LEADER_ELECT_RETRY_PERIOD),
+                resource_lock: flags.text(handles::LEADER_ELECT_RESOURCE_LOCK).to_owned(),
+                resource_name: flags.text(handles::LEADER_ELECT_RESOURCE_NAME).to_owned(),
+                resource_namespace: flags.text(handles::LEADER_ELECT_RESOURCE_NAMESPACE).to_owned(),
             },
             serving: serving::port(&flags),
             guard: serving::guard(&flags),
-            authentication_kubeconfig: serving::path(&flags, "authentication-kubeconfig"),
-            authorization_kubeconfig: serving::path(&flags, "authorization-kubeconfig"),
+            authentication_kubeconfig: serving::path(&flags, handles::AUTHENTICATION_KUBECONFIG),
+            authorization_kubeconfig: serving::path(&flags, handles::AUTHORIZATION_KUBECONFIG),
             metrics: serving::metrics(&flags),
-            profiling: flags.switch("profiling"),
-            controller_start_interval: flags.positive("controller-start-interval"),
-            controller_shutdown_timeout: flags.positive("controller-shutdown-timeout"),
-            resync_period_min: flags.positive("min-resync-period"),
+            profiling: flags.switch(handles::PROFILING),
+            controller_start_interval: flags.positive(handles::CONTROLLER_START_INTERVAL),
+            controller_shutdown_timeout: flags.positive(handles::CONTROLLER_SHUTDOWN_TIMEOUT),
+            resync_period_min: flags.positive(handles::MIN_RESYNC_PERIOD),
             gates,
             log: logging::Settings::from_flags(&flags),
-            version: given("version")
+            version: given(handles::VERSION)
                 .filter(|how| ["true", "raw"].contains(how))
                 .map(str::to_owned),
             flags,

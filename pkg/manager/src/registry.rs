@@ -17,6 +17,7 @@ use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::{legacytokencleaner, podgc, serviceaccounttoken};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
+use crate::flags::handles;
 use crate::gates::features;
 use crate::options::Options;
 use crate::start::{Context, Running};
@@ -148,7 +149,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("daemonset-controller"),
         folder: Some("daemonset"),
         start: Some(|entry, context| {
-            let workers = context.workers("concurrent-daemonset-syncs");
+            let workers = context.workers(handles::CONCURRENT_DAEMONSET_SYNCS);
             let queue = context.queue("daemonset");
             let compares = context.options.gates.is_on(features::TOLERATION_COMPARISON);
             let controller = controllers::daemonset::Controller::new(250);
@@ -163,7 +164,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "deployment-controller",
         folder: Some("deployment"),
         start: Some(|entry, context| {
-            let workers = context.workers("concurrent-deployment-syncs");
+            let workers = context.workers(handles::CONCURRENT_DEPLOYMENT_SYNCS);
             let queue = context.queue("deployment");
             let counts_terminating = context.options.gates.is_on(features::TERMINATING_REPLICAS);
             let controller = controllers::deployment::Controller { counts_terminating };
@@ -214,12 +215,12 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("garbage-collector-controller"),
         rate: Rate { qps_factor: 2.0, burst_factor: 1 },
         lacks: |options| {
-            let is_on = options.flags.switch("enable-garbage-collector");
+            let is_on = options.flags.switch(handles::ENABLE_GARBAGE_COLLECTOR);
             (!is_on).then_some("--enable-garbage-collector is false")
         },
         folder: Some("garbagecollector"),
         start: Some(|entry, context| {
-            let workers = context.workers("concurrent-gc-syncs");
+            let workers = context.workers(handles::CONCURRENT_GC_SYNCS);
             // Nothing waits here for the graph; dashboards find the series.
             context.queue("garbage_collector_graph_changes");
             let graph = Arc::new(Graph::default());
@@ -257,7 +258,7 @@ pub static REGISTRY: &[Entry] = &[
             // Upstream has no queue.
             let limiter = Limiter::new(token_cleaner_backoff(), TokenBucket::unlimited());
             let queue = context.unnamed_queue(limiter);
-            let flag = "legacy-service-account-token-clean-up-period";
+            let flag = handles::LEGACY_SERVICE_ACCOUNT_TOKEN_CLEAN_UP_PERIOD;
             let clean_up_period = context.options.flags.positive(flag);
             let controller = legacytokencleaner::Controller { clean_up_period };
             context.start(entry, TokenSecret::RESOURCE, (queue, 1), controller)
@@ -274,8 +275,8 @@ pub static REGISTRY: &[Entry] = &[
             let pause = ItemBackoff::new(Duration::from_millis(5), Duration::from_mins(1));
             let limiter = Limiter::new(pause, TokenBucket::new(10.0, 100));
             let queue = context.queue_with("namespace", limiter);
-            let workers = context.workers("concurrent-namespace-syncs");
-            let sync_period = context.options.flags.positive("namespace-sync-period");
+            let workers = context.workers(handles::CONCURRENT_NAMESPACE_SYNCS);
+            let sync_period = context.options.flags.positive(handles::NAMESPACE_SYNC_PERIOD);
             let pods_first = context.options.gates.is_on(features::ORDERED_NAMESPACE_DELETION);
             let controller = controllers::namespace::Controller::new(sync_period);
             let controller = controller.pods_first(pods_first);
@@ -336,7 +337,7 @@ pub static REGISTRY: &[Entry] = &[
             let pause = ItemBackoff::new(podgc::PERIOD, podgc::PERIOD);
             let limiter = Limiter::new(pause, TokenBucket::unlimited());
             let queue = context.queue_with("orphaned_pods_nodes", limiter);
-            let threshold = context.options.flags.int32("terminated-pod-gc-threshold");
+            let threshold = context.options.flags.int32(handles::TERMINATED_POD_GC_THRESHOLD);
             let tracks = context.options.gates.is_on(features::POD_OBSERVED_GENERATION);
             let controller = podgc::Controller::new(threshold).tracking_generations(tracks);
             context.start(entry, Pod::RESOURCE, (queue, 1), controller)
@@ -361,7 +362,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "replicaset-controller",
         folder: Some("replicaset"),
         start: Some(|entry, context| {
-            let workers = context.workers("concurrent-replicaset-syncs");
+            let workers = context.workers(handles::CONCURRENT_REPLICASET_SYNCS);
             let queue = context.queue("replicaset");
             let gates = &context.options.gates;
             let controller = controllers::replicaset::Controller {
@@ -452,7 +453,7 @@ pub static REGISTRY: &[Entry] = &[
         },
         folder: Some("serviceaccounttoken"),
         start: Some(|entry, context| {
-            let workers = context.workers("concurrent-serviceaccount-token-syncs");
+            let workers = context.workers(handles::CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS);
             let signer = context.token_signer.clone().expect("without a key it is left out");
             let secrets = serviceaccounttoken::Secrets::new(signer, &context.root_ca);
             let writer = context.writer(entry);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use https::{CertificateSource, Limits, SniSource};
 
-use crate::flags::Flags;
+use crate::flags::{Flags, handles};
 
 /// What the self-signed pair in `--cert-dir` is called.
 const PAIR_NAME: &str = "kube-controller-manager";
@@ -17,24 +17,24 @@ const PAIR_NAME: &str = "kube-controller-manager";
 /// The secure port; none: serve nothing. Flags of section "Secure serving"; numbers out of range
 /// are left to the validation.
 pub(crate) fn port(flags: &Flags) -> Option<https::Settings> {
-    let port = u16::try_from(flags.int("secure-port")).ok().filter(|port| *port != 0)?;
-    let curves = flags.list("tls-curve-preferences").iter();
+    let port = u16::try_from(flags.int(handles::SECURE_PORT)).ok().filter(|port| *port != 0)?;
+    let curves = flags.list(handles::TLS_CURVE_PREFERENCES).iter();
     Some(https::Settings {
         // A blank one means all addresses.
-        bind: flags.text("bind-address").parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into()),
+        bind: flags.text(handles::BIND_ADDRESS).parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into()),
         port,
-        share_port: flags.switch("permit-port-sharing"),
+        share_port: flags.switch(handles::PERMIT_PORT_SHARING),
         certificate: certificate(flags),
-        sni: flags.list("tls-sni-cert-key").iter().filter_map(|text| sni(text)).collect(),
-        min_version: match flags.text("tls-min-version") {
+        sni: flags.list(handles::TLS_SNI_CERT_KEY).iter().filter_map(|text| sni(text)).collect(),
+        min_version: match flags.text(handles::TLS_MIN_VERSION) {
             "" => "VersionTLS12",
             name => name,
         }
         .to_owned(),
-        cipher_suites: flags.list("tls-cipher-suites").to_vec(),
+        cipher_suites: flags.list(handles::TLS_CIPHER_SUITES).to_vec(),
         curves: curves.filter_map(|number| number.parse().ok()).collect(),
-        http2: !flags.switch("disable-http2-serving"),
-        http2_max_streams: u32::try_from(flags.int("http2-max-streams-per-connection"))
+        http2: !flags.switch(handles::DISABLE_HTTP2_SERVING),
+        http2_max_streams: u32::try_from(flags.int(handles::HTTP2_MAX_STREAMS_PER_CONNECTION))
             .unwrap_or(0),
         limits: Limits::USUAL,
     })
@@ -43,49 +43,55 @@ pub(crate) fn port(flags: &Flags) -> Option<https::Settings> {
 /// Who may see what. Flags of the sections "Authentication" and "Authorization", without the
 /// kubeconfigs.
 pub(crate) fn guard(flags: &Flags) -> auth::Settings {
-    let list = |name| flags.list(name).to_vec();
+    let list = |flag| flags.list(flag).to_vec();
     auth::Settings {
-        client_ca_file: path(flags, "client-ca-file"),
+        client_ca_file: path(flags, handles::CLIENT_CA_FILE),
         request_header: auth::ProxySettings {
-            client_ca_file: path(flags, "requestheader-client-ca-file"),
-            allowed_names: list("requestheader-allowed-names"),
-            username_headers: list("requestheader-username-headers"),
-            uid_headers: list("requestheader-uid-headers"),
-            group_headers: list("requestheader-group-headers"),
-            extra_headers_prefix: list("requestheader-extra-headers-prefix"),
+            client_ca_file: path(flags, handles::REQUESTHEADER_CLIENT_CA_FILE),
+            allowed_names: list(handles::REQUESTHEADER_ALLOWED_NAMES),
+            username_headers: list(handles::REQUESTHEADER_USERNAME_HEADERS),
+            uid_headers: list(handles::REQUESTHEADER_UID_HEADERS),
+            group_headers: list(handles::REQUESTHEADER_GROUP_HEADERS),
+            extra_headers_prefix: list(handles::REQUESTHEADER_EXTRA_HEADERS_PREFIX),
         },
-        skip_lookup: flags.switch("authentication-skip-lookup"),
-        tolerate_lookup_failure: flags.switch("authentication-tolerate-lookup-failure"),
-        token_ttl: flags.positive("authentication-token-webhook-cache-ttl"),
-        always_allow_paths: list("authorization-always-allow-paths"),
-        authorized_ttl: flags.positive("authorization-webhook-cache-authorized-ttl"),
-        unauthorized_ttl: flags.positive("authorization-webhook-cache-unauthorized-ttl"),
+        skip_lookup: flags.switch(handles::AUTHENTICATION_SKIP_LOOKUP),
+        tolerate_lookup_failure: flags.switch(handles::AUTHENTICATION_TOLERATE_LOOKUP_FAILURE),
+        token_ttl: flags.positive(handles::AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL),
+        always_allow_paths: list(handles::AUTHORIZATION_ALWAYS_ALLOW_PATHS),
+        authorized_ttl: flags.positive(handles::AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL),
+        unauthorized_ttl: flags.positive(handles::AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL),
     }
 }
 
 /// What to show of metrics. Flags of section "Metrics".
 pub(crate) fn metrics(flags: &Flags) -> metrics::Flags {
-    let pairs = flags.list("allow-metric-labels").iter();
+    let pairs = flags.list(handles::ALLOW_METRIC_LABELS).iter();
     let pairs = pairs.filter_map(|pair| pair.split_once('='));
     let pairs: BTreeMap<_, _> =
         pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     metrics::Flags {
-        show_hidden_metrics_for_version: flags.text("show-hidden-metrics-for-version").to_owned(),
-        disabled_metrics: flags.list("disabled-metrics").to_vec(),
+        show_hidden_metrics_for_version: flags
+            .text(handles::SHOW_HIDDEN_METRICS_FOR_VERSION)
+            .to_owned(),
+        disabled_metrics: flags.list(handles::DISABLED_METRICS).to_vec(),
         allow_list_mapping: Some(pairs).filter(|pairs| !pairs.is_empty()),
-        allow_list_mapping_manifest: flags.text("allow-metric-labels-manifest").to_owned(),
+        allow_list_mapping_manifest: flags.text(handles::ALLOW_METRIC_LABELS_MANIFEST).to_owned(),
     }
 }
 
 /// A file or folder, if one is named.
-pub(crate) fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
-    Some(flags.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
+pub(crate) fn path(flags: &Flags, flag: handles::Text) -> Option<PathBuf> {
+    Some(flags.text(flag)).filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
 /// That only one of certificate and key is named is left to the validation.
 fn certificate(flags: &Flags) -> CertificateSource {
-    let path = |name| path(flags, name);
-    match (path("tls-cert-file"), path("tls-private-key-file"), path("cert-dir")) {
+    let path = |flag| path(flags, flag);
+    match (
+        path(handles::TLS_CERT_FILE),
+        path(handles::TLS_PRIVATE_KEY_FILE),
+        path(handles::CERT_DIR),
+    ) {
         (Some(cert), Some(key), _) => CertificateSource::Files { cert, key },
         (_, _, Some(dir)) => CertificateSource::Directory { dir, pair_name: PAIR_NAME.to_owned() },
         (_, _, None) => CertificateSource::SelfSigned,

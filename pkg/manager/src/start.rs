@@ -22,6 +22,7 @@ use workqueue::{Limiter, Queue, WorkqueueMetrics};
 use crate::authority;
 use crate::debug::{Absence, Graph, Leadership, Row, Source};
 use crate::election::Turn;
+use crate::flags::handles;
 use crate::options::{KUBERNETES_VERSION, Options};
 use crate::registry::{Entry, REGISTRY, Rate, User};
 use crate::selection::{Choice, choose};
@@ -453,7 +454,7 @@ impl Context {
     }
 
     /// How many workers a `--concurrent-*-syncs` flag asks for; 0 or less: none.
-    pub fn workers(&self, flag: &str) -> usize {
+    pub(crate) fn workers(&self, flag: handles::Int) -> usize {
         usize::try_from(self.options.flags.int32(flag)).unwrap_or(0)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Key;
 
-use crate::flags::Failure;
+use crate::flags::{Failure, handles};
 use crate::gates::Gates;
 use crate::options::{Election, Options};
 use crate::registry::{Entry, NOT_YET, REGISTRY, Start, User, token_cleaner_backoff};
@@ -192,7 +192,7 @@ fn options_have_upstreams_defaults() {
     assert_eq!(options.kubeconfig, None);
     assert_eq!(options.master, None);
     assert_eq!(options.controllers, ["*"]);
-    assert_eq!(options.flags.int32("concurrent-replicaset-syncs"), 5);
+    assert_eq!(options.flags.int32(handles::CONCURRENT_REPLICASET_SYNCS), 5);
     assert_eq!(options.limits(), (20.0, 30));
     assert_eq!(options.log.verbosity, 0);
     assert_eq!(options.version, None);
@@ -219,7 +219,7 @@ fn options_are_what_was_given() {
     let options = parse(&["--kubeconfig=k", "--master=m", "--concurrent-replicaset-syncs=-1"]);
     assert_eq!(options.kubeconfig.as_deref(), Some("k".as_ref()));
     assert_eq!(options.master.as_deref(), Some("m"));
-    assert_eq!(options.flags.int32("concurrent-replicaset-syncs"), -1);
+    assert_eq!(options.flags.int32(handles::CONCURRENT_REPLICASET_SYNCS), -1);
     let options = parse(&["--leader-elect-retry-period=3s", "--leader-elect-resource-name=x"]);
     assert_eq!(options.election.retry_period, Duration::from_secs(3));
     assert_eq!(options.election.resource_name, "x");

@@ -21,10 +21,11 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::sign::Signer;
 
+use crate::flags::handles;
 use crate::options::Options;
 
 /// The flag that names the file.
-pub(crate) const FLAG: &str = "service-account-private-key-file";
+pub(crate) const FLAG: handles::Text = handles::SERVICE_ACCOUNT_PRIVATE_KEY_FILE;
 /// Upstream's algorithms: the scheme, its name in a token, and how long each half of a signature is
 /// there; none: the signature is one number.
 const ALGORITHMS: [(SignatureScheme, &str, Option<usize>); 3] = [
@@ -50,7 +51,7 @@ pub(crate) fn token_signer(options: &Options) -> anyhow::Result<Option<JwtSigner
     if file.is_empty() {
         return Ok(None);
     }
-    let signer = read(Path::new(file)).with_context(|| format!("--{FLAG} {file}"))?;
+    let signer = read(Path::new(file)).with_context(|| format!("--{} {file}", FLAG.name()))?;
     Ok(Some(signer))
 }
 

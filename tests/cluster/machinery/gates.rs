@@ -16,8 +16,8 @@ const COMPARISON: &str = "--feature-gates=TaintTolerationComparisonOperators";
 
 #[tokio::test]
 async fn feature_gates_take_effect() -> anyhow::Result<()> {
-    // No nodes and so no kubelets: pods stay as they are, and their status is the test's. Tolerations
-    // that compare are refused by an API server whose gate is off.
+    // No nodes and so no kubelets: pods stay as they are, and their status is the test's. An API
+    // server refuses tolerations that compare if its gate is off.
     let apiserver_args = vec![format!("{COMPARISON}=true")];
     let cluster = Cluster::start(Options { apiserver_args, ..Options::default() }).await?;
     let scenes = [

@@ -154,8 +154,8 @@ impl Controller {
 // === Watch table ===
 
 impl Controller {
-    /// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a node
-    /// is gone wakes nobody: its pods will go, and do.
+    /// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a
+    /// node is gone wakes nobody: its pods will go, and do.
     fn node_changed(&self, change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
         let node = match change {
             Change::Added(node) => node,

@@ -49,11 +49,11 @@ fn value(source: Source, flags: &Flags) -> String {
     match source {
         Source::Fixed(json) => json.to_owned(),
         Source::Part(flag, index) => {
-            json_text(flags.text(flag).split(',').nth(index).unwrap_or_default())
+            json_text(flags.value(flag).text().split(',').nth(index).unwrap_or_default())
         }
         // Aliases are shown as what they stand for.
         Source::Flag("controllers") => {
-            let words = flags.list("controllers").iter();
+            let words = flags.value("controllers").list().iter();
             let words: Vec<_> = words.map(|word| json_text(&canonical(word, REGISTRY))).collect();
             format!("[{}]", words.join(","))
         }

@@ -96,8 +96,7 @@ pub(super) static DEPLOYMENT_CONTROLLER: Section = Section {
         Int32,
         "5",
         "Deployments worked on at a time; 0 or less: none",
-    )
-    .works()],
+    )],
 };
 
 pub(super) static DEVICE_TAINT_EVICTION_CONTROLLER: Section = Section {
@@ -132,8 +131,7 @@ pub(super) static STATEFULSET_CONTROLLER: Section = Section {
 
 pub(super) static DAEMONSET_CONTROLLER: Section = Section {
     title: "Daemonset-controller",
-    flags: &[Flag::new("concurrent-daemonset-syncs", Int32, "2", "DaemonSets worked on at a time")
-        .works()],
+    flags: &[Flag::new("concurrent-daemonset-syncs", Int32, "2", "DaemonSets worked on at a time")],
 };
 
 pub(super) static ENDPOINTS_CONTROLLER: Section = Section {
@@ -215,15 +213,13 @@ pub(super) static GARBAGE_COLLECTOR_CONTROLLER: Section = Section {
             Int32,
             "20",
             "Objects that the garbage collector looks at at a time",
-        )
-        .works(),
+        ),
         Flag::new(
             "enable-garbage-collector",
             Bool,
             "true",
             "Collect garbage; must agree with the API server's flag of this name",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -286,22 +282,19 @@ pub(super) static LEGACY_SERVICEACCOUNT_TOKEN_CLEANER_CONTROLLER: Section = Sect
         Duration,
         "8760h0m0s",
         "How long a generated token Secret must be unused before it goes",
-    )
-    .works()],
+    )],
 };
 
 pub(super) static NAMESPACE_CONTROLLER: Section = Section {
     title: "Namespace-controller",
     flags: &[
-        Flag::new("concurrent-namespace-syncs", Int32, "10", "Namespaces emptied at a time")
-            .works(),
+        Flag::new("concurrent-namespace-syncs", Int32, "10", "Namespaces emptied at a time"),
         Flag::new(
             "namespace-sync-period",
             Duration,
             "5m0s",
             "When at the latest a namespace that is being deleted is looked at again",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -445,8 +438,7 @@ pub(super) static POD_GARBAGE_COLLECTOR_CONTROLLER: Section = Section {
         Int32,
         "12500",
         "Ended pods to keep; 0 or less: all",
-    )
-    .works()],
+    )],
 };
 
 pub(super) static REPLICASET_CONTROLLER: Section = Section {
@@ -456,8 +448,7 @@ pub(super) static REPLICASET_CONTROLLER: Section = Section {
         Int32,
         "5",
         "ReplicaSets worked on at a time; 0 or less: none",
-    )
-    .works()],
+    )],
 };
 
 pub(super) static REPLICATIONCONTROLLER_CONTROLLER: Section = Section {
@@ -496,23 +487,20 @@ pub(super) static SERVICEACCOUNT_CONTROLLER: Section = Section {
             Int32,
             "5",
             "Service accounts, and as many token Secrets, worked on at a time",
-        )
-        .works(),
+        ),
         Flag::new(
             "root-ca-file",
             Text,
             "",
             "Authority of the API server, put into each namespace and into token Secrets",
-        )
-        .works(),
+        ),
         Flag::new(
             "service-account-private-key-file",
             Text,
             "",
             "Key that signs service account tokens, PEM: RSA of 2048 to 4096 bits, ECDSA on P-256 \
              or P-384; empty: token Secrets are not filled",
-        )
-        .works(),
+        ),
     ],
 };
 

@@ -5,6 +5,7 @@
 
 mod controllers;
 mod duration;
+pub(crate) mod handles;
 mod process;
 mod quantity;
 mod syntax;
@@ -44,8 +45,8 @@ pub struct Flag {
     pub help: &'static str,
     /// It is accepted, hidden from the help, and whoever gives it reads this.
     pub deprecated: Option<&'static str>,
-    /// Whether it does here what it does upstream.
-    pub works: bool,
+    /// Whether it changes nothing in upstream either, and so works here too.
+    moot: bool,
 }
 
 /// All sections, in the order of the help.
@@ -98,18 +99,23 @@ impl Flag {
         default: &'static str,
         help: &'static str,
     ) -> Self {
-        Self { name, kind, default, help, deprecated: None, works: false }
+        Self { name, kind, default, help, deprecated: None, moot: false }
     }
 
-    /// With a built-in cloud provider gone, upstream does nothing for these either: they work.
+    /// With a built-in cloud provider gone, upstream does nothing for these either.
     const fn deprecated(mut self, text: &'static str) -> Self {
         self.deprecated = Some(text);
-        self.works()
+        self.moot()
     }
 
-    const fn works(mut self) -> Self {
-        self.works = true;
+    const fn moot(mut self) -> Self {
+        self.moot = true;
         self
+    }
+
+    /// Whether it does here what it does upstream.
+    pub fn works(&self) -> bool {
+        self.moot || handles::NAMES.contains(&self.name)
     }
 
     fn default_value(&self) -> Value {
@@ -124,43 +130,48 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
 
 /// The values of all flags.
 ///
-/// Its readers take names of the table and the type that the table says; anything else is a
-/// mistake in this crate and panics.
+/// A name that is not in the table, or another type than the table says, is a mistake in this crate
+/// and panics.
 #[derive(Clone, Debug)]
 pub struct Flags {
     values: BTreeMap<&'static str, (&'static Flag, Value)>,
     given: BTreeSet<&'static str>,
 }
 
-/// Reads one type of values.
-macro_rules! reader {
-    ($(#[$doc:meta])* $name:ident, $variant:ident, $type:ty, $value:ident => $result:expr) => {
-        $(#[$doc])*
-        pub fn $name(&self, name: &str) -> $type {
-            match self.values.get(name) {
-                Some((_, Value::$variant($value))) => $result,
-                _ => unreachable!("--{name} is no flag of this type"),
-            }
-        }
-    };
-}
-
 impl Flags {
-    reader!(/** A switch. */ switch, Bool, bool, value => *value);
-    reader!(/** A text, or what is kept as text. */ text, Text, &str, value => value);
-    reader!(/** All values of a repeatable flag. */ list, List, &[String], value => value);
-    reader!(/** A whole number. */ int, Int, i64, value => *value);
-    reader!(/** A number of single precision. */ float32, Float32, f32, value => *value);
-    reader!(/** A duration as given. */ duration, Duration, GoDuration, value => *value);
+    /// A switch.
+    pub(crate) fn switch(&self, flag: handles::Switch) -> bool {
+        self.value(flag.name()).switch()
+    }
 
-    /// A duration, or nothing if a negative one was given.
-    pub fn positive(&self, name: &str) -> Duration {
-        self.duration(name).to_std()
+    /// A text, or what is kept as text.
+    pub(crate) fn text(&self, flag: handles::Text) -> &str {
+        self.value(flag.name()).text()
+    }
+
+    /// All values of a repeatable flag.
+    pub(crate) fn list(&self, flag: handles::List) -> &[String] {
+        self.value(flag.name()).list()
+    }
+
+    /// A whole number.
+    pub(crate) fn int(&self, flag: handles::Int) -> i64 {
+        self.value(flag.name()).int()
     }
 
     /// A whole number of 32 bits.
-    pub fn int32(&self, name: &str) -> i32 {
-        i32::try_from(self.int(name)).expect("int32 flags take 32 bits")
+    pub(crate) fn int32(&self, flag: handles::Int) -> i32 {
+        i32::try_from(self.int(flag)).expect("int32 flags take 32 bits")
+    }
+
+    /// A number of single precision.
+    pub(crate) fn float32(&self, flag: handles::Float32) -> f32 {
+        self.value(flag.name()).float32()
+    }
+
+    /// A duration, or nothing if a negative one was given.
+    pub(crate) fn positive(&self, flag: handles::Span) -> Duration {
+        self.value(flag.name()).duration().to_std()
     }
 
     /// What the flag `name` takes.
@@ -168,7 +179,8 @@ impl Flags {
         self.values.get(name).map_or_else(|| unknown(name), |(flag, _)| flag.kind)
     }
 
-    /// The value of a flag of any type.
+    /// The value of a flag of any type, for who looks at all flags or checks one: what has an
+    /// effect reads it by its handle.
     pub(crate) fn value(&self, name: &str) -> &Value {
         self.values.get(name).map_or_else(|| unknown(name), |(_, value)| value)
     }
@@ -197,7 +209,7 @@ impl Flags {
     /// that says what is true anyway misleads nobody.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let flags = self.values.values();
-        let idle = flags.filter(|(flag, value)| !flag.works && *value != flag.default_value());
+        let idle = flags.filter(|(flag, value)| !flag.works() && *value != flag.default_value());
         idle.map(|(flag, _)| flag.name).collect()
     }
 

@@ -20,8 +20,7 @@ pub(super) static DEBUGGING: Section = Section {
             Bool,
             "true",
             "Serve profiles under /debug/pprof/ on the secure port",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -98,30 +97,26 @@ pub(super) static GENERIC: Section = Section {
             Duration,
             "10s",
             "How long controllers may finish their work after a stop signal",
-        )
-        .works(),
+        ),
         Flag::new(
             "controller-start-interval",
             Duration,
             "0s",
             "Pause between the starts of two controllers",
-        )
-        .works(),
+        ),
         Flag::new(
             "controllers",
             Texts,
             "[*]",
             "Controllers to run: * for all that are on by default, name for on, -name for \
              off; of several mentions of one name the first counts",
-        )
-        .works(),
+        ),
         Flag::new(
             "emulated-version",
             Texts,
             "[]",
             "Behave as this older release, as kube=major.minor",
-        )
-        .works(),
+        ),
         Flag::new(
             "external-cloud-volume-plugin",
             Text,
@@ -133,15 +128,13 @@ pub(super) static GENERIC: Section = Section {
             Gates,
             "",
             "Features to switch on or off: name=true or name=false, comma-separated",
-        )
-        .works(),
+        ),
         Flag::new(
             "kube-api-burst",
             Int32,
             "30",
             "Requests that each controller may send at once after a pause",
-        )
-        .works(),
+        ),
         Flag::new(
             "kube-api-content-type",
             Text,
@@ -154,66 +147,56 @@ pub(super) static GENERIC: Section = Section {
             "20",
             "Requests per second that each controller may send; 0 means 5, less means no \
              limit",
-        )
-        .works(),
-        Flag::new("leader-elect", Bool, "true", "Wait for leadership before any controller runs")
-            .works(),
+        ),
+        Flag::new("leader-elect", Bool, "true", "Wait for leadership before any controller runs"),
         Flag::new(
             "leader-elect-lease-duration",
             Duration,
             "15s",
             "How long others wait after the leader's last renewal before they take over",
-        )
-        .works(),
+        ),
         Flag::new(
             "leader-elect-renew-deadline",
             Duration,
             "10s",
             "How long the leader tries to renew before it gives up",
-        )
-        .works(),
+        ),
         Flag::new(
             "leader-elect-resource-lock",
             Text,
             "leases",
             "Kind of the lock object; only leases is left",
-        )
-        .works(),
+        ),
         Flag::new(
             "leader-elect-resource-name",
             Text,
             "kube-controller-manager",
             "Name of the lock object",
-        )
-        .works(),
+        ),
         Flag::new(
             "leader-elect-resource-namespace",
             Text,
             "kube-system",
             "Namespace of the lock object",
-        )
-        .works(),
+        ),
         Flag::new(
             "leader-elect-retry-period",
             Duration,
             "2s",
             "Pause between two attempts to take or renew the lock",
-        )
-        .works(),
+        ),
         Flag::new(
             "min-compatibility-version",
             Texts,
             "[]",
             "Oldest release to stay compatible with, as kube=major.minor",
-        )
-        .works(),
+        ),
         Flag::new(
             "min-resync-period",
             Duration,
             "12h0m0s",
             "Informers hand out all they hold again after one to two times this long",
-        )
-        .works(),
+        ),
         Flag::new(
             "node-monitor-period",
             Duration,
@@ -233,8 +216,7 @@ pub(super) static GENERIC: Section = Section {
             Bool,
             "false",
             "Let each controller act under a service account of its own",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -246,64 +228,55 @@ pub(super) static SECURE_SERVING: Section = Section {
             Ip,
             "0.0.0.0",
             "Address to serve HTTPS on; unspecified means all",
-        )
-        .works(),
+        ),
         Flag::new(
             "cert-dir",
             Text,
             "",
             "Folder of the serving certificate, made if missing; empty: keep it in memory",
-        )
-        .works(),
-        Flag::new("disable-http2-serving", Bool, "false", "Serve HTTP/1.1 only").works(),
+        ),
+        Flag::new("disable-http2-serving", Bool, "false", "Serve HTTP/1.1 only"),
         Flag::new(
             "http2-max-streams-per-connection",
             Int,
             "0",
             "Requests at a time per HTTP/2 connection; 0: the library's default",
-        )
-        .works(),
+        ),
         Flag::new(
             "permit-address-sharing",
             Bool,
             "false",
             "Listen with SO_REUSEADDR, which is so anyway",
         )
-        .works(),
+        .moot(),
         Flag::new(
             "permit-port-sharing",
             Bool,
             "false",
             "Listen with SO_REUSEPORT, so that several processes may serve the port",
-        )
-        .works(),
-        Flag::new("secure-port", Int, "10257", "Port of HTTPS; 0: serve nothing").works(),
-        Flag::new("tls-cert-file", Text, "", "Serving certificate and its intermediates, PEM")
-            .works(),
+        ),
+        Flag::new("secure-port", Int, "10257", "Port of HTTPS; 0: serve nothing"),
+        Flag::new("tls-cert-file", Text, "", "Serving certificate and its intermediates, PEM"),
         Flag::new(
             "tls-cipher-suites",
             Texts,
             "[]",
             "Cipher suites for TLS 1.2, by their IANA names; empty: the safe ones",
-        )
-        .works(),
+        ),
         Flag::new(
             "tls-curve-preferences",
             Int32s,
             "[]",
             "Key exchanges, by their IANA numbers, best first",
-        )
-        .works(),
-        Flag::new("tls-min-version", Text, "", "Oldest TLS to speak: VersionTLS12 or VersionTLS13")
-            .works(),
-        Flag::new("tls-private-key-file", Text, "", "Key of --tls-cert-file, PEM").works(),
+        ),
+        Flag::new("tls-min-version", Text, "", "Oldest TLS to speak: VersionTLS12 or VersionTLS13"),
+        Flag::new("tls-private-key-file", Text, "", "Key of --tls-cert-file, PEM"),
         Flag::new(
             "tls-sni-cert-key",
             CertKeys,
             "[]",
             "certificate,key[:domain,...]: another pair for those domains; may be repeated",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -315,72 +288,62 @@ pub(super) static AUTHENTICATION: Section = Section {
             Text,
             "",
             "Kubeconfig for TokenReviews; empty: tokens are not known, if outside a pod",
-        )
-        .works(),
+        ),
         Flag::new(
             "authentication-skip-lookup",
             Bool,
             "false",
             "Take no authentication settings from the cluster",
-        )
-        .works(),
+        ),
         Flag::new(
             "authentication-token-webhook-cache-ttl",
             Duration,
             "10s",
             "How long the answer of a TokenReview is kept",
-        )
-        .works(),
+        ),
         Flag::new(
             "authentication-tolerate-lookup-failure",
             Bool,
             "false",
             "Start even if the cluster's authentication settings cannot be read",
-        )
-        .works(),
+        ),
         Flag::new(
             "client-ca-file",
             Text,
             "",
             "Authorities whose client certificates are believed, PEM",
-        )
-        .works(),
+        ),
         Flag::new(
             "requestheader-allowed-names",
             Texts,
             "[]",
             "Common names of the proxies whose headers are believed; empty: all",
-        )
-        .works(),
+        ),
         Flag::new(
             "requestheader-client-ca-file",
             Text,
             "",
             "Authorities of the certificates of such proxies, PEM",
-        )
-        .works(),
+        ),
         Flag::new(
             "requestheader-extra-headers-prefix",
             Texts,
             "[x-remote-extra-]",
             "Start of the headers with more about the user",
-        )
-        .works(),
+        ),
         Flag::new(
             "requestheader-group-headers",
             Texts,
             "[x-remote-group]",
             "Headers with the user's groups",
-        )
-        .works(),
-        Flag::new("requestheader-uid-headers", Texts, "[]", "Headers with the user's UID").works(),
+        ),
+        Flag::new("requestheader-uid-headers", Texts, "[]", "Headers with the user's UID"),
         Flag::new(
             "requestheader-username-headers",
             Texts,
             "[x-remote-user]",
             "Headers with the user's name",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -392,30 +355,26 @@ pub(super) static AUTHORIZATION: Section = Section {
             Texts,
             "[/healthz,/readyz,/livez]",
             "Paths that need no authorization; a * at the end stands for anything",
-        )
-        .works(),
+        ),
         Flag::new(
             "authorization-kubeconfig",
             Text,
             "",
             "Kubeconfig for SubjectAccessReviews; empty: all else is denied, if outside a \
              pod",
-        )
-        .works(),
+        ),
         Flag::new(
             "authorization-webhook-cache-authorized-ttl",
             Duration,
             "10s",
             "How long a yes of a SubjectAccessReview is kept",
-        )
-        .works(),
+        ),
         Flag::new(
             "authorization-webhook-cache-unauthorized-ttl",
             Duration,
             "10s",
             "How long a no of a SubjectAccessReview is kept",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -428,18 +387,15 @@ pub(super) static METRICS: Section = Section {
             "[]",
             "metric,label=value,...: the only values that the label may have; may be \
              repeated",
-        )
-        .works(),
-        Flag::new("allow-metric-labels-manifest", Text, "", "File with the same").works(),
-        Flag::new("disabled-metrics", Texts, "[]", "Metrics to leave out, by their full names")
-            .works(),
+        ),
+        Flag::new("allow-metric-labels-manifest", Text, "", "File with the same"),
+        Flag::new("disabled-metrics", Texts, "[]", "Metrics to leave out, by their full names"),
         Flag::new(
             "show-hidden-metrics-for-version",
             Text,
             "",
             "Show what this release, the previous minor one, had not hidden yet",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -451,52 +407,45 @@ pub(super) static LOGS: Section = Section {
             Duration,
             "5s",
             "For how long log lines are held back at most",
-        )
-        .works(),
+        ),
         Flag::new(
             "log-json-info-buffer-size",
             Quantity,
             "0",
             "Bytes of JSON log lines to hold back with a split stream; 0: none",
-        )
-        .works(),
+        ),
         Flag::new(
             "log-json-split-stream",
             Bool,
             "false",
             "JSON: errors to standard error, all else to standard output",
-        )
-        .works(),
+        ),
         Flag::new(
             "log-text-info-buffer-size",
             Quantity,
             "0",
             "Bytes of text log lines to hold back with a split stream; 0: none",
-        )
-        .works(),
+        ),
         Flag::new(
             "log-text-split-stream",
             Bool,
             "false",
             "Text: warnings and errors to standard error, all else to standard output",
-        )
-        .works(),
-        Flag::new("logging-format", Text, "text", "How log lines look: text or json").works(),
+        ),
+        Flag::new("logging-format", Text, "text", "How log lines look: text or json"),
         Flag::new(
             "v",
             Level,
             "0",
             "How much to log: 0 what was written or went wrong, 4 every decision, 6 every \
              request, 8 its headers, 9 what libraries do",
-        )
-        .works(),
+        ),
         Flag::new(
             "vmodule",
             Patterns,
             "",
             "pattern=level,...: more for source files whose names match, without .rs; text only",
-        )
-        .works(),
+        ),
     ],
 };
 
@@ -509,9 +458,8 @@ pub(super) static MISC: Section = Section {
             "",
             "File that says where the API server is and who we are; empty: as the pod \
              that we run in",
-        )
-        .works(),
-        Flag::new("master", Text, "", "URL of the API server, instead of the kubeconfig's").works(),
+        ),
+        Flag::new("master", Text, "", "URL of the API server, instead of the kubeconfig's"),
     ],
 };
 
@@ -523,20 +471,18 @@ pub(super) static NOT_IN_UPSTREAM: Section = Section {
         Text,
         "",
         "File with a KubeControllerManagerConfiguration; flags that are given count more",
-    )
-    .works()],
+    )],
 };
 
 pub(super) static GLOBAL: Section = Section {
     title: "Global",
     flags: &[
-        Flag::new("help", Bool, "false", "Print this and quit").works(),
+        Flag::new("help", Bool, "false", "Print this and quit"),
         Flag::new(
             "version",
             Version,
             "false",
             "Print the version and quit; raw: all that is known of it",
-        )
-        .works(),
+        ),
     ],
 };

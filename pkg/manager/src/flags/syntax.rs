@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
-use super::{Flag, Flags, Kind, SECTIONS, all};
+use super::{Flag, Flags, Kind, SECTIONS, all, handles};
 use crate::config;
 use crate::registry::{Entry, REGISTRY};
 
@@ -79,7 +79,7 @@ fn short(flag: &Flag) -> Option<char> {
 fn help(flag: &Flag) -> StyledStr {
     let is_zero = ["", "0", "0s", "[]", "false"].contains(&flag.default);
     let default = if is_zero { String::new() } else { format!(" (default {})", flag.default) };
-    let idle = if flag.works { "" } else { " [no effect yet]" };
+    let idle = if flag.works() { "" } else { " [no effect yet]" };
     let names = if flag.name == "controllers" { controllers() } else { String::new() };
     format!("{}{default}{idle}{names}", flag.help).into()
 }
@@ -119,7 +119,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Flags, Failure> 
         values.insert(flag.name, (flag, value));
     }
     let mut flags = Flags { values, given };
-    if flags.switch("help") {
+    if flags.switch(handles::HELP) {
         return Err(Failure::Help(command().render_help().to_string()));
     }
     let others: Vec<_> = matches.get_many::<String>(OTHER).into_iter().flatten().collect();
@@ -130,7 +130,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Flags, Failure> 
             "{PROGRAM:?} does not take any arguments, got [{others}]"
         )));
     }
-    let config = flags.text("config").to_owned();
+    let config = flags.text(handles::CONFIG).to_owned();
     if flags.given.contains("config") {
         config::apply(&config, &mut flags).map_err(Failure::Refused)?;
     }

@@ -1,7 +1,7 @@
 //! The table against what was recorded of upstream 1.36.3, and pflag's syntax. The expected texts
 //! were taken from upstream's binary.
 
-use super::{Failure, Flags, GoDuration, SECTIONS, all, command, parse};
+use super::{Failure, Flags, GoDuration, SECTIONS, Value, all, command, handles, parse};
 
 /// Name, type, default and section of each flag, tab-separated, sorted by name.
 const RECORDED: &str = include_str!("../../testdata/flags.txt");
@@ -286,6 +286,36 @@ fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
                 --kube-api-qps=1 --feature-gates=A=true --node-cidr-mask-size=1 \
                 --version=v1.36.3+a \
-                --log-flush-frequency=1s";
-    assert_eq!(good(line).without_effect(), ["log-flush-frequency", "node-cidr-mask-size"]);
+                --concurrent-job-syncs=20";
+    assert_eq!(good(line).without_effect(), ["concurrent-job-syncs", "node-cidr-mask-size"]);
+}
+
+/// What is read is in the table, with that type; and no name is listed without a handle.
+#[test]
+fn flags_that_are_read_are_flags() {
+    // A handle is `pub(crate) const CONSTANT: Type = Handle::new("name");`.
+    let source = include_str!("handles.rs").split(';');
+    let handles: Vec<_> = source
+        .filter_map(|item| {
+            let (constant, name) = item.split_once("Handle::new(\"")?;
+            let (_, read) = constant.rsplit_once(": ")?;
+            Some((name.strip_suffix("\")")?, read.trim_end_matches([' ', '=', '\n'])))
+        })
+        .collect();
+    let names: Vec<_> = handles.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, handles::NAMES);
+    assert!(names.is_sorted() && names.len() > 60);
+    for (name, read) in handles {
+        let flag = all().find(|flag| flag.name == name).unwrap_or_else(|| panic!("{name}"));
+        let kind = match flag.default_value() {
+            Value::Bool(_) => "Switch",
+            Value::Text(_) => "Text",
+            Value::List(_) => "List",
+            Value::Duration(_) => "Span",
+            Value::Int(_) => "Int",
+            Value::Float32(_) => "Float32",
+            Value::Float64(_) => "none",
+        };
+        assert_eq!(read, kind, "{name}");
+    }
 }

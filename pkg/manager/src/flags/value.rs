@@ -66,6 +66,27 @@ pub enum Value {
     Float64(f64),
 }
 
+/// Reads one type of values; another one is a mistake in this crate and panics.
+macro_rules! reader {
+    ($name:ident, $variant:ident, $type:ty, $value:ident => $result:expr) => {
+        pub(crate) fn $name(&self) -> $type {
+            match self {
+                Self::$variant($value) => $result,
+                _ => unreachable!("{self:?} is of another type"),
+            }
+        }
+    };
+}
+
+impl Value {
+    reader!(switch, Bool, bool, value => *value);
+    reader!(text, Text, &str, value => value);
+    reader!(list, List, &[String], value => value);
+    reader!(int, Int, i64, value => *value);
+    reader!(float32, Float32, f32, value => *value);
+    reader!(duration, Duration, GoDuration, value => *value);
+}
+
 impl Kind {
     /// How upstream's help calls it.
     pub const fn name(self) -> &'static str {

@@ -17,7 +17,7 @@ pub(crate) use features::Feature;
 use table::{Gate, Spec, Stage};
 pub use versions::{Minor, Versions};
 
-use crate::flags::{Flags, boolean};
+use crate::flags::{Flags, boolean, handles};
 use crate::registry::Entry;
 
 /// The component whose gates and versions these are; upstream's manager knows no other.
@@ -49,7 +49,7 @@ impl Gates {
     pub fn from_flags(flags: &Flags) -> Result<Self, String> {
         let versions = Versions::from_flags(flags)?;
         let table = table::gates();
-        let wanted = settings(flags.list("feature-gates"))?;
+        let wanted = settings(flags.list(handles::FEATURE_GATES))?;
         let outdated = check(&wanted, &table, &versions)?;
         let states = states(&wanted, &table, versions.emulation);
         let given = |(name, on)| Some((*table.get_key_value(name)?.0, on));

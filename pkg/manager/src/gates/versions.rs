@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::COMPONENT;
-use crate::flags::{Flags, generic_version};
+use crate::flags::{Flags, generic_version, handles};
 use crate::options::KUBERNETES_VERSION;
 
 /// The release of this binary, without its patch number.
@@ -52,10 +52,10 @@ impl Display for Minor {
 impl Versions {
     /// What the flags say. The error is about their syntax.
     pub(super) fn from_flags(flags: &Flags) -> Result<Self, String> {
-        let emulation = version(flags.list("emulated-version"))?.unwrap_or(BINARY);
-        let min_compat = version(flags.list("min-compatibility-version"))?;
+        let emulation = version(flags.list(handles::EMULATED_VERSION))?.unwrap_or(BINARY);
+        let min_compat = version(flags.list(handles::MIN_COMPATIBILITY_VERSION))?;
         let min_compat = min_compat.unwrap_or_else(|| emulation.previous().max(FLOOR));
-        let reported = Some(flags.text("version")).filter(|text| text.starts_with('v'));
+        let reported = Some(flags.text(handles::VERSION)).filter(|text| text.starts_with('v'));
         let binary = reported.unwrap_or(KUBERNETES_VERSION).trim_start_matches('v').to_owned();
         Ok(Self { binary, emulation, min_compat })
     }

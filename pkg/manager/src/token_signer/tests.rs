@@ -40,7 +40,7 @@ fn key(name: &str) -> String {
 }
 
 fn options(file: &str) -> Options {
-    Options::parse([format!("--{FLAG}={file}")]).unwrap()
+    Options::parse([format!("--{}={file}", FLAG.name())]).unwrap()
 }
 
 fn with_key(name: &str) -> anyhow::Result<Option<JwtSigner>> {
@@ -137,7 +137,7 @@ fn a_key_that_cannot_sign_is_named_and_not_shown() {
                  ECDSA keys on P-256 or P-384 can";
     for (name, expected) in [("p521", unfit), ("rsa-1024", unfit), ("ed25519", unfit)] {
         let error = format!("{:#}", with_key(name).unwrap_err());
-        assert_eq!(error, format!("--{FLAG} {}: {expected}", key(name)));
+        assert_eq!(error, format!("--{} {}: {expected}", FLAG.name(), key(name)));
     }
     let rsa = std::fs::read_to_string(key("rsa")).unwrap();
     let public = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
@@ -162,7 +162,7 @@ fn a_key_that_cannot_sign_is_named_and_not_shown() {
     }
     let missing = token_signer(&options("/no/such/key"));
     let error = format!("{:#}", missing.unwrap_err());
-    assert!(error.starts_with(&format!("--{FLAG} /no/such/key: No such file")), "{error}");
+    assert!(error.starts_with(&format!("--{} /no/such/key: No such file", FLAG.name())), "{error}");
     let shown = format!("{:?}", with_key("rsa").unwrap().unwrap());
     let body: String = rsa.lines().filter(|line| !line.starts_with('-')).collect();
     assert!(!shown.contains(&body[..20]), "{shown}");

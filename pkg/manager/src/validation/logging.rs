@@ -5,12 +5,12 @@ use crate::gates::{Gates, features};
 
 pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
     let mut errors = Vec::new();
-    let pause = flags.duration("log-flush-frequency");
+    let pause = flags.value("log-flush-frequency").duration();
     if pause <= GoDuration::default() {
         let shown = pause.to_string();
         errors.push(format!("flushFrequency: Invalid value: {shown:?}: Must be greater than zero"));
     }
-    match flags.text("logging-format") {
+    match flags.value("logging-format").text() {
         "text" => {}
         "json" if gates.is_on(features::LOGGING_BETA_OPTIONS) => {}
         "json" => errors.push(
@@ -21,8 +21,8 @@ pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
             errors.push(format!("format: Invalid value: {format:?}: Unsupported log format"));
         }
     }
-    let is_text = ["", "text"].contains(&flags.text("logging-format"));
-    if !is_text && flags.text("vmodule").split(',').any(|part| !part.is_empty()) {
+    let is_text = ["", "text"].contains(&flags.value("logging-format").text());
+    if !is_text && flags.value("vmodule").text().split(',').any(|part| !part.is_empty()) {
         errors.push("vmodule: Forbidden: Only supported for text log format".to_owned());
     }
     if !gates.is_on(features::LOGGING_ALPHA_OPTIONS) {
@@ -32,10 +32,10 @@ pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
                     "options.{format}.{name}: Forbidden: Feature LoggingAlphaOptions is disabled"
                 )
             };
-            if flags.switch(&format!("log-{format}-split-stream")) {
+            if flags.value(&format!("log-{format}-split-stream")).switch() {
                 errors.push(field("splitStream"));
             }
-            if !is_zero(flags.text(&format!("log-{format}-info-buffer-size"))) {
+            if !is_zero(flags.value(&format!("log-{format}-info-buffer-size")).text()) {
                 errors.push(field("infoBufferSize"));
             }
         }

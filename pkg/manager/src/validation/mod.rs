@@ -24,7 +24,7 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
         errors.push("resourceLock value must be \"leases\"".to_owned());
     }
     errors.extend(selection::unknown(&options.controllers, REGISTRY));
-    if flags.duration("attach-detach-reconcile-sync-period") < GoDuration::SECOND {
+    if flags.value("attach-detach-reconcile-sync-period").duration() < GoDuration::SECOND {
         let flag = "reconcile-sync-loop-period";
         errors.push(format!(
             "duration time must be greater than one second as set via command line option {flag}"
@@ -33,7 +33,7 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
     errors.extend(signing(flags));
     errors.extend(counts(flags));
     errors.extend(clean_up_period(options));
-    if flags.text("service-cluster-ip-range").split(',').count() > 2 {
+    if flags.value("service-cluster-ip-range").text().split(',').count() > 2 {
         let flag = "--service-cluster-ip-range";
         errors.push(format!("{flag} can not contain more than two entries"));
     }
@@ -67,7 +67,7 @@ pub(crate) fn aggregate(errors: &[String]) -> String {
 /// of their flags; they are what upstream prints (csrsigningcontroller.go).
 fn signing(flags: &Flags) -> Vec<String> {
     let is_given = |signer: &str, part: &str| {
-        !flags.text(&format!("cluster-signing-{signer}{part}-file")).is_empty()
+        !flags.value(&format!("cluster-signing-{signer}{part}-file")).text().is_empty()
     };
     let signers = [
         ("kubelet-serving-", "cluster-signing-kubelet-serving"),
@@ -94,12 +94,12 @@ fn signing(flags: &Flags) -> Vec<String> {
 /// Workers and sizes. Upstream checks no others: 0 there is a controller without workers.
 fn counts(flags: &Flags) -> Vec<String> {
     let positive = |name: &str, words: &str| {
-        let count = flags.int(name);
+        let count = flags.value(name).int();
         (count <= 0).then(|| format!("{name} must be {words} {count}")).into_iter().collect()
     };
     let greater = |name: &str| positive(name, "greater than 0, but got");
     let within = |name: &str, range: RangeInclusive<i64>| -> Vec<String> {
-        let (count, low, high) = (flags.int(name), range.start(), range.end());
+        let (count, low, high) = (flags.value(name).int(), range.start(), range.end());
         if count < *low {
             vec![format!("{name} must not be less than {low}, but got {count}")]
         } else if count > *high {
@@ -131,8 +131,8 @@ fn clean_up_period(options: &Options) -> Option<String> {
     let name = "legacy-serviceaccount-token-cleaner-controller";
     let runs = choice.run.iter().any(|row| row.name == name);
     let flag = "legacy-service-account-token-clean-up-period";
-    (runs && options.flags.positive(flag).is_zero()).then(|| {
-        let period = options.flags.duration(flag);
+    let period = options.flags.value(flag).duration();
+    (runs && period.to_std().is_zero()).then(|| {
         let failed = "failed to init the legacy service account token cleaner";
         format!("{failed}: invalid CleanUpPeriod: {period}")
     })
@@ -140,14 +140,14 @@ fn clean_up_period(options: &Options) -> Option<String> {
 
 fn cloud(flags: &Flags) -> Vec<String> {
     let mut errors = Vec::new();
-    let provider = flags.text("cloud-provider");
+    let provider = flags.value("cloud-provider").text();
     if !["", "external"].contains(&provider) {
         errors.push(format!(
             "cloud provider {provider:?} was specified, but built-in cloud providers are disabled. \
              Please set --cloud-provider=external and migrate to an external cloud provider"
         ));
     }
-    let allocator = flags.text("cidr-allocator-type");
+    let allocator = flags.value("cidr-allocator-type").text();
     if !["", "RangeAllocator"].contains(&allocator) {
         errors.push(format!(
             "built-in cloud providers are disabled. The ipam {allocator} is not available"

@@ -3,14 +3,13 @@
 use crate::flags::Flags;
 use crate::gates::features;
 use crate::options::Options;
-use crate::serving::path;
 
 /// One of these must be among the suites for HTTP/2 (RFC 7540, section 9.2.2).
 const HTTP2_SUITES: [&str; 2] =
     ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
 /// The texts are upstream's, though 0 does turn HTTPS off.
 pub(super) fn port(flags: &Flags) -> Option<String> {
-    let port = flags.int("secure-port");
+    let port = flags.value("secure-port").int();
     let range = match port {
         0..=65535 => return None,
         ..0 => "between 0 and 65535, inclusive. 0 for turning off secure port",
@@ -56,7 +55,7 @@ pub(super) fn headers(options: &Options) -> Vec<String> {
 
 /// What TLS cannot be set up with.
 pub(super) fn tls(serving: &https::Settings, flags: &Flags) -> Result<(), String> {
-    let is_named = |flag| path(flags, flag).is_some();
+    let is_named = |flag: &str| !flags.value(flag).text().is_empty();
     if is_named("tls-cert-file") != is_named("tls-private-key-file") {
         return Err("missing filename for serving cert".to_owned());
     }

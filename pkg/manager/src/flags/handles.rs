@@ -1,0 +1,292 @@
+//! The flags that this program reads.
+//!
+//! **Invariant:** a flag counts as one that works here exactly if it has a constant below (or is
+//! moot, see [`Flag::moot`](super::Flag)). What has an effect reads a flag by its constant, and the
+//! compiler refuses one that nobody uses. Checks, the component config and the pages read flags by
+//! name; that is no effect.
+
+#![deny(dead_code)]
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// A flag that is read as a `T`.
+#[derive(Debug)]
+pub(crate) struct Handle<T>(&'static str, PhantomData<fn() -> T>);
+
+/// A switch.
+pub(crate) type Switch = Handle<bool>;
+/// A text, or what is kept as text.
+pub(crate) type Text = Handle<&'static str>;
+/// A flag that may be repeated.
+pub(crate) type List = Handle<Vec<String>>;
+/// A whole number.
+pub(crate) type Int = Handle<i64>;
+/// A number of single precision.
+pub(crate) type Float32 = Handle<f32>;
+/// A duration.
+pub(crate) type Span = Handle<Duration>;
+
+/// `--allow-metric-labels`
+pub(crate) const ALLOW_METRIC_LABELS: List = Handle::new("allow-metric-labels");
+/// `--allow-metric-labels-manifest`
+pub(crate) const ALLOW_METRIC_LABELS_MANIFEST: Text = Handle::new("allow-metric-labels-manifest");
+/// `--authentication-kubeconfig`
+pub(crate) const AUTHENTICATION_KUBECONFIG: Text = Handle::new("authentication-kubeconfig");
+/// `--authentication-skip-lookup`
+pub(crate) const AUTHENTICATION_SKIP_LOOKUP: Switch = Handle::new("authentication-skip-lookup");
+/// `--authentication-token-webhook-cache-ttl`
+pub(crate) const AUTHENTICATION_TOKEN_WEBHOOK_CACHE_TTL: Span =
+    Handle::new("authentication-token-webhook-cache-ttl");
+/// `--authentication-tolerate-lookup-failure`
+pub(crate) const AUTHENTICATION_TOLERATE_LOOKUP_FAILURE: Switch =
+    Handle::new("authentication-tolerate-lookup-failure");
+/// `--authorization-always-allow-paths`
+pub(crate) const AUTHORIZATION_ALWAYS_ALLOW_PATHS: List =
+    Handle::new("authorization-always-allow-paths");
+/// `--authorization-kubeconfig`
+pub(crate) const AUTHORIZATION_KUBECONFIG: Text = Handle::new("authorization-kubeconfig");
+/// `--authorization-webhook-cache-authorized-ttl`
+pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL: Span =
+    Handle::new("authorization-webhook-cache-authorized-ttl");
+/// `--authorization-webhook-cache-unauthorized-ttl`
+pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL: Span =
+    Handle::new("authorization-webhook-cache-unauthorized-ttl");
+/// `--bind-address`
+pub(crate) const BIND_ADDRESS: Text = Handle::new("bind-address");
+/// `--cert-dir`
+pub(crate) const CERT_DIR: Text = Handle::new("cert-dir");
+/// `--client-ca-file`
+pub(crate) const CLIENT_CA_FILE: Text = Handle::new("client-ca-file");
+/// `--concurrent-daemonset-syncs`
+pub(crate) const CONCURRENT_DAEMONSET_SYNCS: Int = Handle::new("concurrent-daemonset-syncs");
+/// `--concurrent-deployment-syncs`
+pub(crate) const CONCURRENT_DEPLOYMENT_SYNCS: Int = Handle::new("concurrent-deployment-syncs");
+/// `--concurrent-gc-syncs`
+pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
+/// `--concurrent-namespace-syncs`
+pub(crate) const CONCURRENT_NAMESPACE_SYNCS: Int = Handle::new("concurrent-namespace-syncs");
+/// `--concurrent-replicaset-syncs`
+pub(crate) const CONCURRENT_REPLICASET_SYNCS: Int = Handle::new("concurrent-replicaset-syncs");
+/// `--concurrent-serviceaccount-token-syncs`
+pub(crate) const CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS: Int =
+    Handle::new("concurrent-serviceaccount-token-syncs");
+/// `--config`
+pub(crate) const CONFIG: Text = Handle::new("config");
+/// `--controller-shutdown-timeout`
+pub(crate) const CONTROLLER_SHUTDOWN_TIMEOUT: Span = Handle::new("controller-shutdown-timeout");
+/// `--controller-start-interval`
+pub(crate) const CONTROLLER_START_INTERVAL: Span = Handle::new("controller-start-interval");
+/// `--controllers`
+pub(crate) const CONTROLLERS: List = Handle::new("controllers");
+/// `--disable-http2-serving`
+pub(crate) const DISABLE_HTTP2_SERVING: Switch = Handle::new("disable-http2-serving");
+/// `--disabled-metrics`
+pub(crate) const DISABLED_METRICS: List = Handle::new("disabled-metrics");
+/// `--emulated-version`
+pub(crate) const EMULATED_VERSION: List = Handle::new("emulated-version");
+/// `--enable-garbage-collector`
+pub(crate) const ENABLE_GARBAGE_COLLECTOR: Switch = Handle::new("enable-garbage-collector");
+/// `--feature-gates`
+pub(crate) const FEATURE_GATES: List = Handle::new("feature-gates");
+/// `--help`
+pub(crate) const HELP: Switch = Handle::new("help");
+/// `--http2-max-streams-per-connection`
+pub(crate) const HTTP2_MAX_STREAMS_PER_CONNECTION: Int =
+    Handle::new("http2-max-streams-per-connection");
+/// `--kube-api-burst`
+pub(crate) const KUBE_API_BURST: Int = Handle::new("kube-api-burst");
+/// `--kube-api-qps`
+pub(crate) const KUBE_API_QPS: Float32 = Handle::new("kube-api-qps");
+/// `--kubeconfig`
+pub(crate) const KUBECONFIG: Text = Handle::new("kubeconfig");
+/// `--leader-elect`
+pub(crate) const LEADER_ELECT: Switch = Handle::new("leader-elect");
+/// `--leader-elect-lease-duration`
+pub(crate) const LEADER_ELECT_LEASE_DURATION: Span = Handle::new("leader-elect-lease-duration");
+/// `--leader-elect-renew-deadline`
+pub(crate) const LEADER_ELECT_RENEW_DEADLINE: Span = Handle::new("leader-elect-renew-deadline");
+/// `--leader-elect-resource-lock`
+pub(crate) const LEADER_ELECT_RESOURCE_LOCK: Text = Handle::new("leader-elect-resource-lock");
+/// `--leader-elect-resource-name`
+pub(crate) const LEADER_ELECT_RESOURCE_NAME: Text = Handle::new("leader-elect-resource-name");
+/// `--leader-elect-resource-namespace`
+pub(crate) const LEADER_ELECT_RESOURCE_NAMESPACE: Text =
+    Handle::new("leader-elect-resource-namespace");
+/// `--leader-elect-retry-period`
+pub(crate) const LEADER_ELECT_RETRY_PERIOD: Span = Handle::new("leader-elect-retry-period");
+/// `--legacy-service-account-token-clean-up-period`
+pub(crate) const LEGACY_SERVICE_ACCOUNT_TOKEN_CLEAN_UP_PERIOD: Span =
+    Handle::new("legacy-service-account-token-clean-up-period");
+/// `--log-flush-frequency`
+pub(crate) const LOG_FLUSH_FREQUENCY: Span = Handle::new("log-flush-frequency");
+/// `--log-json-info-buffer-size`
+pub(crate) const LOG_JSON_INFO_BUFFER_SIZE: Text = Handle::new("log-json-info-buffer-size");
+/// `--log-json-split-stream`
+pub(crate) const LOG_JSON_SPLIT_STREAM: Switch = Handle::new("log-json-split-stream");
+/// `--log-text-info-buffer-size`
+pub(crate) const LOG_TEXT_INFO_BUFFER_SIZE: Text = Handle::new("log-text-info-buffer-size");
+/// `--log-text-split-stream`
+pub(crate) const LOG_TEXT_SPLIT_STREAM: Switch = Handle::new("log-text-split-stream");
+/// `--logging-format`
+pub(crate) const LOGGING_FORMAT: Text = Handle::new("logging-format");
+/// `--master`
+pub(crate) const MASTER: Text = Handle::new("master");
+/// `--min-compatibility-version`
+pub(crate) const MIN_COMPATIBILITY_VERSION: List = Handle::new("min-compatibility-version");
+/// `--min-resync-period`
+pub(crate) const MIN_RESYNC_PERIOD: Span = Handle::new("min-resync-period");
+/// `--namespace-sync-period`
+pub(crate) const NAMESPACE_SYNC_PERIOD: Span = Handle::new("namespace-sync-period");
+/// `--permit-port-sharing`
+pub(crate) const PERMIT_PORT_SHARING: Switch = Handle::new("permit-port-sharing");
+/// `--profiling`
+pub(crate) const PROFILING: Switch = Handle::new("profiling");
+/// `--requestheader-allowed-names`
+pub(crate) const REQUESTHEADER_ALLOWED_NAMES: List = Handle::new("requestheader-allowed-names");
+/// `--requestheader-client-ca-file`
+pub(crate) const REQUESTHEADER_CLIENT_CA_FILE: Text = Handle::new("requestheader-client-ca-file");
+/// `--requestheader-extra-headers-prefix`
+pub(crate) const REQUESTHEADER_EXTRA_HEADERS_PREFIX: List =
+    Handle::new("requestheader-extra-headers-prefix");
+/// `--requestheader-group-headers`
+pub(crate) const REQUESTHEADER_GROUP_HEADERS: List = Handle::new("requestheader-group-headers");
+/// `--requestheader-uid-headers`
+pub(crate) const REQUESTHEADER_UID_HEADERS: List = Handle::new("requestheader-uid-headers");
+/// `--requestheader-username-headers`
+pub(crate) const REQUESTHEADER_USERNAME_HEADERS: List =
+    Handle::new("requestheader-username-headers");
+/// `--root-ca-file`
+pub(crate) const ROOT_CA_FILE: Text = Handle::new("root-ca-file");
+/// `--secure-port`
+pub(crate) const SECURE_PORT: Int = Handle::new("secure-port");
+/// `--service-account-private-key-file`
+pub(crate) const SERVICE_ACCOUNT_PRIVATE_KEY_FILE: Text =
+    Handle::new("service-account-private-key-file");
+/// `--show-hidden-metrics-for-version`
+pub(crate) const SHOW_HIDDEN_METRICS_FOR_VERSION: Text =
+    Handle::new("show-hidden-metrics-for-version");
+/// `--terminated-pod-gc-threshold`
+pub(crate) const TERMINATED_POD_GC_THRESHOLD: Int = Handle::new("terminated-pod-gc-threshold");
+/// `--tls-cert-file`
+pub(crate) const TLS_CERT_FILE: Text = Handle::new("tls-cert-file");
+/// `--tls-cipher-suites`
+pub(crate) const TLS_CIPHER_SUITES: List = Handle::new("tls-cipher-suites");
+/// `--tls-curve-preferences`
+pub(crate) const TLS_CURVE_PREFERENCES: List = Handle::new("tls-curve-preferences");
+/// `--tls-min-version`
+pub(crate) const TLS_MIN_VERSION: Text = Handle::new("tls-min-version");
+/// `--tls-private-key-file`
+pub(crate) const TLS_PRIVATE_KEY_FILE: Text = Handle::new("tls-private-key-file");
+/// `--tls-sni-cert-key`
+pub(crate) const TLS_SNI_CERT_KEY: List = Handle::new("tls-sni-cert-key");
+/// `--use-service-account-credentials`
+pub(crate) const USE_SERVICE_ACCOUNT_CREDENTIALS: Switch =
+    Handle::new("use-service-account-credentials");
+/// `--v`
+pub(crate) const VERBOSITY: Int = Handle::new("v");
+/// `--version`
+pub(crate) const VERSION: Text = Handle::new("version");
+/// `--vmodule`
+pub(crate) const VMODULE: Text = Handle::new("vmodule");
+
+/// The names of all of them. A list of its own, which uses none of the constants: what is used here
+/// alone is not read.
+pub(super) const NAMES: &[&str] = &[
+    "allow-metric-labels",
+    "allow-metric-labels-manifest",
+    "authentication-kubeconfig",
+    "authentication-skip-lookup",
+    "authentication-token-webhook-cache-ttl",
+    "authentication-tolerate-lookup-failure",
+    "authorization-always-allow-paths",
+    "authorization-kubeconfig",
+    "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl",
+    "bind-address",
+    "cert-dir",
+    "client-ca-file",
+    "concurrent-daemonset-syncs",
+    "concurrent-deployment-syncs",
+    "concurrent-gc-syncs",
+    "concurrent-namespace-syncs",
+    "concurrent-replicaset-syncs",
+    "concurrent-serviceaccount-token-syncs",
+    "config",
+    "controller-shutdown-timeout",
+    "controller-start-interval",
+    "controllers",
+    "disable-http2-serving",
+    "disabled-metrics",
+    "emulated-version",
+    "enable-garbage-collector",
+    "feature-gates",
+    "help",
+    "http2-max-streams-per-connection",
+    "kube-api-burst",
+    "kube-api-qps",
+    "kubeconfig",
+    "leader-elect",
+    "leader-elect-lease-duration",
+    "leader-elect-renew-deadline",
+    "leader-elect-resource-lock",
+    "leader-elect-resource-name",
+    "leader-elect-resource-namespace",
+    "leader-elect-retry-period",
+    "legacy-service-account-token-clean-up-period",
+    "log-flush-frequency",
+    "log-json-info-buffer-size",
+    "log-json-split-stream",
+    "log-text-info-buffer-size",
+    "log-text-split-stream",
+    "logging-format",
+    "master",
+    "min-compatibility-version",
+    "min-resync-period",
+    "namespace-sync-period",
+    "permit-port-sharing",
+    "profiling",
+    "requestheader-allowed-names",
+    "requestheader-client-ca-file",
+    "requestheader-extra-headers-prefix",
+    "requestheader-group-headers",
+    "requestheader-uid-headers",
+    "requestheader-username-headers",
+    "root-ca-file",
+    "secure-port",
+    "service-account-private-key-file",
+    "show-hidden-metrics-for-version",
+    "terminated-pod-gc-threshold",
+    "tls-cert-file",
+    "tls-cipher-suites",
+    "tls-curve-preferences",
+    "tls-min-version",
+    "tls-private-key-file",
+    "tls-sni-cert-key",
+    "use-service-account-credentials",
+    "v",
+    "version",
+    "vmodule",
+];
+
+// === impl Handle ===
+
+impl<T> Handle<T> {
+    const fn new(name: &'static str) -> Self {
+        Self(name, PhantomData)
+    }
+
+    /// Without the dashes.
+    pub(crate) const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+// Not derived: that would ask for a `T` that is `Copy`.
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
