@@ -7,6 +7,15 @@ use api::{Codec, InvalidName, wire};
 
 use crate::Status;
 
+/// What the API server says of a precondition that does not hold: where a deletion begins, as
+/// `BeforeDelete` in upstream's k8s.io/apiserver/pkg/registry/rest/delete.go, which is the usual
+/// place; and where it is stored, as `Preconditions.Check` in pkg/storage/interfaces.go.
+const PRECONDITIONS: [&str; 3] = [
+    "the UID in the precondition (",
+    "the ResourceVersion in the precondition (",
+    "Precondition failed: ",
+];
+
 /// A request that did not succeed. Prints as the message that an operator or an Event shows: the
 /// API server's own words where it answered.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -105,10 +114,11 @@ impl ApiError {
         self.has_code(409)
     }
 
-    /// 409 because the object is not the one that the request named, by uid or version.
+    /// 409 because the object is not the one that the request named, by uid or version. Only the
+    /// text tells: a `Status` of it has no causes.
     pub fn is_failed_precondition(&self) -> bool {
-        let precondition = |status: &Status| status.message.contains("Precondition failed: ");
-        self.is_conflict() && self.status().is_some_and(precondition)
+        let words = |status: &Status| PRECONDITIONS.iter().any(|it| status.message.contains(it));
+        self.is_conflict() && self.status().is_some_and(words)
     }
 
     /// 410, or the reason of it: the version that was asked for is no longer kept.

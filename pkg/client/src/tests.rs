@@ -452,9 +452,40 @@ fn errors_are_recognised() {
     assert!(ApiError::from_answer(400, None, expired).is_gone());
     let large = br#"{"message":"Too large resource version: 9, current: 5","code":504}"#;
     assert!(ApiError::from_answer(504, None, large).is_too_large_resource_version());
-    let uid = br#"{"message":"Precondition failed: UID in precondition: a","reason":"Conflict"}"#;
-    assert!(ApiError::from_answer(409, None, uid).is_failed_precondition());
-    assert!(!ApiError::from_answer(409, None, b"{}").is_failed_precondition());
+}
+
+/// BeforeDelete in pkg/registry/rest/delete.go of k8s.io/apiserver, and Preconditions.Check in
+/// pkg/storage/interfaces.go.
+#[test]
+fn failed_preconditions_are_recognised() {
+    let rows = [
+        (
+            "Operation cannot be fulfilled on Pod \"a\": the UID in the precondition (x) does not \
+             match the UID in record (y). The object might have been deleted and then recreated",
+            true,
+        ),
+        (
+            "Operation cannot be fulfilled on Pod \"a\": the ResourceVersion in the precondition (1) \
+             does not match the ResourceVersion in record (7). The object might have been modified",
+            true,
+        ),
+        (
+            "Operation cannot be fulfilled on pods \"a\": StorageError: invalid object, Code: 4, \
+             Key: /registry/pods/b/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             UID in precondition: x, UID in object meta: y",
+            true,
+        ),
+        (
+            "Operation cannot be fulfilled on pods \"a\": the object has been modified; please \
+             apply your changes to the latest version and try again",
+            false,
+        ),
+    ];
+    for (message, expected) in rows {
+        let body = serde_json::json!({"message": message, "reason": "Conflict"}).to_string();
+        let error = ApiError::from_answer(409, None, body.as_bytes());
+        assert_eq!(error.is_failed_precondition(), expected, "{message}");
+    }
 }
 
 /// What an account's client asked for: method, path, token.

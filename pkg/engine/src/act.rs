@@ -251,9 +251,7 @@ impl Act {
                 self.remember_gone(key, object);
                 Ok(())
             }
-            Err(error) if delete.guard == Guard::Version && error.is_failed_precondition() => {
-                Ok(())
-            }
+            Err(error) if delete.guard == Guard::Version && error.is_conflict() => Ok(()),
             Err(error) => {
                 self.doubt(key, &object.resource, &object.key.namespace, &error);
                 self.announce(delete.announce.as_ref(), Err(&error));
@@ -278,20 +276,22 @@ impl Act {
             let error = match answer {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_not_found() => return Ok(false),
-                Err(error) if error.is_failed_precondition() => error,
+                Err(error) if error.is_conflict() => error,
                 Err(error) => return Err(error),
             };
             let owners = match guard {
-                Guard::Uid => return Ok(false),
-                Guard::Version => return Err(error),
+                Guard::Uid if error.is_failed_precondition() => return Ok(false),
+                Guard::Uid | Guard::Version => return Err(error),
                 Guard::SameOwners(owners) => owners,
             };
-            // The uid or the version differs.
+            // Mostly the uid or the version differs. It can also be refused as it is.
             let live = read::metadata(&client, &path).await?.map(|live| live.meta);
             let Some(live) = live.filter(|live| live.uid == object.uid) else { return Ok(false) };
             // Who asked for its deletion meanwhile may have asked for other things to become of its
             // dependents.
-            if live.owners != *owners || live.is_terminating() || tries.next().is_none() {
+            let is_same = version == Some(live.resource_version);
+            let may_go = live.owners == *owners && !live.is_terminating() && !is_same;
+            if !may_go || tries.next().is_none() {
                 return Err(error);
             }
             version = Some(live.resource_version);

@@ -27,8 +27,8 @@ async fn acts(mut world: World) {
     let _post = world.post().await;
 }
 
-const REPLACED: &str =
-    "Precondition failed: UID in precondition: uid-a, UID in object meta: uid-other";
+const REPLACED: &str = "the UID in the precondition (uid-a) does not match the UID in record \
+    (uid-other). The object might have been deleted and then recreated";
 
 /// Issue, preconditions: a delete names the object by uid.
 #[test]

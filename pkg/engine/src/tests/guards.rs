@@ -13,8 +13,9 @@ use super::world::{
     Log, PODS, World, accept, body, missing, orphan, pod, refuse, terminating, with,
 };
 
-const CHANGED: &str =
-    "Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: 7";
+/// As the API server says it, mostly: pkg/registry/rest/delete.go of k8s.io/apiserver.
+const CHANGED: &str = "the ResourceVersion in the precondition (1) does not match the \
+    ResourceVersion in record (7). The object might have been modified";
 
 fn object() -> ObjectRef {
     let (resource, uid) = (Pod::RESOURCE, "uid-a".into());
@@ -91,7 +92,7 @@ fn the_tries_have_a_limit() {
         refuse(delete, 409, "Conflict", CHANGED).await;
         accept(world.server.find("GET", &format!("{PODS}/a")).await, &pod("a", 9)).await;
         world.settle().await;
-        assert!(reported(&log).contains("ResourceVersion in object meta"));
+        assert!(reported(&log).contains("might have been modified"));
     });
 }
 
@@ -104,7 +105,7 @@ fn an_object_with_other_owners_stays() {
         let get = world.server.find("GET", &format!("{PODS}/a")).await;
         accept(get, &orphan("a", 7)).await;
         world.settle().await;
-        assert!(reported(&log).contains("ResourceVersion in object meta"));
+        assert!(reported(&log).contains("might have been modified"));
     });
 }
 
@@ -147,7 +148,19 @@ fn an_object_that_is_being_deleted_by_now_is_left_alone() {
         let get = world.server.find("GET", &format!("{PODS}/a")).await;
         accept(get, &terminating(pod("a", 7), 8)).await;
         world.settle().await;
-        assert!(reported(&log).contains("ResourceVersion in object meta"));
+        assert!(reported(&log).contains("might have been modified"));
+    });
+}
+
+/// operations.go, deleteObject: a conflict that is not about the version is not tried again.
+#[test]
+fn an_object_that_is_refused_as_it_is_is_left_for_later() {
+    run(async {
+        let (mut world, log, delete) = deleting(Guard::SameOwners(owners())).await;
+        refuse(delete, 409, "Conflict", "not now").await;
+        accept(world.server.find("GET", &format!("{PODS}/a")).await, &pod("a", 1)).await;
+        world.settle().await;
+        assert_eq!(reported(&log), "not now web");
     });
 }
 
