@@ -274,7 +274,8 @@ impl Client {
     }
 
     /// Sends until there is an answer that is not "later": 429 and 5xx with Retry-After are waited
-    /// for, as client-go does.
+    /// for, as client-go does; but a write that came to a 5xx may have been done, and whether it is
+    /// to be sent again is not for a client to say: a POST could make two objects.
     async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         let mut tries = 0;
         loop {
@@ -284,10 +285,10 @@ impl Client {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            let later = error
-                .status()
-                .and_then(|s| s.retry_after.filter(|_| s.code == 429 || s.code >= 500));
-            let Some(delay) = later.filter(|_| tries < RETRIES_MAX) else {
+            let is_undone = error.is_too_many_requests()
+                || (call.method == Method::GET && error.status().is_some_and(|it| it.code >= 500));
+            let later = error.status().and_then(|status| status.retry_after);
+            let Some(delay) = later.filter(|_| is_undone && tries < RETRIES_MAX) else {
                 return Err(error);
             };
             tries += 1;

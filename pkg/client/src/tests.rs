@@ -38,7 +38,7 @@ fn server(qps: f64, burst: u32, answer: fn(usize) -> (u16, &'static str)) -> Ser
         let (code, body) = answer(log.len());
         let mut response =
             Response::builder().status(code).header("content-type", "application/json");
-        if code == 429 {
+        if [429, 503].contains(&code) {
             response = response.header("retry-after", "3");
         }
         let response = response.body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap();
@@ -486,6 +486,24 @@ fn failed_preconditions_are_recognised() {
         let error = ApiError::from_answer(409, None, body.as_bytes());
         assert_eq!(error.is_failed_precondition(), expected, "{message}");
     }
+}
+
+/// A POST that came to a 503 may have made an object, and a second one makes another. 429 says that
+/// nothing was done, and a read does no harm.
+#[test]
+fn a_write_that_may_have_been_done_is_not_sent_again() {
+    run(async {
+        let server = server(0.0, 0, |_| (503, "{}"));
+        let body = Bytes::new;
+        let seen = || server.seen.lock().unwrap().len();
+        server.client.create("/x", body()).await.unwrap_err();
+        server.client.update("/x", body()).await.unwrap_err();
+        server.client.patch("/x", body()).await.unwrap_err();
+        server.client.delete("/x", body()).await.unwrap_err();
+        assert_eq!(seen(), 4);
+        server.client.get("/x").await.unwrap_err();
+        assert_eq!(seen(), 4 + 11);
+    });
 }
 
 /// What an account's client asked for: method, path, token.

@@ -151,7 +151,7 @@ impl Sink {
                 tracing::debug!(%key, %about, %reason, %error, "Server rejected event");
                 return;
             }
-            if error.status().is_some() {
+            if error.status().is_some() && !is_put_off(&error) {
                 tracing::warn!(%key, %about, %reason, %error, "Server rejected event");
                 return;
             }
@@ -184,6 +184,11 @@ impl Sink {
         }
         self.client.create(&event.collection_path(), event.body()).await.map(drop)
     }
+}
+
+/// Whether the API server asks to come back later. An Event has a name, so it is made once.
+fn is_put_off(error: &ApiError) -> bool {
+    error.status().is_some_and(|status| status.code >= 500 && status.retry_after.is_some())
 }
 
 /// Refusals that nobody needs to know of.
