@@ -18,6 +18,9 @@ use runtime::Instant;
 /// cache that has not come so far in this time knows nothing worth acting on.
 pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
+/// How long after that a key is woken, and how long it is between two looks at all keys.
+const MARGIN: Duration = Duration::from_secs(1);
+
 /// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "indexes are named by what they find by")]
@@ -153,10 +156,18 @@ impl Expectations {
         if is_own { Settled::NotSelf } else { Settled::NotOthers }
     }
 
-    /// Whether `key` awaits what is given up some time.
-    pub(crate) fn has_limit(&self, key: &Key) -> bool {
-        let never = |awaited: &Awaited| awaited.versions.values().any(|version| *version == NEVER);
-        self.by_key.get(key).is_some_and(|awaited| !awaited.gone.is_empty() || never(awaited))
+    /// The keys that have awaited for too long what is given up some time, and when to ask again.
+    pub(crate) fn overdue(&self, now: Instant) -> (Vec<Key>, Instant) {
+        let (mut overdue, mut next) = (Vec::new(), now + LIMIT);
+        for (key, awaited) in self.by_key.iter().filter(|(_, awaited)| awaited.has_limit()) {
+            let end = awaited.since + LIMIT + MARGIN;
+            if end <= now {
+                overdue.push(key.clone());
+            } else {
+                next = next.min(end.max(now + MARGIN));
+            }
+        }
+        (overdue, next)
     }
 
     /// Awaits nothing more for `key` but versions that its caches will come to.
@@ -222,6 +233,11 @@ impl Expectations {
 }
 
 impl Awaited {
+    /// Whether some of it is given up some time.
+    fn has_limit(&self) -> bool {
+        !self.gone.is_empty() || self.versions.values().any(|version| *version == NEVER)
+    }
+
     fn is_settled(&self) -> bool {
         self.versions.is_empty() && self.gone.is_empty()
     }

@@ -22,7 +22,6 @@ use workqueue::Queue;
 
 use crate::act::Act;
 use crate::events::Recorder;
-use crate::expectations::LIMIT;
 use crate::metrics::{Histograms, Syncs};
 use crate::record::Alive;
 use crate::{Metrics, Record, Settled, read};
@@ -197,7 +196,11 @@ impl<C: Controller> Engine<C> {
         };
         let workers: Vec<_> = (0..self.workers).map(worker).collect();
         self.act.record.running();
-        cancel.cancelled().await;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = self.wake_overdue() => {}
+        }
         self.queue.shut_down();
         let aborts: Vec<_> = workers.iter().map(Task::abort_handle).collect();
         let all = futures::future::join_all(workers);
@@ -251,6 +254,17 @@ impl<C: Controller> Engine<C> {
         }
     }
 
+    /// Wakes the keys that have waited long enough for something to go. The caches may never show
+    /// it, and then nobody else wakes them. Goes on for ever.
+    async fn wake_overdue(&self) {
+        let clock = &self.act.runtime.clock;
+        loop {
+            let (overdue, next) = self.act.expectations().overdue(clock.instant());
+            self.add_all(overdue);
+            clock.sleep_until(next).await;
+        }
+    }
+
     async fn work(self: Arc<Self>, _alive: Alive) {
         while let Some(key) = self.queue.get().await {
             if self.act.runtime.cancel.is_cancelled() {
@@ -285,13 +299,8 @@ impl<C: Controller> Engine<C> {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
-            // The caches wake it; this is for what they may never show.
-            Synced::Unsettled => {
-                self.forget(key);
-                if self.act.expectations().has_limit(key) {
-                    self.queue.wake_after(key.clone(), LIMIT + Duration::from_secs(1));
-                }
-            }
+            // The caches wake it.
+            Synced::Unsettled => self.forget(key),
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
                 tracing::warn!(error, "sync failed too often, dropped until something changes");
                 self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);

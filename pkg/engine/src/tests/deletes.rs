@@ -71,6 +71,19 @@ fn not_marked_for_five_minutes() {
     });
 }
 
+/// The same where nothing else ever wakes the set.
+#[test]
+fn not_marked_and_nobody_looks() {
+    run(async {
+        let (mut world, delete) = deleting().await;
+        accept(delete, &pod("a", 1)).await;
+        let deleted = world.instant();
+        let waited = world.server.find("DELETE", &format!("{PODS}/a")).await.at - deleted;
+        assert!(waited > Duration::from_mins(5), "{waited:?}");
+        assert!(waited < Duration::from_secs(302), "{waited:?}");
+    });
+}
+
 /// Issue, a test for each way: the pod is marked after the answer; TestDeletionTimestamp.
 #[test]
 fn marked_after_the_answer() {
