@@ -174,6 +174,11 @@ impl Everything {
         self.kinds().get(resource).map(|kind| kind.informer.version())
     }
 
+    /// The version up to which the handlers have heard of a kind; none if it is not watched.
+    pub fn told_of(&self, resource: &Resource) -> Option<u64> {
+        self.kinds().get(resource).map(|kind| kind.informer.told())
+    }
+
     /// Whether the object with this key is the one with this uid, and not being deleted.
     pub fn holds(&self, resource: &Resource, key: &Key, uid: &str) -> bool {
         self.kinds().get(resource).is_some_and(|kind| kind.informer.holds(key, uid))

@@ -1,6 +1,6 @@
 //! The cache of one kind, kept up to date.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub struct Informer<T: Object> {
     followers: RwLock<Vec<Follower>>,
     /// Held while something is told, so that who comes later hears of all and in order.
     turn: Turn<()>,
+    /// As [`Informer::told`].
+    told: AtomicU64,
     synced: Latest<bool>,
     /// How often a new list was asked for.
     renewals: Latest<u64>,
@@ -60,6 +62,8 @@ pub trait AnyInformer: Send + Sync {
     fn start(self: Arc<Self>);
     /// As [`Informer::version`].
     fn version(&self) -> u64;
+    /// As [`Informer::told`].
+    fn told(&self) -> u64;
     /// Whether the object with this key is the one with this uid, and not being deleted.
     fn holds(&self, key: &Key, uid: &str) -> bool;
     /// As [`Informer::renew`].
@@ -114,6 +118,7 @@ impl<T: Object> Informer<T> {
             hooks: RwLock::default(),
             followers: RwLock::default(),
             turn: Turn::default(),
+            told: AtomicU64::new(0),
             synced: Latest::new(false),
             renewals: Latest::new(0),
             health: Mutex::default(),
@@ -179,6 +184,11 @@ impl<T: Object> Informer<T> {
     /// The resource version up to which the cache is complete; 0 before the first list.
     pub fn version(&self) -> u64 {
         self.read().version()
+    }
+
+    /// The version up to which the handlers have heard of everything. The cache may be ahead.
+    pub fn told(&self) -> u64 {
+        self.told.load(Ordering::SeqCst)
     }
 
     /// Whether a list is in the cache and the handlers know of it: the first one, or after
@@ -287,6 +297,7 @@ impl<T: Object> Informer<T> {
             self.note(|meter| meter.handled(batch.len(), took));
         }
         self.note(|meter| meter.queued(0));
+        self.told.store(after, Ordering::SeqCst);
         if after > before {
             for hook in &*self.hooks.read().unwrap_or_else(PoisonError::into_inner) {
                 self.fence(|| hook(after));
@@ -440,6 +451,10 @@ impl<T: Object> AnyInformer for Informer<T> {
 
     fn version(&self) -> u64 {
         Self::version(self)
+    }
+
+    fn told(&self) -> u64 {
+        Self::told(self)
     }
 
     fn holds(&self, key: &Key, uid: &str) -> bool {

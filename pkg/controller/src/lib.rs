@@ -24,7 +24,7 @@ pub use plan::{
 };
 pub use rank::{Costs, victims};
 pub use view::{Caches, Lister, View};
-pub use watch::{Call, Change, Everything, Handler, MetadataChange, Seen, Wake, Watches};
+pub use watch::{Call, Change, Everything, Handler, MetadataChange, Wake, Watches};
 
 use api::Key;
 

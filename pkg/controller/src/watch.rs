@@ -55,15 +55,6 @@ pub enum MetadataChange<'a> {
     Dropped,
 }
 
-/// What a change shows of the writes that led to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// The version of the object.
-    pub version: u64,
-    /// The uid of an object that is gone, or that is there and marked as terminating.
-    pub gone: Option<Text>,
-}
-
 /// A change of an object in the cache. An object that was replaced by another one with the same
 /// name (and another uid) comes as a deletion and an addition.
 #[derive(Clone, Debug)]
@@ -102,9 +93,9 @@ pub struct Wake {
 // === impl Change ===
 
 impl<T: Object> Change<T> {
-    /// What it shows of the writes that led to it.
-    pub fn seen(&self) -> Seen {
-        self.metadata().seen().expect("it is about an object")
+    /// As [`MetadataChange::gone`].
+    pub fn gone(&self) -> Option<&Text> {
+        self.metadata().gone()
     }
 
     /// The same, of the metadata.
@@ -142,15 +133,16 @@ impl<T> Change<T> {
 
 // === impl MetadataChange ===
 
-impl MetadataChange<'_> {
-    /// What it shows of the writes that led to it; none if it is about no object.
-    pub fn seen(&self) -> Option<Seen> {
-        let (meta, gone) = match self {
-            Self::Added(meta) | Self::Updated { new: meta, .. } => (meta, meta.is_terminating()),
-            Self::Deleted(meta) => (meta, true),
-            Self::Complete | Self::Dropped => return None,
-        };
-        Some(Seen { version: meta.resource_version, gone: gone.then(|| meta.uid.clone()) })
+impl<'a> MetadataChange<'a> {
+    /// The uid of an object that is gone, or that is there and marked as terminating.
+    pub fn gone(&self) -> Option<&'a Text> {
+        match self {
+            Self::Added(meta) | Self::Updated { new: meta, .. } => {
+                meta.is_terminating().then_some(&meta.uid)
+            }
+            Self::Deleted(meta) => Some(&meta.uid),
+            Self::Complete | Self::Dropped => None,
+        }
     }
 }
 

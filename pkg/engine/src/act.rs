@@ -386,23 +386,32 @@ impl Act {
         Ok(())
     }
 
-    /// The key awaits what the cache does not show yet. The cache is asked under the lock that its
-    /// events take too ([`crate::Engine`]): what it shows later finds the expectation.
-    fn remember_version(&self, key: &Key, resource: &Resource, version: u64) {
+    /// The key awaits what the handlers have not heard of yet: what they keep is a cache, too. That
+    /// is asked under the lock that settles ([`crate::Engine`]): what they hear of later finds the
+    /// expectation.
+    pub(crate) fn remember_version(&self, key: &Key, resource: &Resource, version: u64) {
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
         let awaits = !mutant::is(Mutant::WritesNotAwaited);
-        if awaits && self.kinds.version_of(resource).is_some_and(|seen| seen < version) {
+        if awaits && self.kinds.told_of(resource).is_some_and(|told| told < version) {
             awaited.expect_version(key, resource, version, now);
         }
     }
 
     /// As [`Act::remember_version`], for an object that is gone or will be.
     fn remember_gone(&self, key: &Key, object: &ObjectRef) {
+        if mutant::is(Mutant::DeletionsNotAwaited) {
+            return;
+        }
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
-        if self.kinds.holds(object) && !mutant::is(Mutant::DeletionsNotAwaited) {
-            awaited.expect_gone(key, &object.resource, &object.uid, now);
+        let resource = &object.resource;
+        let (told, shown) = (self.kinds.told_of(resource), self.kinds.version_of(resource));
+        if self.kinds.holds(object) {
+            awaited.expect_gone(key, resource, &object.uid, now);
+        } else if let Some(shown) = shown.filter(|_| told < shown) {
+            // The cache shows it; the handlers may not have heard of it.
+            awaited.expect_version(key, resource, shown, now);
         }
     }
 

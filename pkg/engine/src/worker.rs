@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::{Key, Kind, Resource};
+use api::{Key, Kind, Resource, Text};
 use cache::{AnyInformer, Listers, SharedInformerFactory};
 use client::Client;
 use controller::{
     Answer, Call, Change, Controller, Everything, Facts, Handler, MetadataChange, ObjectRef,
-    Outcome, Plan, Query, Seen, View, Wake, Watches,
+    Outcome, Plan, Query, View, Wake, Watches,
 };
 use discovery::Discovery;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use mutant::Mutant;
-use runtime::{Runtime, Task, fenced_async};
+use runtime::{Runtime, Task, fenced, fenced_async};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 use workqueue::Queue;
@@ -454,10 +454,15 @@ impl<C: Controller> Engine<C> {
         self.call(wake);
     }
 
-    /// A change in the cache: first what it settles, then whom it wakes.
+    /// A change in the cache: first whom it wakes, then what it settles. What the handlers keep is
+    /// looked at by a key that settled. Versions are settled by [`Engine::reached`], once all
+    /// changes that came together are told: those of a list come in the order of their names.
     fn changed<T: Kind>(&self, handler: Handler<C, T>, change: &Change<T>) {
-        self.seen(&T::RESOURCE, change.seen());
-        self.wake(|view, wake| handler(&self.controller, change, view, wake));
+        let wake = self.tell(&T::RESOURCE, |view, wake| {
+            handler(&self.controller, change, view, wake);
+        });
+        self.gone(&T::RESOURCE, change.gone());
+        self.call(wake);
     }
 
     /// The same of an object of which the metadata is looked at.
@@ -467,6 +472,9 @@ impl<C: Controller> Engine<C> {
         resource: &Resource,
         change: &MetadataChange<'_>,
     ) {
+        let wake = self.tell(resource, |view, wake| {
+            (handlers.changed)(&self.controller, resource, change, view, wake);
+        });
         match change {
             MetadataChange::Dropped => {
                 self.add_all(self.act.expectations().dropped(resource));
@@ -474,26 +482,33 @@ impl<C: Controller> Engine<C> {
             MetadataChange::Complete
             | MetadataChange::Added(_)
             | MetadataChange::Updated { .. }
-            | MetadataChange::Deleted(_) => {
-                change.seen().into_iter().for_each(|seen| self.seen(resource, seen));
-            }
+            | MetadataChange::Deleted(_) => self.gone(resource, change.gone()),
         }
-        self.wake(|view, wake| (handlers.changed)(&self.controller, resource, change, view, wake));
+        self.call(wake);
     }
 
-    fn seen(&self, resource: &Resource, seen: Seen) {
-        self.reached(resource, seen.version);
-        if let Some(uid) = seen.gone {
-            self.add_all(self.act.expectations().gone(resource, &uid));
+    fn gone(&self, resource: &Resource, uid: Option<&Text>) {
+        if let Some(uid) = uid {
+            self.add_all(self.act.expectations().gone(resource, uid));
         }
+    }
+
+    /// Tells a handler of a change, and returns whom it wakes. One that panics wakes nobody; what
+    /// the change settles is settled all the same.
+    fn tell(&self, resource: &Resource, handler: impl FnOnce(&View<'_>, &mut Wake)) -> Wake {
+        fenced(|| self.ask(handler)).unwrap_or_else(|panic| {
+            let controller = self.act.controller;
+            tracing::error!(controller, %resource, panic = panic.0, "a handler panicked");
+            Wake::default()
+        })
     }
 
     /// Asks a handler whom it wakes.
-    fn wake(&self, handler: impl FnOnce(&View<'_>, &mut Wake)) {
+    fn ask(&self, handler: impl FnOnce(&View<'_>, &mut Wake)) -> Wake {
         let mut wake = Wake::default();
         let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
         handler(&view, &mut wake);
-        self.call(wake);
+        wake
     }
 
     fn call(&self, wake: Wake) {
@@ -549,6 +564,12 @@ impl Kinds {
         self.informers.get(resource).map(|informer| informer.version()).or_else(of_all)
     }
 
+    /// How far the handlers have heard of a kind; none if the controller does not read it.
+    pub(crate) fn told_of(&self, resource: &Resource) -> Option<u64> {
+        let of_all = || self.everything.as_ref()?.told_of(resource);
+        self.informers.get(resource).map(|informer| informer.told()).or_else(of_all)
+    }
+
     /// Whether the cache holds this very object, and not as terminating.
     pub(crate) fn holds(&self, object: &ObjectRef) -> bool {
         let ObjectRef { resource, key, uid, .. } = object;
@@ -600,7 +621,7 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let served = handlers.served;
         everything.on_served(Box::new(move |kinds| {
             if let Some(engine) = engine.upgrade() {
-                engine.wake(|_, wake| served(&engine.controller, kinds, wake));
+                engine.call(engine.ask(|_, wake| served(&engine.controller, kinds, wake)));
             }
         }));
         let engine = Arc::downgrade(self.engine);

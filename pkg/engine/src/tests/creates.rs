@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use api::{Kind, Pod};
+use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
 use serde_json::json;
 
@@ -349,5 +349,58 @@ fn unsettled_key_reports_its_status() {
         let put = world.put().await;
         assert_eq!(world.done(put, 11).await["readyReplicas"], 1);
         world.quiet().await;
+    });
+}
+
+/// A key that settles looks at what handlers keep: first they must have heard. A list is told in
+/// the order of its names, in batches; here a newer object comes long before what is awaited.
+#[test]
+fn handlers_hear_before_a_key_settles() {
+    run(async {
+        let log = Log::default();
+        let told = log.clone();
+        let hook = move |stage, key: &Key| {
+            if stage == Stage::Told {
+                told.push(&format!("told {}", key.name));
+            }
+        };
+        let probe = Probe::new(&log, hook, |_, _| together(&[create("a")]));
+        let (mut world, _engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
+        let made = make(world.post().await, "zz", 11).await;
+        world.settle().await;
+        log.take();
+        let mut pods: Vec<_> = (0..600).map(|n| pod(&format!("p-{n:03}"), 15)).collect();
+        pods.push(made);
+        world.pods.fails(410, "Expired").await;
+        world.relists_pods(&pods, 20).await;
+        let _again = world.post().await;
+        let lines = log.take();
+        let at = |what: &str| lines.iter().position(|line| line.contains(what));
+        assert!(at("told zz") < at("decide"), "{:?} {:?}", at("told zz"), at("decide"));
+        assert!(at("told zz").is_some());
+    });
+}
+
+/// The answer comes when the cache has the object and the handlers have not heard of it.
+#[test]
+fn the_cache_is_ahead_of_its_handlers() {
+    run(async {
+        let engine: Arc<OnceLock<Arc<Engine<Probe>>>> = Arc::default();
+        let (later, web) = (Arc::clone(&engine), Key::new("shop", "web"));
+        let awaited: Arc<OnceLock<bool>> = Arc::default();
+        let seen = Arc::clone(&awaited);
+        let hook = move |stage, _: &_| {
+            if let (Stage::Told, Some(engine)) = (stage, later.get()) {
+                engine.act.remember_version(&web, &Pod::RESOURCE, 11);
+                seen.get_or_init(|| engine.act.expectations().awaits(&web).is_some());
+            }
+        };
+        let probe = Probe::new(&Log::default(), hook, |_, _| together(&[]));
+        let (mut world, started) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
+        assert!(engine.set(started).is_ok());
+        world.pods.added(&pod("a", 11)).await;
+        world.settle().await;
+        assert_eq!(awaited.get(), Some(&true));
+        assert!(engine.get().unwrap().act.expectations().is_empty(), "then they have heard");
     });
 }

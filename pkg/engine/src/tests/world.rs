@@ -79,6 +79,8 @@ pub(super) enum Stage {
     Decide,
     Report,
     Summary,
+    /// Its handler hears of a pod, with the key of that.
+    Told,
 }
 
 /// What a [`Probe`] looks at.
@@ -407,6 +409,10 @@ impl Log {
         self.0.lock().unwrap().push(format!("{ms} {what} {}", seen.key.name));
     }
 
+    pub(super) fn push(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+
     /// What came since the last look.
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
@@ -440,8 +446,10 @@ impl Controller for Probe {
             Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
             Change::Deleted(set) => wake.forget(&set.meta.key),
         });
-        table.on::<Pod>(|_, change, _, wake| {
-            assert_ne!(&*change.object().meta.key.name, "poison");
+        table.on::<Pod>(|controller, change, _, wake| {
+            let pod = &change.object().meta.key;
+            assert_ne!(&*pod.name, "poison");
+            (controller.hook)(Stage::Told, pod);
             wake.add(&Key::new("shop", "web"));
         });
     }
@@ -469,7 +477,7 @@ impl Controller for Probe {
             Ok(None) => "none".to_owned(),
             Err(error) => error.to_string(),
         };
-        self.log.0.lock().unwrap().push(format!("learn {query}: {version}"));
+        self.log.push(&format!("learn {query}: {version}"));
     }
 
     fn summary(&self, seen: &Seen) -> Vec<(&'static str, String)> {
