@@ -70,6 +70,11 @@ impl SharedInformerFactory {
         self
     }
 
+    /// The client that lists metadata for [`Everything`]: as the user that may list all kinds.
+    pub fn metadata_client(&self) -> &Client {
+        &self.metadata_client
+    }
+
     /// This factory, its informers telling their handlers of all objects each time one to two
     /// times `period_min` have passed: a net below lost wake-ups, as upstream's
     /// `--min-resync-period`. Zero: never.

@@ -109,6 +109,16 @@ impl ApiError {
         self.is_not_found() && self.status().is_some_and(|status| !status.name.is_empty())
     }
 
+    /// 403.
+    pub fn is_forbidden(&self) -> bool {
+        self.has_code(403)
+    }
+
+    /// 405: the kind does not admit it.
+    pub fn is_method_not_allowed(&self) -> bool {
+        self.has_code(405)
+    }
+
     /// 409 because the object has changed or exists.
     pub fn is_conflict(&self) -> bool {
         self.has_code(409)
@@ -147,14 +157,15 @@ impl ApiError {
         matches!(self, Self::Transport { refused: true, .. })
     }
 
-    /// Whether the request may have been carried out although it failed.
+    /// Whether the request may have been carried out although it failed. So with every 5xx: etcd's
+    /// "request timed out" and "leader changed" come as 500, and 502, 503 and 504 also from load
+    /// balancers, which cannot tell.
     pub fn is_ambiguous(&self) -> bool {
         match self {
             Self::Transport { refused, .. } => !refused,
             Self::Timeout(_) | Self::Decode(_) => true,
             Self::Credentials(_) | Self::Name(_) | Self::Fenced(_) => false,
-            // 504: the API server itself gave up waiting.
-            Self::Status(status) => status.code == 504,
+            Self::Status(status) => status.code >= 500,
         }
     }
 

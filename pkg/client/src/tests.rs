@@ -488,6 +488,20 @@ fn failed_preconditions_are_recognised() {
     }
 }
 
+/// What may have been done although it failed: not what was refused, nor what was not sent.
+#[test]
+fn failures_that_are_ambiguous() {
+    let of = |kind: std::io::ErrorKind| ApiError::from_transport(&std::io::Error::from(kind));
+    for code in [500, 502, 503, 504] {
+        assert!(ApiError::from_answer(code, None, b"").is_ambiguous(), "{code}");
+    }
+    for code in [400, 403, 404, 409, 422, 429] {
+        assert!(!ApiError::from_answer(code, None, b"").is_ambiguous(), "{code}");
+    }
+    assert!(of(std::io::ErrorKind::ConnectionReset).is_ambiguous());
+    assert!(!of(std::io::ErrorKind::ConnectionRefused).is_ambiguous());
+}
+
 /// A POST that came to a 503 may have made an object, and a second one makes another. 429 says that
 /// nothing was done, and a read does no harm.
 #[test]

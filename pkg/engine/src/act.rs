@@ -1,9 +1,9 @@
 //! Acting on a plan: the only place that writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::{Codec, Key, Meta, Raw, Resource, Text};
+use api::{Codec, Key, Meta, Raw, Resource};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
@@ -16,6 +16,7 @@ use futures::stream::FuturesUnordered;
 use mutant::Mutant;
 use runtime::Runtime;
 
+use crate::doubts::{About, Doubts};
 use crate::events::Recorder;
 use crate::expectations::NEVER;
 use crate::metrics::Counters;
@@ -34,14 +35,16 @@ pub(crate) struct Act {
     pub(crate) controller: &'static str,
     /// As whom it writes. For a sync: [`Act::client`].
     pub(crate) client: Client,
+    /// As whom it asks what came of a write: as the informers, who may list all kinds.
+    pub(crate) reader: Client,
     /// Where its Events go.
     pub(crate) recorder: Recorder,
     /// What the API server serves, for plans that ask for it.
     pub(crate) discovery: Discovery,
     /// What its keys await.
     pub(crate) expectations: Mutex<Expectations>,
-    /// Where a create or delete got no answer and may have been done: key, kind and namespace.
-    pub(crate) doubts: Mutex<BTreeSet<(Key, Resource, Text)>>,
+    /// Which of its writes failed and may have been done.
+    pub(crate) doubts: Mutex<Doubts>,
     /// What the caches show.
     pub(crate) kinds: Kinds,
     /// What is told about it.
@@ -101,18 +104,13 @@ impl Act {
     /// The client for a sync of `key`: its requests are signs of life. Of what it writes it sees
     /// the metadata, as nothing else is looked at.
     pub(crate) fn client(&self, key: &Key) -> Client {
-        let (record, key) = (Arc::clone(&self.record), key.clone());
-        self.client.terse().paced(Arc::new(move |wait| record.heard(&key, wait)))
+        self.paced(&self.client.terse(), key)
     }
 
-    /// The doubts about `key`, in words.
-    pub(crate) fn doubts_of(&self, key: &Key) -> Vec<String> {
-        let doubts = self.doubts();
-        let of_key = doubts.iter().filter(|doubt| doubt.0 == *key);
-        let words = of_key.map(|(_, resource, namespace)| {
-            format!("{resource} in {namespace:?}: a create or delete got no answer")
-        });
-        words.collect()
+    /// The same of another client.
+    pub(crate) fn paced(&self, client: &Client, key: &Key) -> Client {
+        let (record, key) = (Arc::clone(&self.record), key.clone());
+        client.paced(Arc::new(move |wait| record.heard(&key, wait)))
     }
 
     /// Writes a status.
@@ -206,33 +204,11 @@ impl Act {
             }
             Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(()),
             Err(error) => {
-                self.doubt(key, &create.resource, &create.namespace, &error);
+                self.doubt(key, About::create(create), &error);
                 self.announce(create.announce.as_ref(), Err(&error));
                 Err(error)
             }
         }
-    }
-
-    /// Notes that a create or a delete may have been carried out although it failed.
-    fn doubt(&self, key: &Key, resource: &Resource, namespace: &Text, error: &ApiError) {
-        if error.is_ambiguous() && !mutant::is(Mutant::LostIsNotDone) {
-            self.doubts().insert((key.clone(), resource.clone(), namespace.clone()));
-        }
-    }
-
-    /// If a create or delete of an earlier sync got no answer, asks how far the API server has come
-    /// since: the key awaits that version, at which the cache shows whether it was done. Upstream
-    /// acts at once, and may make a second object for the one that it does not see yet.
-    pub(crate) async fn clear_doubts(&self, key: &Key) -> Result<(), ApiError> {
-        let of_key = |doubt: &&(Key, Resource, Text)| doubt.0 == *key;
-        let doubts: Vec<_> = self.doubts().iter().filter(of_key).cloned().collect();
-        for doubt in doubts {
-            let (_, resource, namespace) = &doubt;
-            let version = read::version(&self.client(key), resource, namespace).await?;
-            self.remember_version(key, resource, version);
-            self.doubts().remove(&doubt);
-        }
-        Ok(())
     }
 
     async fn delete(&self, key: &Key, delete: &Delete) -> Result<(), ApiError> {
@@ -253,7 +229,6 @@ impl Act {
             }
             Err(error) if delete.guard == Guard::Version && error.is_conflict() => Ok(()),
             Err(error) => {
-                self.doubt(key, &object.resource, &object.key.namespace, &error);
                 self.announce(delete.announce.as_ref(), Err(&error));
                 Err(error)
             }
@@ -277,7 +252,10 @@ impl Act {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_not_found() => return Ok(false),
                 Err(error) if error.is_conflict() => error,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.doubt(key, About::object(object), &error);
+                    return Err(error);
+                }
             };
             let owners = match guard {
                 Guard::Uid if error.is_failed_precondition() => return Ok(false),
@@ -322,13 +300,15 @@ impl Act {
 
     async fn patch(&self, key: &Key, patch: &Patch) -> Result<(), ApiError> {
         let object = &patch.object;
-        match self.send_patch(key, patch).await {
-            Ok(body) => self.remember_version(key, &object.resource, version(&body)?),
+        let done = self.send_patch(key, patch).await.and_then(|body| version(&body));
+        match done {
+            Ok(version) => self.remember_version(key, &object.resource, version),
             Err(error) if patch.ignore_not_found && error.is_not_found() => {
                 self.remember_gone(key, object);
             }
             Err(error) if patch.ignore_invalid && error.is_invalid() => {}
             Err(error) => {
+                self.doubt(key, About::object(object), &error);
                 if let Some(tally) = &patch.tally {
                     self.counters.add(tally, false);
                 }
@@ -382,8 +362,18 @@ impl Act {
         if mutant::is(Mutant::ConflictIsDone) && answer.as_ref().is_err_and(ApiError::is_conflict) {
             return Ok(());
         }
-        self.remember_version(key, &object.resource, version(&answer?)?);
-        Ok(())
+        match answer.and_then(|body| version(&body)) {
+            Ok(version) => {
+                self.remember_version(key, &object.resource, version);
+                // It is newer than a first try on another version, whatever came of that.
+                self.undoubt(key, object);
+                Ok(())
+            }
+            Err(error) => {
+                self.doubt(key, About::object(object), &error);
+                Err(error)
+            }
+        }
     }
 
     /// The key awaits what the handlers have not heard of yet: what they keep is a cache, too. That
@@ -399,7 +389,7 @@ impl Act {
     }
 
     /// As [`Act::remember_version`], for an object that is gone or will be.
-    fn remember_gone(&self, key: &Key, object: &ObjectRef) {
+    pub(crate) fn remember_gone(&self, key: &Key, object: &ObjectRef) {
         if mutant::is(Mutant::DeletionsNotAwaited) {
             return;
         }
@@ -417,10 +407,6 @@ impl Act {
 
     pub(crate) fn expectations(&self) -> MutexGuard<'_, Expectations> {
         self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn doubts(&self) -> MutexGuard<'_, BTreeSet<(Key, Resource, Text)>> {
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn announce(&self, announce: Option<&Announce>, result: Result<&str, &ApiError>) {

@@ -9,6 +9,7 @@
 
 mod act;
 mod both;
+mod doubts;
 pub mod events;
 mod expectations;
 mod explain;

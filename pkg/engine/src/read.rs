@@ -16,6 +16,17 @@ const PAGE: usize = 500;
 /// How long an answer may be silent. The API server itself gives up after 60 seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(65);
 
+/// How many objects are asked for to see what came of a write.
+const HELD_MAX: usize = 50;
+
+/// What there is.
+pub(crate) struct Held {
+    /// The version of the list.
+    version: u64,
+    /// All there are; none if there are more.
+    pub(crate) objects: Option<Vec<Meta>>,
+}
+
 /// The answers to `queries`, in their order.
 pub(crate) async fn fetch(
     client: &Client,
@@ -87,42 +98,65 @@ async fn all(
     namespace: &Text,
 ) -> Result<Vec<Listed>, ApiError> {
     let path = resource.collection_path(namespace);
-    let (mut found, mut page) = (Vec::new(), String::new());
+    let (mut found, mut from) = (Vec::new(), String::new());
     loop {
-        let query = format!("{path}?limit={PAGE}{page}");
-        let mut answer = client.stream(&query, Metadata::ACCEPT_LIST, SILENCE_MAX).await?;
-        let mut list = ListDecoder::new(answer.codec);
-        while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
-            list.feed(&chunk);
-            while let Some(item) = list.pop()? {
-                let item = Listed::decode(answer.codec, item);
-                found.push(item.map_err(|error| ApiError::Decode(error.0))?);
-            }
-        }
-        let next = list.finish()?.r#continue;
-        if next.is_empty() {
+        let (objects, list) = page(client, &format!("{path}?limit={PAGE}{from}")).await?;
+        found.extend(objects);
+        if list.r#continue.is_empty() {
             return Ok(found);
         }
-        page = format!("&continue={}", client::percent_encoded(&next));
+        from = format!("&continue={}", client::percent_encoded(&list.r#continue));
     }
 }
 
-/// How far the API server has come with a kind in a namespace.
-pub(crate) async fn version(
+/// One page of a list of metadata.
+async fn page(client: &Client, path: &str) -> Result<(Vec<Listed>, wire::ListMeta), ApiError> {
+    let mut answer = client.stream(path, Metadata::ACCEPT_LIST, SILENCE_MAX).await?;
+    let (mut found, mut list) = (Vec::new(), ListDecoder::new(answer.codec));
+    while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
+        list.feed(&chunk);
+        while let Some(item) = list.pop()? {
+            let item = Listed::decode(answer.codec, item);
+            found.push(item.map_err(|error| ApiError::Decode(error.0))?);
+        }
+    }
+    Ok((found, list.finish()?))
+}
+
+/// The metadata of what there is of a kind in a namespace, at most so much as fits into a short
+/// list; or only the object with this name. It is a consistent read.
+pub(crate) async fn held(
     client: &Client,
     resource: &Resource,
     namespace: &Text,
-) -> Result<u64, ApiError> {
-    let path = format!("{}?limit=1", resource.collection_path(namespace));
-    let list: List = serde_json::from_slice(&client.get(&path).await?)
-        .map_err(|error| ApiError::Decode(error.to_string()))?;
-    let version = list.metadata.resource_version.parse();
-    version.map_err(|_| ApiError::Decode("the version of a list is not a number".to_owned()))
+    name: Option<&str>,
+) -> Result<Held, ApiError> {
+    let path = resource.collection_path(namespace);
+    let query = match name {
+        Some(name) => {
+            // As `EscapeValue` of apimachinery's pkg/fields.
+            let name = name.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
+            let fields = client::percent_encoded(&format!("metadata.name={name}"));
+            format!("{path}?fieldSelector={fields}")
+        }
+        None => format!("{path}?limit={HELD_MAX}"),
+    };
+    let (objects, list) = page(client, &query).await?;
+    let version = list.resource_version.parse();
+    let version = version
+        .map_err(|_| ApiError::Decode("the version of a list is not a number".to_owned()))?;
+    let objects = objects.into_iter().map(|object| object.meta).collect();
+    Ok(Held { version, objects: list.r#continue.is_empty().then_some(objects) })
 }
 
-#[derive(serde::Deserialize)]
-struct List {
-    metadata: wire::ListMeta,
+impl Held {
+    /// The version at which a cache shows these objects.
+    pub(crate) fn shows(&self) -> u64 {
+        match &self.objects {
+            Some(all) => all.iter().map(|meta| meta.resource_version).max().unwrap_or(0),
+            None => self.version,
+        }
+    }
 }
 
 /// The metadata of an object in JSON, and the object.

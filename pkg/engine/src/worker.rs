@@ -140,6 +140,7 @@ impl<C: Controller> Engine<C> {
             controller: name,
             discovery: Discovery::new(client.clone()),
             client,
+            reader: factory.metadata_client().clone(),
             recorder,
             expectations: Mutex::default(),
             doubts: Mutex::default(),
@@ -299,8 +300,9 @@ impl<C: Controller> Engine<C> {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
-            // The caches wake it.
-            Synced::Unsettled => self.forget(key),
+            // The caches wake it. Failures count on: they may be what it waits for, and nothing has
+            // gone well since.
+            Synced::Unsettled => {}
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
                 tracing::warn!(error, "sync failed too often, dropped until something changes");
                 self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);
@@ -375,7 +377,9 @@ impl<C: Controller> Engine<C> {
                 let is_conflict = outcome.reason == CONFLICT;
                 Synced::Failed(Failed { error, is_conflict, quiet, code: outcome.code })
             }
-            None if outcome.unsettled => Synced::Unsettled,
+            None if settled != Settled::Yes => Synced::Unsettled,
+            // It was cut short: there is nothing to be done in a namespace that is being deleted.
+            None if outcome.unsettled => Synced::Done(None),
             // The plan counts from the snapshot.
             None => Synced::Done(
                 again.map(|delay| delay.saturating_sub(self.act.runtime.clock.instant() - started)),

@@ -18,7 +18,7 @@ pub enum Mutant {
     UpdateWithoutVersion,
     /// An update that is refused with 409 counts as done.
     ConflictIsDone,
-    /// A create or delete that got no answer counts as not done.
+    /// A write that may have been done although it failed counts as not done.
     LostIsNotDone,
     /// A create that got no answer counts as done.
     LostIsDone,

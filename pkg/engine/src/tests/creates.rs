@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
+use controller::{Action, Create};
 use serde_json::json;
 
 use super::steps::{create, together};
@@ -116,20 +117,33 @@ fn list_instead_of_the_event() {
 }
 
 /// A create of which nobody knows whether it was done: its failure is reported, then the API server
-/// is asked for the version of a list. Returns that request.
+/// is asked what there is, as the user of the informers. Returns that request.
 async fn doubts(world: &mut World, words: &str) -> Call {
     let put = world.put().await;
     let status = world.done(put, 11).await;
     let message = status["conditions"][0]["message"].as_str().unwrap();
     assert!(message.contains(words), "{message}");
-    let list = world.server.find("GET", PODS).await;
-    assert_eq!(list.path, format!("{PODS}?limit=1"));
+    lists(world).await
+}
+
+/// A create under a name that the API server chooses.
+fn unnamed() -> Action {
+    let Action::Create(create) = create("a") else { panic!("it is a create") };
+    let body = r#"{"metadata":{"generateName":"a-"}}"#.into();
+    Action::Create(Create { body, ..create })
+}
+
+async fn lists(world: &mut World) -> Call {
+    let list = world.reader.find("GET", PODS).await;
+    assert_eq!(list.path, format!("{PODS}?limit=50"));
+    assert!(list.accept.contains("as=PartialObjectMetadataList"), "{}", list.accept);
     list
 }
 
+/// There are more pods than the answer shows.
 async fn lists_at(list: Call, version: u64) {
     let meta = json!({"resourceVersion": version.to_string(), "continue": "more"});
-    accept(list, &json!({"kind": "PodList", "metadata": meta, "items": [{}]})).await;
+    accept(list, &json!({"kind": "PodList", "metadata": meta, "items": [pod("x", 5)]})).await;
 }
 
 /// The pod of a create that was doubted turns up: it is the only one.
@@ -210,11 +224,125 @@ fn doubts_stay_until_they_are_answered() {
         let mut list = doubts(&mut world, "connection reset").await;
         for _ in 0..3 {
             refuse(list, 500, "InternalError", "no").await;
-            list = world.server.find("GET", PODS).await;
+            list = lists(&mut world).await;
         }
         world.quiet().await;
         lists_at(list, 10).await;
         let _again = world.post().await;
+    });
+}
+
+/// All 5xx: etcd's timeouts come as 500, and load balancers say what they like.
+#[test]
+fn every_5xx_leaves_a_doubt() {
+    for code in [500, 502, 503, 504] {
+        run(async {
+            let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+            let post = world.post().await;
+            let pod = born(&post, "a", 11);
+            refuse(post, code, "InternalError", "etcdserver: request timed out").await;
+            let list = doubts(&mut world, "request timed out").await;
+            lists_at(list, 12).await;
+            turns_up(world, &pod).await;
+        });
+    }
+}
+
+/// A list that shows all there is is as good as the versions in it: a quiet kind does not come to
+/// the version of the list for a minute.
+#[test]
+fn a_whole_list_needs_no_bookmark() {
+    run(async {
+        let foreign = json!({"metadata": {"ownerReferences": null, "labels": null}});
+        let other = with(pod("other", 10), foreign);
+        let whole = |pods: &[serde_json::Value]| json!({"metadata": {"resourceVersion": "99"}, "items": pods});
+        let mut world = World::new(&[set(1, 1, 0)], std::slice::from_ref(&other)).await;
+        world.post().await.reset();
+        let list = doubts(&mut world, "connection reset").await;
+        accept(list, &whole(std::slice::from_ref(&other))).await;
+        let post = world.post().await;
+        let made = born(&post, "a", 20);
+        post.reset();
+        accept(lists(&mut world).await, &whole(&[other, made.clone()])).await;
+        world.counts(0, 12).await;
+        world.quiet().await;
+        world.pods.added(&made).await;
+        world.counts(1, 21).await;
+        world.quiet().await;
+    });
+}
+
+/// A kind that is gone or cannot be listed: nobody will ever know, and the key goes on.
+#[test]
+fn a_doubt_ends_where_nobody_can_tell() {
+    for code in [404, 405, 410] {
+        run(async {
+            let mut world = World::new(&[set(1, 1, 0)], &[]).await;
+            world.post().await.reset();
+            let list = doubts(&mut world, "connection reset").await;
+            refuse(list, code, "", "no such list").await;
+            let _again = world.post().await;
+            world.quiet().await;
+        });
+    }
+}
+
+/// An API server that starts refuses everybody for a moment, and there may be a pod by now. Who is
+/// refused for five minutes goes on without knowing.
+#[test]
+fn a_refusal_to_tell_is_not_believed_at_once() {
+    run(async {
+        let (mut world, _log) = World::probe(|_, _| together(&[unnamed()])).await;
+        world.post().await.reset();
+        let since = world.instant();
+        let post = loop {
+            tokio::select! {
+                biased;
+                post = world.server.find("POST", PODS) => break post,
+                list = world.reader.find("GET", PODS) => {
+                    refuse(list, 403, "Forbidden", "not yours").await;
+                }
+            }
+        };
+        let waited = post.at - since;
+        assert!(waited > Duration::from_mins(5), "{waited:?}");
+        assert!(waited < Duration::from_mins(11), "the back-off doubles: {waited:?}");
+    });
+}
+
+/// The root CA publisher may create and update ConfigMaps and not list them. Of an object with a
+/// name there cannot be two, so its doubt ends at once even if nobody may list them.
+#[test]
+fn a_create_with_a_name_asks_for_the_name() {
+    run(async {
+        let (mut world, _log) = World::probe(|_, _| together(&[create("a")])).await;
+        world.post().await.reset();
+        refuse(world.question(&format!("{PODS}/a")).await, 403, "Forbidden", "not yours").await;
+        world.post().await.reset();
+        world.finds(&format!("{PODS}/a"), &[]).await;
+        world.post().await.reset();
+        world.finds(&format!("{PODS}/a"), &[pod("a", 11)]).await;
+        world.quiet().await;
+        world.pods.added(&pod("a", 11)).await;
+        let _again = world.post().await;
+    });
+}
+
+/// Back-off that an answer in between would end is none: what fails is the write.
+#[test]
+fn a_write_that_is_lost_again_and_again_backs_off() {
+    run(async {
+        let (mut world, _log) = World::probe(|_, _| together(&[unnamed()])).await;
+        for tries in 0..6_u32 {
+            let version = 20 + u64::from(tries);
+            world.post().await.reset();
+            let failed = world.instant();
+            let list = lists(&mut world).await;
+            assert_eq!((list.at - failed).as_millis(), 5 << tries, "try {tries}");
+            lists_at(list, version).await;
+            world.settle().await;
+            world.pods.bookmark(version).await;
+        }
     });
 }
 

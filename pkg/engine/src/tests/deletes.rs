@@ -84,6 +84,31 @@ fn not_marked_and_nobody_looks() {
     });
 }
 
+/// A delete that was not done is tried again at once; one that was is awaited.
+#[test]
+fn what_came_of_a_delete_is_asked() {
+    for marked in [None, Some(terminating(pod("a", 1), 14))] {
+        run(async {
+            let (mut world, delete) = deleting().await;
+            delete.reset();
+            let put = world.put().await;
+            world.done(put, 11).await;
+            world.finds(&format!("{PODS}/a"), &[pod("a", 1)]).await;
+            world.delete("a").await.reset();
+            world.finds(&format!("{PODS}/a"), marked.as_slice()).await;
+            world.counts(1, 12).await;
+            world.sets.modified(&set(13, 0, 1)).await;
+            world.quiet().await;
+            match &marked {
+                Some(marked) => world.pods.modified(marked).await,
+                None => world.pods.deleted(&pod("a", 14)).await,
+            }
+            world.counts(0, 15).await;
+            acts(world).await;
+        });
+    }
+}
+
 /// Issue, a test for each way: the pod is marked after the answer; TestDeletionTimestamp.
 #[test]
 fn marked_after_the_answer() {
@@ -223,10 +248,7 @@ fn answer_lost() {
         delete.reset();
         let put = world.put().await;
         world.done(put, 11).await;
-        let list = world.server.find("GET", PODS).await;
-        assert_eq!(list.path, format!("{PODS}?limit=1"));
-        let meta = json!({"resourceVersion": "12"});
-        accept(list, &json!({"kind": "PodList", "metadata": meta, "items": []})).await;
+        world.finds(&format!("{PODS}/a"), &[terminating(pod("a", 1), 12)]).await;
         world.counts(2, 12).await;
         world.quiet().await;
         world.pods.modified(&terminating(pod("a", 1), 12)).await;

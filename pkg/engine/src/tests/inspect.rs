@@ -339,9 +339,12 @@ fn a_doubt_is_told() {
         let probe = Probe::new(&Log::default(), |_, _| {}, |_, _| together(&[create("a")]));
         let (mut world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
         world.post().await.reset();
-        let list = world.server.find("GET", "/api/v1/namespaces/shop/pods").await;
+        let list = world.reader.find("GET", "/api/v1/namespaces/shop/pods").await;
         let explanation = engine.explain(&web()).await;
-        assert_eq!(explanation.doubts, ["pods in \"shop\": a create or delete got no answer"]);
+        assert_eq!(
+            explanation.doubts,
+            ["pods \"a\" in \"shop\" may have come of a create that failed"]
+        );
         assert_eq!(engine.explain(&Key::new("shop", "other")).await.doubts, [""; 0]);
         list.reply(200, r#"{"metadata":{"resourceVersion":"10"},"items":[]}"#).await;
         world.settle().await;

@@ -107,7 +107,22 @@ fn patch_fails() {
     run(async {
         let (mut world, patch) = adopting().await;
         refuse(patch, 500, "InternalError", "no").await;
+        world.finds(&format!("{PODS}/a"), &[orphan("a", 1)]).await;
         let _again = adopts(&mut world).await;
+        world.quiet().await;
+    });
+}
+
+/// Of a patch whose answer is lost nobody knows whether it was done: the pod is asked for.
+#[test]
+fn answer_lost() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        patch.reset();
+        world.finds(&format!("{PODS}/a"), &[pod("a", 11)]).await;
+        waits(&mut world).await;
+        world.pods.modified(&pod("a", 11)).await;
+        world.counts(1, 12).await;
         world.quiet().await;
     });
 }

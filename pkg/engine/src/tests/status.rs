@@ -3,7 +3,7 @@
 use cache::fixture::{Call, run};
 use serde_json::json;
 
-use super::world::{World, accept, body, pod, refuse, set, terminating, with};
+use super::world::{SETS, World, accept, body, pod, refuse, set, terminating, with};
 
 /// A set whose status is about to be written: it has a pod that the status does not count.
 async fn writing() -> (World, Call) {
@@ -97,8 +97,25 @@ fn live_read_fails() {
         refuse(put, 500, "InternalError", "no").await;
         refuse(world.get().await, 500, "InternalError", "fake error").await;
         let failed = world.instant();
+        world.finds(&format!("{SETS}/web"), &[set(1, 1, 0)]).await;
         let put = world.put().await;
         assert_eq!((put.at - failed).as_millis(), 5, "the first back-off");
+        world.quiet().await;
+    });
+}
+
+/// The answer is lost, and the second try tells: nobody is asked what came of the first.
+#[test]
+fn the_second_try_settles_the_first() {
+    run(async {
+        let (mut world, put) = writing().await;
+        let first = with(body(&put), json!({"metadata": {"resourceVersion": "11"}}));
+        put.reset();
+        accept(world.get().await, &first).await;
+        let put = world.put().await;
+        world.done(put, 12).await;
+        world.pods.modified(&terminating(pod("a", 1), 13)).await;
+        let _post = world.post().await;
         world.quiet().await;
     });
 }

@@ -8,7 +8,7 @@ use cache::fixture::{Call, run};
 use controller::{Action, Announce, Create, Delete, ObjectRef, Plan, Step};
 use serde_json::{Value, json};
 
-use super::world::{World, accept, body, make, pod, refuse, set, terminating, with};
+use super::world::{PODS, World, accept, body, make, pod, refuse, set, terminating, with};
 
 /// A create of this pod that nobody tells of.
 pub(super) fn create(name: &str) -> Action {
@@ -253,6 +253,7 @@ fn events() {
         assert_eq!(world.event().await, "Warning FailedDelete Error deleting: no luck");
         let put = world.put().await;
         world.done(put, 11).await;
+        world.finds(&format!("{PODS}/web-a"), &[pod("web-a", 1)]).await;
         accept(world.delete("web-a").await, &terminating(pod("web-a", 1), 12)).await;
         assert_eq!(world.event().await, "Normal SuccessfulDelete Deleted pod: web-a");
     });

@@ -75,7 +75,7 @@ fn an_update_of_a_subresource_goes_there() {
 /// step is not done, and the key is tried again with back-off.
 #[test]
 fn a_conflict_fails_the_sync() {
-    for (code, reason) in [(409, "Conflict"), (404, "NotFound"), (500, "InternalError")] {
+    for (code, reason) in [(409, "Conflict"), (404, "NotFound"), (422, "Invalid")] {
         run(async {
             let (mut world, log, put) = scaling().await;
             refuse(put, code, reason, CHANGED).await;
@@ -146,6 +146,30 @@ fn an_unreadable_answer_is_an_error() {
         put.reply(200, "{").await;
         world.settle().await;
         assert!(log.take()[2].starts_with("0 report "));
+        world.finds(&format!("{SETS}/web"), &[set(1, 0, 0)]).await;
+        let _again = world.server.find("PUT", &format!("{SETS}/web")).await;
+        world.quiet().await;
+    });
+}
+
+/// Of an update whose answer is lost nobody knows whether it was done: the object is asked for, and
+/// until the cache shows what there is nothing is decided on it. A Deployment would give the pods
+/// to another ReplicaSet that this one has got already.
+#[test]
+fn answer_lost() {
+    run(async {
+        let (mut world, log, put) = scaling().await;
+        let after = written(&put, 12);
+        refuse(put, 503, "ServiceUnavailable", "the server is going down").await;
+        world.finds(&format!("{SETS}/web"), std::slice::from_ref(&after)).await;
+        world.settle().await;
+        log.take();
+        world.quiet().await;
+        assert_eq!(log.take(), Vec::<String>::new(), "not even reported");
+        world.sets.modified(&after).await;
+        let put = world.server.find("PUT", &format!("{SETS}/web")).await;
+        put.reset();
+        world.finds(&format!("{SETS}/web"), &[after]).await;
         let _again = world.server.find("PUT", &format!("{SETS}/web")).await;
         world.quiet().await;
     });

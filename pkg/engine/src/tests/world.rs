@@ -38,6 +38,8 @@ pub(super) struct World {
     pub(super) server: Server,
     /// The server as the Events see it, so that other requests are not lost among them.
     pub(super) events: Server,
+    /// The server as the user of the informers sees it whom the engine asks what came of a write.
+    pub(super) reader: Server,
     pub(super) pods: Feed,
     pub(super) sets: Feed,
     pub(super) metrics: Metrics,
@@ -52,6 +54,7 @@ pub(super) struct World {
 pub(super) struct Cold<C: Controller> {
     pub(super) server: Server,
     pub(super) events: Server,
+    reader: Server,
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
     pub(super) engine: Arc<Engine<C>>,
@@ -225,6 +228,23 @@ impl World {
         self.soon("PUT", &format!("{SETS}/web/status")).await
     }
 
+    /// The next question what came of a write to the object at this path.
+    pub(super) async fn question(&mut self, path: &str) -> Call {
+        let (place, name) = path.rsplit_once('/').unwrap();
+        let call = self.reader.find("GET", place).await;
+        assert_eq!(call.path, format!("{place}?fieldSelector=metadata.name%3D{name}"));
+        assert!(call.accept.contains("as=PartialObjectMetadataList"), "{}", call.accept);
+        call
+    }
+
+    /// The next such question, answered with these objects, at a version that the caches do not
+    /// come to.
+    pub(super) async fn finds(&mut self, path: &str, objects: &[Value]) {
+        let question = self.question(path).await;
+        let list = json!({"metadata": {"resourceVersion": "1000"}, "items": objects});
+        accept(question, &list).await;
+    }
+
     /// Carries out a status write: it is answered, and its event is seen. Returns the new status.
     pub(super) async fn done(&mut self, put: Call, version: u64) -> Value {
         let written =
@@ -258,7 +278,8 @@ impl World {
     /// Nothing is asked of the server for a second.
     pub(super) async fn quiet(&mut self) {
         self.wait(Duration::from_secs(1)).await;
-        let calls = self.server.under_way().await;
+        let mut calls = self.server.under_way().await;
+        calls.extend(self.reader.under_way().await);
         let calls: Vec<_> = calls.iter().map(Call::line).collect();
         assert!(calls.is_empty(), "not quiet: {calls:?}");
     }
@@ -305,7 +326,7 @@ impl World {
 
 impl<C: Controller> Cold<C> {
     pub(super) fn new(controller: C, workers: usize, drain_limit: Duration) -> Self {
-        let (server, events) = (Server::default(), Server::default());
+        let (server, events, reader) = (Server::default(), Server::default(), Server::default());
         let runtime = server.runtime.clone();
         let registry = Registry::default();
         let metrics = Metrics::new(&registry).unwrap();
@@ -321,10 +342,11 @@ impl<C: Controller> Cold<C> {
             runtime: runtime.clone(),
             metrics: metrics.clone(),
         };
-        let mut factory = SharedInformerFactory::new(server.client.clone(), runtime);
+        let mut factory = SharedInformerFactory::new(server.client.clone(), runtime)
+            .with_metadata_client(reader.client.clone());
         let engine = Engine::new(controller, parts, &mut factory);
         factory.start();
-        Self { server, events, metrics, registry, engine, informers: factory }
+        Self { server, events, reader, metrics, registry, engine, informers: factory }
     }
 
     /// Runs it.
@@ -336,10 +358,11 @@ impl<C: Controller> Cold<C> {
     pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine<C>>) {
         let task = self.run();
         let (sets, pods) = self.warm(sets, pods).await;
-        let Self { server, events, metrics, registry, engine, informers } = self;
+        let Self { server, events, reader, metrics, registry, engine, informers } = self;
         let world = World {
             server,
             events,
+            reader,
             pods,
             sets,
             metrics,
