@@ -4,7 +4,7 @@ use crate::components::{self, Ports};
 use crate::pki::{Pki, User};
 use crate::process::{Guard, Process, signal};
 use crate::requests::{self, Requests};
-use crate::wait::wait_until;
+use crate::wait::{pass, wait_until};
 use anyhow::{Context, anyhow};
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
@@ -211,6 +211,16 @@ impl Cluster {
         let end = async || process.exited();
         // On a timeout the process is dropped, and so killed.
         wait_until("the end of kube-apiserver", STOP_LIMIT, end).await.map(drop)
+    }
+
+    /// Stops the API server where it is for so long (SIGSTOP), and then ends it as it is (SIGKILL):
+    /// requests that were under way get no answer. Without effect when it is not running.
+    pub async fn crash_apiserver(&self, stalled: Duration) -> anyhow::Result<()> {
+        let Some(mut process) = self.running_apiserver().take() else { return Ok(()) };
+        signal("STOP", &process.pid().to_string())?;
+        pass(stalled).await;
+        process.kill();
+        Ok(())
     }
 
     /// Starts the API server, at the same address and with the same data as before, and waits until

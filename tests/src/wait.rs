@@ -41,9 +41,15 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
 async fn pause() {
-    tokio::time::sleep(POLL).await;
+    pass(POLL).await;
+}
+
+/// Lets time pass: for what is itself a time, such as how long something hangs, never to wait for
+/// something.
+#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
 }
 
 #[cfg(test)]
