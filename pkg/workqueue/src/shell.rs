@@ -132,12 +132,6 @@ impl<K: Clone + Ord> Queue<K> {
         self.0.with(|state, now| self.0.retry(state, now, key, delay));
     }
 
-    /// As [`add_after`](Self::add_after), for a look that nothing failed before: it does not count
-    /// among the retries that operators see.
-    pub fn wake_after(&self, key: K, delay: Duration) {
-        self.0.with(|state, now| state.core.add_after(now, key, Priority::default(), delay));
-    }
-
     /// Counts a failure of `key` and queues it when the limiter allows.
     pub fn add_rate_limited(&self, key: K) {
         self.0.with(|state, now| {

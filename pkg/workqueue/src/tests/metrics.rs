@@ -233,21 +233,3 @@ async fn queues_of_one_name_are_added_up() {
         ("depth{name=\"job\"}", 1.0),
     ]);
 }
-
-// Nothing of upstream's: who only looks whether something was missed does not try again.
-#[tokio::test(start_paused = true)]
-async fn a_wake_up_is_no_retry() {
-    let fixture = Fixture::new();
-    let queue = fixture.queue("test");
-    queue.wake_after("foo", ms(5));
-    fixture.assert_values(&[
-        (r#"retries_total{name="test"}"#, 0.0),
-        (r#"adds_total{name="test"}"#, 0.0),
-    ]);
-    Clock::system().sleep(ms(6)).await;
-    assert_eq!(queue.get().await.as_deref(), Some(&"foo"));
-    fixture.assert_values(&[
-        (r#"retries_total{name="test"}"#, 0.0),
-        (r#"adds_total{name="test"}"#, 1.0),
-    ]);
-}
