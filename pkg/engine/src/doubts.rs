@@ -144,7 +144,9 @@ impl Act {
         for abouts in places {
             self.clear_place(key, &abouts).await?;
             let mut doubts = self.doubts();
-            abouts.keys().for_each(|about| doubts.end(key, about));
+            for about in abouts.keys() {
+                doubts.end(key, about);
+            }
         }
         Ok(())
     }

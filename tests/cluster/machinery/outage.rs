@@ -24,7 +24,8 @@ const MAKING_LIMIT: Duration = Duration::from_mins(5);
 const ARGS: &[&str] =
     &["--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller"];
 /// What each namespace gets.
-const EACH: [(&str, &str); 2] = [("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")];
+const EACH: [(&str, &str); 2] =
+    [("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")];
 
 #[tokio::test]
 async fn no_namespace_is_forgotten() -> anyhow::Result<()> {

@@ -76,13 +76,6 @@ impl Tries {
         if waited { now.saturating_sub(RETRIES) } else { now }
     }
 
-    /// Whether the last update of a ReplicaSet did not come through, as the manager knows.
-    pub(super) fn is_unsure(&self, set: &Value) -> bool {
-        let (namespace, name) = (text(set, "/metadata/namespace"), text(set, "/metadata/name"));
-        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{name}");
-        self.undone.contains(&("PUT".to_owned(), path))
-    }
-
     /// When a deletion was last tried.
     pub(super) fn deleted(&self, path: &str) -> Option<Duration> {
         self.deletions.get(path).copied()

@@ -234,12 +234,8 @@ impl Oracle {
         if self.raised <= 0 || self.is_shaken(&owner, it.at) {
             return;
         }
-        let sets: Vec<_> = self.objects.children("ReplicaSet", &owner).collect();
-        // Such a one may be larger than the manager knows: its cache may be late.
-        if sets.iter().any(|set| self.tries.is_unsure(set)) {
-            return;
-        }
-        let sum: i64 = sets.iter().map(|set| number(set, "/spec/replicas")).sum();
+        let sets = self.objects.children("ReplicaSet", &owner);
+        let sum: i64 = sets.map(|set| number(set, "/spec/replicas")).sum();
         let Some(limits) = self.limits.get(&owner) else { return };
         let limit = limits.most(self.believed(it.at));
         if sum > limit {
