@@ -155,10 +155,10 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    /// Tells `handler` of all objects that are held, as added, and from then on of each change, once
-    /// and in order; and `hook` of the version that the handler has heard of. Who subscribes late
-    /// hears the same as who was there from the start, as with client-go's `AddEventHandler`. A
-    /// panic inside is logged and goes no further.
+    /// Tells `handler` of all objects that are held, as added, and from then on of each change,
+    /// once and in order; and `hook` of the version that the handler has heard of. Who subscribes
+    /// late hears the same as who was there from the start, as with client-go's `AddEventHandler`.
+    /// A panic inside is logged and goes no further.
     pub async fn subscribe(&self, handler: Handler<T>, hook: VersionHook) {
         let _turn = self.turn.lock().await;
         let version = self.tell_held(|held| handler(&Change::Added(Arc::clone(held)))).await;

@@ -58,8 +58,7 @@ async fn come_and_go(objects: &Objects, standby: &Manager, round: u64) -> anyhow
     let name = format!("round-{round}");
     scale(objects, &name, PODS).await?;
     holds(standby, PODS).await?;
-    objects.merge("replicasets", &name, &json!({"spec": {"replicas": 0}})).await?;
-    settled(objects, &name, 0).await?;
+    // The owner goes first: each pod is then a key for who collects.
     objects.delete("replicasets", &name).await?;
     holds(standby, 0).await?;
     let queues = Queues::of(standby).await?;
