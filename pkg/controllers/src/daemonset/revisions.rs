@@ -89,7 +89,7 @@ fn updates(s: &Snapshot, kept: Option<&Arc<ControllerRevision>>) -> Option<Step>
         (!edits.is_empty()).then(|| history::update(revision, edits))
     };
     let updates: Vec<_> = s.revisions.mine.iter().filter_map(update).collect();
-    (!updates.is_empty()).then(|| Step::InOrder(updates))
+    (!updates.is_empty()).then_some(Step::InOrder(updates))
 }
 
 /// Deletes former revisions that no pod is made from, the lowest first, until there are no more

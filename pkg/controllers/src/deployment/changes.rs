@@ -50,8 +50,8 @@ impl<'a> Changes<'a> {
         Self { s, actions: Vec::new(), about, places: BTreeMap::new(), scaled: false }
     }
 
-    /// Whether a set is scaled, which is what the next part of a rollout waits for. It does not wait
-    /// for other edits: a webhook may undo an annotation each time.
+    /// Whether a set is scaled, which is what the next part of a rollout waits for. It does not
+    /// wait for other edits: a webhook may undo an annotation each time.
     pub(super) fn is_scaling(&self) -> bool {
         self.scaled
     }

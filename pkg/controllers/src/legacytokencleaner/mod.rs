@@ -27,7 +27,7 @@
 //!   what it saw at the start to its end, however old that has become;
 //! - that the Secret is gone before it could be labelled (404) is no error;
 //! - a pass of which a read or a write failed is tried again soon. Upstream waits for the next day,
-//!   and has tried all Secrets by then; here the others of a pass that had too many would wait, too.
+//!   and has tried all Secrets by then; here the others of a pass that had too many would wait.
 
 mod decide;
 mod snapshot;

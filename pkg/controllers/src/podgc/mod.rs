@@ -22,8 +22,8 @@
 //!
 //! What a pass costs: two walks over all pods with a look-up of the node of each, a tenth of a
 //! second of one processor for 100 000 pods on 5000 nodes. The ended pods are sorted only if they
-//! are too many. Requests are bounded, see `DELETIONS_MAX` and `READS_MAX`. That a pod comes costs a
-//! look-up of its node, that a node goes one of its pods; no other event costs anything.
+//! are too many. Requests are bounded, see `DELETIONS_MAX` and `READS_MAX`. That a pod comes costs
+//! a look-up of its node, that a node goes one of its pods; no other event costs anything.
 //!
 //! Otherwise than upstream,
 //! - a pod that has ended, is being deleted without a grace period and is kept by its finalizers is
@@ -33,9 +33,9 @@
 //!   Upstream works on one list to its end, however old that has become: with a hundred thousand
 //!   pods over the threshold it looks for no orphans for more than an hour;
 //! - a pod that is in two lists is dealt with and counted once, for the first reason;
-//! - the quarantine of a node starts when the caches show that it is missing, not in the next pass,
-//!   or when this process takes over; it starts anew if the node was there in between. A node that
-//!   could not be read is asked again in the next pass;
+//! - the quarantine of a node starts when the caches show that it is missing, not in the next
+//!   pass, or when this process takes over; it starts anew if the node was there in between. A node
+//!   that could not be read is asked again in the next pass;
 //! - that the pod is gone before it could be marked (404) ends nothing.
 //!
 //! # Parts

@@ -42,12 +42,11 @@ impl Quarantine {
     pub(super) fn node_changed(&self, change: &Change<Node>, view: &View<'_>) {
         let name = &change.object().meta.key.name;
         match change {
-            Change::Added(_) => drop(self.known().remove(name)),
             Change::Updated { .. } => {}
             Change::Deleted(_) if is_named(name, view) => {
                 self.known().insert(name.clone(), view.now);
             }
-            Change::Deleted(_) => drop(self.known().remove(name)),
+            Change::Added(_) | Change::Deleted(_) => drop(self.known().remove(name)),
         }
     }
 

@@ -8,8 +8,8 @@
 //! deleted.
 //! **Invariant:** a set that cannot be read, or whose selector is invalid or empty, is left alone.
 //!
-//! Otherwise than upstream, an orphan that is gone by the time it is adopted fails the sync; there it
-//! is left out of the count.
+//! Otherwise than upstream, an orphan that is gone by the time it is adopted fails the sync; there
+//! it is left out of the count.
 
 mod decide;
 mod report;

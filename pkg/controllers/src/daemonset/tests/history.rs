@@ -155,8 +155,11 @@ fn what_does_not_stick_to_a_revision_stops_nothing() {
     let old_number = |world: &mut World, name: &str| {
         world.put_revision(with(by(world, name), json!({"revision": 1})));
     };
-    let undo: [(&str, fn(&mut World, &str)); 2] = [("label", plain), ("number", old_number)];
-    for (what, undo) in undo {
+    for what in ["label", "number"] {
+        let undo = |world: &mut World, name: &str| match what {
+            "label" => plain(world, name),
+            _ => old_number(world, name),
+        };
         let (mut world, name) = running();
         world.set = unavailable(world.set.clone(), &json!(1));
         world.put_revision(other(&by(&world, &name), "foo-other", 1));

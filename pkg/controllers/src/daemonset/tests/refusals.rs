@@ -57,7 +57,9 @@ fn together(
     done: &mut Done,
 ) -> bool {
     let (refused, admitted): (Vec<_>, Vec<_>) = actions.iter().partition(|it| refuses(it));
-    admitted.into_iter().for_each(|action| world.apply(action, done));
+    for action in admitted {
+        world.apply(action, done);
+    }
     refused.is_empty()
 }
 

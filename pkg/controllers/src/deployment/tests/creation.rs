@@ -100,9 +100,9 @@ fn a_name_that_is_taken_is_told_apart() {
 fn a_collision_is_no_failure_to_create() {
     let plan =
         planned(&spec(deployment("v1", 1), json!({"progressDeadlineSeconds": 60})), &[], &[]);
-    let announces = actions(&plan).into_iter().filter_map(|action| match action {
-        Action::Create(create) => create.announce.clone(),
-        _ => None,
+    let announces = actions(&plan).into_iter().filter_map(|action| {
+        let Action::Create(create) = action else { return None };
+        create.announce.clone()
     });
     let silent: Vec<_> = announces.map(|announce| announce.silent).collect();
     assert_eq!(silent, [&["AlreadyExists"]]);
@@ -166,27 +166,23 @@ fn the_new_set_follows_its_deployment() {
     }
 }
 
-/// A webhook may write an annotation of the new set anew each time. As upstream, the sync asks for it
-/// and goes on, whatever comes next: rolling, a rollback, cleaning up, Recreate, a resize.
+/// A webhook may write an annotation of the new set anew each time. As upstream, the sync asks for
+/// it and goes on, whatever comes next: rolling, a rollback, cleaning up, Recreate, a resize.
 #[test]
 fn an_annotation_that_does_not_stick_stops_nothing() {
     let noted = |it: Value| annotated(it, json!({"note": "asked for"}));
     let other = |it: Value| annotated(it, json!({"note": "written by a webhook"}));
     let edit = "in order: update replicasets.apps shop/foo-v2 \
         metadata.annotations.note=\"asked for\"\n";
-    let shrink = |to: i32| {
-        format!(
-            "in order: update replicasets.apps shop/foo-v1 spec.replicas={to}\n\
-             in order: event Normal ScalingReplicaSet: Scaled down replica set foo-v1 from 1 to {to}\n"
-        )
-    };
+    let shrink = "in order: update replicasets.apps shop/foo-v1 spec.replicas=0\n\
+        in order: event Normal ScalingReplicaSet: \
+        Scaled down replica set foo-v1 from 1 to 0\n";
     let to = format!("spec.replicas=0 metadata.annotations.{DESIRED}=\"2\"");
-    let resized = shrink(0).replace("spec.replicas=0", &to);
+    let resized = shrink.replace("spec.replicas=0", &to);
+    let delete = "in order: delete replicasets.apps shop/foo-v1\n";
     let (full, half) = (|set| sized(set, 2, 2), |set| sized(set, 2, 3));
-    let rolls = |replicas| {
-        let one = rolling(&json!(1), &json!(0));
-        noted(spec(deployment("v2", replicas), json!({ "strategy": one })))
-    };
+    let one = rolling(&json!(1), &json!(0));
+    let rolls = noted(spec(deployment("v2", 2), json!({ "strategy": one })));
     let done = json!({"replicas": 2, "updatedReplicas": 2, "availableReplicas": 2,
         "readyReplicas": 2, "observedGeneration": 1});
     let complete = with(noted(deployment("v2", 2)), json!({ "status": done }));
@@ -200,15 +196,15 @@ fn an_annotation_that_does_not_stick_stops_nothing() {
     for (name, it, sets, expected) in [
         (
             "old sets shrink",
-            rolls(2),
+            rolls,
             [half(set("v1", 1)), other(half(set("v2", 2)))],
-            format!("why: old ReplicaSets have more pods than needed\n{edit}{}", shrink(0)),
+            format!("why: old ReplicaSets have more pods than needed\n{edit}{shrink}"),
         ),
         (
             "Recreate",
             recreate(noted(deployment("v2", 2))),
             [full(set("v1", 1)), other(full(set("v2", 1)))],
-            format!("why: old ReplicaSets must be empty first\n{edit}{}", shrink(0)),
+            format!("why: old ReplicaSets must be empty first\n{edit}{shrink}"),
         ),
         (
             "a resize for which nothing is to be done",
@@ -220,9 +216,7 @@ fn an_annotation_that_does_not_stick_stops_nothing() {
             "old sets are deleted",
             complete,
             [full(set("v1", 0)), other(full(set("v2", 2)))],
-            format!(
-                "why: the rollout is complete\n{edit}in order: delete replicasets.apps shop/foo-v1\n"
-            ),
+            format!("why: the rollout is complete\n{edit}{delete}"),
         ),
         (
             "a rollback",
