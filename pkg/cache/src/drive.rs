@@ -74,8 +74,8 @@ impl<T: Object> Drive<T> {
     pub(crate) fn new(informer: Arc<Informer<T>>) -> Self {
         Self {
             started: informer.runtime().clock.instant(),
+            reflector: if informer.streams() { Reflector::default() } else { Reflector::listing() },
             informer,
-            reflector: Reflector::default(),
             open: None,
             event: None,
             permit: None,

@@ -77,6 +77,8 @@ pub(crate) struct Parts {
     pub(crate) client: Client,
     pub(crate) runtime: Runtime,
     pub(crate) sync_errors: Option<IntCounter>,
+    /// Whether its informers may ask for streaming lists.
+    pub(crate) streams: bool,
 }
 
 /// Says what the API server serves.
@@ -329,7 +331,7 @@ impl Everything {
     }
 
     fn kind(&self, resource: &Resource) -> Kind {
-        let Parts { client, runtime, .. } = &self.parts;
+        let Parts { client, runtime, streams, .. } = &self.parts;
         let runtime = Runtime { cancel: runtime.cancel.child_token(), ..runtime.clone() };
         let shared = self.shared.get().and_then(|shared| shared.get(resource));
         let is_shared = shared.is_some();
@@ -338,7 +340,7 @@ impl Everything {
         } else {
             let resource = resource.clone();
             let informer = Informer::<Metadata>::of(resource, client.clone(), runtime.clone());
-            Arc::new(informer.with_lists(Arc::clone(&self.lists)))
+            Arc::new(informer.with_streams(*streams).with_lists(Arc::clone(&self.lists)))
         };
         Kind::new(informer, is_shared, runtime.cancel)
     }

@@ -28,6 +28,8 @@ pub struct SharedInformerFactory {
     metadata_client: Client,
     runtime: Runtime,
     metrics: Option<Metrics>,
+    /// Whether informers may ask for streaming lists.
+    streams: bool,
     /// How often handlers hear of all objects.
     resync: Option<Duration>,
     informers: BTreeMap<TypeId, Entry>,
@@ -57,6 +59,7 @@ impl SharedInformerFactory {
             client,
             runtime,
             metrics: None,
+            streams: true,
             resync: None,
             informers: BTreeMap::new(),
             everything: None,
@@ -90,6 +93,13 @@ impl SharedInformerFactory {
         self
     }
 
+    /// This factory, its informers asking for streaming lists or not: upstream's gate
+    /// `WatchListClient`. Without, each list comes in pages.
+    pub fn with_streams(mut self, streams: bool) -> Self {
+        self.streams = streams;
+        self
+    }
+
     /// The informer of kind `T`; it is made if it was not asked for before.
     pub fn informer<T: Kind>(&mut self) -> Arc<Informer<T>> {
         let kind = TypeId::of::<T>();
@@ -98,6 +108,7 @@ impl SharedInformerFactory {
             return Arc::clone(informer);
         }
         let informer = Informer::<T>::new(self.client.clone(), self.runtime.clone());
+        let informer = informer.with_streams(self.streams);
         let informer = Arc::new(informer.with_metrics(self.metrics.as_ref()));
         let erased: Arc<dyn Followed> = Arc::clone(&informer) as _;
         self.informers.insert(kind, Entry { erased, typed: Box::new(Arc::clone(&informer)) });
@@ -117,7 +128,9 @@ impl SharedInformerFactory {
         let client = self.metadata_client.clone();
         let source = Box::new(Discovery::new(client.clone()));
         let runtime = self.runtime.clone();
-        let everything = Arc::new(Everything::new(Parts { source, client, runtime, sync_errors }));
+        let streams = self.streams;
+        let parts = Parts { source, client, runtime, sync_errors, streams };
+        let everything = Arc::new(Everything::new(parts));
         self.everything = Some(Arc::clone(&everything));
         everything
     }

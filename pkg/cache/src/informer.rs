@@ -51,6 +51,8 @@ pub struct Informer<T: Object> {
     meter: Option<Meter>,
     /// How many may list at once.
     lists: Option<Arc<Semaphore>>,
+    /// Whether it may ask for streaming lists.
+    streams: bool,
     started: AtomicBool,
 }
 
@@ -124,6 +126,7 @@ impl<T: Object> Informer<T> {
             health: Mutex::default(),
             meter: None,
             lists: None,
+            streams: true,
             started: AtomicBool::new(false),
         }
     }
@@ -145,6 +148,11 @@ impl<T: Object> Informer<T> {
     /// This informer, listing only when it gets a permit of `lists`, or has long waited for one.
     pub(crate) fn with_lists(self, lists: Arc<Semaphore>) -> Self {
         Self { lists: Some(lists), ..self }
+    }
+
+    /// This informer, asking for streaming lists or not.
+    pub(crate) fn with_streams(self, streams: bool) -> Self {
+        Self { streams, ..self }
     }
 
     /// Starts the task that lists and watches, until the runtime is cancelled. Later calls do
@@ -248,6 +256,10 @@ impl<T: Object> Informer<T> {
 
     pub(crate) fn field_selector(&self) -> &'static str {
         self.field_selector
+    }
+
+    pub(crate) fn streams(&self) -> bool {
+        self.streams
     }
 
     pub(crate) fn client(&self) -> &Client {

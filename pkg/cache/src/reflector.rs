@@ -30,6 +30,8 @@ pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Reflector {
     state: State,
+    /// A round begins with a list, not with a stream of objects: the gate `WatchListClient` is off.
+    lists: bool,
     /// The highest version that was shown to anybody; none before the first list.
     shown: Option<u64>,
     /// The server no longer has `shown`, or not yet: read what is newest.
@@ -207,6 +209,7 @@ impl Default for Reflector {
     fn default() -> Self {
         Self {
             state: State::Idle,
+            lists: false,
             shown: None,
             unavailable: false,
             backoff: Backoff { next: BACKOFF_MIN, last: Duration::ZERO },
@@ -217,6 +220,11 @@ impl Default for Reflector {
 }
 
 impl Reflector {
+    /// One that never asks for a streaming list.
+    pub fn listing() -> Self {
+        Self { lists: true, ..Self::default() }
+    }
+
     /// Takes what happened at `now` (any monotonic time) and says what to do next.
     #[expect(
         clippy::too_many_lines,
@@ -227,9 +235,9 @@ impl Reflector {
         match (self.state.clone(), input) {
             (_, Input::Renew) => {
                 self.unavailable = true;
-                self.stream(now)
+                self.begin(now)
             }
-            (State::Idle, Input::Start) | (State::Resting, Input::Waited) => self.stream(now),
+            (State::Idle, Input::Start) | (State::Resting, Input::Waited) => self.begin(now),
             (State::Pausing, Input::Waited) => self.watch(now),
 
             (State::Streaming, Input::Event(_)) => {
@@ -250,7 +258,7 @@ impl Reflector {
                 if !self.unavailable =>
             {
                 self.unavailable = true;
-                self.stream(now)
+                self.begin(now)
             }
             (State::Streaming, Input::Failed(_)) => self.list(self.list_at(), true, now),
             (State::Streaming, Input::Ended) if self.is_short(now) => {
@@ -333,8 +341,11 @@ impl Reflector {
         }
     }
 
-    /// A round begins with a streaming list, which is cheap for the server.
-    fn stream(&mut self, now: Duration) -> Effect {
+    /// A round begins with a streaming list, which is cheap for the server, if it may.
+    fn begin(&mut self, now: Duration) -> Effect {
+        if self.lists {
+            return self.list(self.list_at(), true, now);
+        }
         self.state = State::Streaming;
         let at = match self.shown {
             Some(version) if !self.unavailable => At::NotOlderThan(version),

@@ -108,11 +108,13 @@ impl Turn {
         }
     }
 
-    /// Gives it up, so that somebody else can take over at once. To be called when nothing writes
-    /// any more.
-    pub(crate) async fn give_up(&self) {
+    /// Gives it up. To be called when nothing writes any more. `release`: so that somebody else can
+    /// take over at once, not only when the lease runs out.
+    pub(crate) async fn give_up(&self, release: bool) {
         if let Self::Elected(election) = self {
-            election.leadership.release().await;
+            if release {
+                election.leadership.release().await;
+            }
             election.recorder.finish().await;
         }
     }

@@ -23,6 +23,7 @@ use crate::authority;
 use crate::debug::{Absence, Graph, Leadership, Row, Source};
 use crate::election::Turn;
 use crate::flags::handles;
+use crate::gates::features;
 use crate::options::{KUBERNETES_VERSION, Options};
 use crate::registry::{Entry, REGISTRY, Rate, User};
 use crate::selection::{Choice, choose};
@@ -200,7 +201,10 @@ impl Manager {
         let stale = at_once.is_err().then_some(&*informers);
         let lead = Lead { turn: &turn, discovery, stale, shown: &shown, runtime: &runtime };
         lead.run(running, options.controller_start_interval).await?;
-        turn.give_up().await;
+        // Upstream releases the lease only behind this gate, off by default. Who says nothing gets a
+        // fast take-over; who says no gets what upstream does.
+        let release = options.gates.given(features::RELEASE_LEASE).unwrap_or(true);
+        turn.give_up(release).await;
         Ok(())
     }
 }
@@ -381,6 +385,7 @@ impl Context {
         let informers = SharedInformerFactory::new(informer_client, runtime.clone())
             .with_metadata_client(metadata_client)
             .with_metrics(informer_metrics)
+            .with_streams(options.gates.is_on(features::WATCH_LIST_CLIENT))
             .with_resync(options.resync_period_min);
         Ok(Self {
             options,

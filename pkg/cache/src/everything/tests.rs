@@ -128,6 +128,7 @@ impl Test {
             client: server.client.clone(),
             runtime: server.runtime.clone(),
             sync_errors: Metrics::new(&registry).unwrap().sync_errors().ok(),
+            streams: true,
         }));
         let (sender, heard) = mpsc::unbounded_channel();
         let (changes, versions) = (sender.clone(), sender.clone());

@@ -49,6 +49,29 @@ fn shares_one_informer_for_each_kind() {
     });
 }
 
+/// The gate `WatchListClient` off: informers of kinds, and those of what discovery names.
+#[test]
+fn informers_list_in_pages_where_they_may_not_stream() {
+    run(async {
+        let mut server = Server::default();
+        let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone())
+            .with_streams(false);
+        factory.informer::<Pod>();
+        factory.everything();
+        factory.start();
+        let kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let groups = r#"{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1",
+            "resources":[{"resource":"widgets","responseKind":{"kind":"Widget"},
+            "scope":"Namespaced","verbs":["delete","list","watch"]}]}]}]}"#;
+        server.find("GET", "/apis").await.answer(200, kind).send(groups).await;
+        server.find("GET", "/api").await.answer(200, kind).send(r#"{"items":[]}"#).await;
+        for path in ["/api/v1/pods", "/apis/example.com/v1/widgets"] {
+            let call = server.find("GET", path).await;
+            assert_eq!(call.without_timeout(), format!("{path}?limit=500"));
+        }
+    });
+}
+
 /// Issue, simulation: a manager that ends is freed, although its engines hold the informers whose
 /// handlers they are.
 #[test]

@@ -63,7 +63,10 @@ fn listing() -> Script {
 }
 
 fn check(name: &str, scripts: &[Script]) {
-    let mut reflector = Reflector::default();
+    check_of(Reflector::default(), name, scripts);
+}
+
+fn check_of(mut reflector: Reflector, name: &str, scripts: &[Script]) {
     for (at, (ms, input, effect)) in scripts.concat().into_iter().enumerate() {
         let case = format!("{name}, step {at}: {input:?}");
         assert_eq!(reflector.on(input, Duration::from_millis(ms)), effect, "{case}");
@@ -351,6 +354,30 @@ fn watches() {
                 ],
             ],
         );
+    }
+}
+
+/// `useWatchList` without the gate `WatchListClient`: each round begins with a list.
+#[test]
+fn without_streaming_lists() {
+    let synced = vec![
+        (0, Start, list(At::Latest, Some(500))),
+        (10, page(9, Some("more")), next_page(At::Latest, "more")),
+        (20, page(10, None), Replace(9)),
+        (20, Replaced, watch(9)),
+    ];
+    for (name, rest) in [
+        (
+            "a round that follows",
+            vec![
+                (30, Event(12), Apply),
+                (40, Failed(Expired), wait(800, Why::Failed(Expired))),
+                (900, Waited, list(At::NotOlderThan(12), None)),
+            ],
+        ),
+        ("a new list", vec![(30, Input::Renew, list(At::Latest, Some(500)))]),
+    ] {
+        check_of(Reflector::listing(), name, &[synced.clone(), rest]);
     }
 }
 

@@ -31,6 +31,8 @@ features! {
     COMPONENT_FLAGZ = "ComponentFlagz",
     /// `/statusz` is served.
     COMPONENT_STATUSZ = "ComponentStatusz",
+    /// The lease is given back at the end.
+    RELEASE_LEASE = "ControllerManagerReleaseLeaderElectionLockOnExit",
     /// ReplicaSets and Deployments tell how many of their pods are being deleted.
     TERMINATING_REPLICAS = "DeploymentReplicaSetTerminatingReplicas",
     /// Split streams and buffers of logs may be asked for.
@@ -47,4 +49,6 @@ features! {
     REQUEST_HEADER_UID = "RemoteRequestHeaderUID",
     /// Tolerations may compare numbers.
     TOLERATION_COMPARISON = "TaintTolerationComparisonOperators",
+    /// Lists come as streams.
+    WATCH_LIST_CLIENT = "WatchListClient",
 }

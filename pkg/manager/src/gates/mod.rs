@@ -67,6 +67,11 @@ impl Gates {
         self.has(feature.name())
     }
 
+    /// What a gate was set to, if it was set itself.
+    pub(crate) fn given(&self, feature: Feature) -> Option<bool> {
+        self.given.get(feature.name()).copied()
+    }
+
     /// Whether all gates are on that a row of the registry names. A name that is not in the table
     /// of gates is a mistake in this program and panics.
     pub(crate) fn let_run(&self, row: &Entry) -> bool {
