@@ -46,7 +46,7 @@ pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
-pub use pod::{Phase, Pod};
+pub use pod::{Observed, Phase, Pod};
 pub use raw::{Edit, Raw};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus};
 pub use resource::{InvalidName, Resource};

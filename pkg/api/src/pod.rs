@@ -27,10 +27,8 @@ pub struct Pod {
     pub ready: Option<(Status, Option<Time>)>,
     /// The `DisruptionTarget` condition: its status and since when.
     pub disruption_target: Option<(Status, Option<Time>)>,
-    /// Whether its status says of which generation it is.
-    pub status_has_generation: bool,
-    /// Whether the `DisruptionTarget` condition does.
-    pub disruption_target_has_generation: bool,
+    /// What of its status says of which generation it is.
+    pub observed: Observed,
     /// Whether it is being deleted with no grace period left and yet has finalizers: nothing but
     /// their removal gets it further, not another deletion.
     pub waits_for_finalizers: bool,
@@ -45,6 +43,15 @@ pub struct Pod {
     pub sidecar_restarts_max: i32,
     /// The names of the Secrets that it refers to, sorted.
     pub secrets: Box<[Text]>,
+}
+
+/// What has an `observedGeneration`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The status as a whole.
+    pub status: bool,
+    /// The `DisruptionTarget` condition.
+    pub disruption_target: bool,
 }
 
 /// `status.phase`.
@@ -279,10 +286,12 @@ impl WirePod {
             evicted: status.reason == "Evicted",
             ready: status.condition("Ready"),
             disruption_target: status.condition("DisruptionTarget"),
-            status_has_generation: status.observed_generation != 0,
-            disruption_target_has_generation: status
-                .find("DisruptionTarget")
-                .is_some_and(|condition| condition.observed_generation != 0),
+            observed: Observed {
+                status: status.observed_generation != 0,
+                disruption_target: status
+                    .find("DisruptionTarget")
+                    .is_some_and(|condition| condition.observed_generation != 0),
+            },
             deletion_cost: deletion_cost(&self.metadata.annotations),
             restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
             sidecar_restarts_max: self.sidecar_restarts_max(),

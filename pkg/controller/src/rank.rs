@@ -1,7 +1,7 @@
 //! Which pods go first when there are too many. As `ActivePodsWithRanks` in upstream's
 //! `pkg/controller/controller_utils.go` and `getPodsToDelete` in
-//! `pkg/controller/replicaset/replica_set.go`. The gate `LogarithmicScaleDown` is on in each release
-//! that can be emulated.
+//! `pkg/controller/replicaset/replica_set.go`. The gate `LogarithmicScaleDown` is on in each
+//! release that can be emulated.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -365,11 +365,9 @@ pub static REGISTRY: &[Entry] = &[
             let workers = context.workers(handles::CONCURRENT_REPLICASET_SYNCS);
             let queue = context.queue("replicaset");
             let gates = &context.options.gates;
+            let has_costs = gates.is_on(features::POD_DELETION_COST);
             let controller = controllers::replicaset::Controller {
-                costs: match gates.is_on(features::POD_DELETION_COST) {
-                    true => Costs::Count,
-                    false => Costs::Ignored,
-                },
+                costs: if has_costs { Costs::Count } else { Costs::Ignored },
                 counts_terminating: gates.is_on(features::TERMINATING_REPLICAS),
                 ..controllers::replicaset::Controller::new(500)
             };

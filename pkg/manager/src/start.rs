@@ -201,8 +201,8 @@ impl Manager {
         let stale = at_once.is_err().then_some(&*informers);
         let lead = Lead { turn: &turn, discovery, stale, shown: &shown, runtime: &runtime };
         lead.run(running, options.controller_start_interval).await?;
-        // Upstream releases the lease only behind this gate, off by default. Who says nothing gets a
-        // fast take-over; who says no gets what upstream does.
+        // Upstream releases the lease only behind this gate, off by default. Who says nothing gets
+        // a fast take-over; who says no gets what upstream does.
         let release = options.gates.given(features::RELEASE_LEASE).unwrap_or(true);
         turn.give_up(release).await;
         Ok(())

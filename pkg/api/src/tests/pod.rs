@@ -382,8 +382,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         evicted: false,
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),
         disruption_target: None,
-        status_has_generation: false,
-        disruption_target_has_generation: false,
+        observed: Observed::default(),
         waits_for_finalizers: false,
         unreadable: false,
         deletion_cost: -12,
@@ -557,7 +556,7 @@ fn a_pod_says_whether_a_generation_was_observed() {
         let status_json = json!({"observedGeneration": status, "conditions": [condition_json]});
         let json = json!({"metadata": {}, "status": status_json}).to_string();
         let pod = Pod::decode(Codec::Json, json.as_bytes()).unwrap();
-        let found = (pod.status_has_generation, pod.disruption_target_has_generation);
+        let found = (pod.observed.status, pod.observed.disruption_target);
         assert_eq!(found, (status != 0, condition != 0), "{json}");
     }
 }

@@ -26,8 +26,8 @@ pub(super) enum Fit {
     Leave,
 }
 
-/// Resources, ports, readiness and the like are the scheduler's. `compares`: whether tolerations may
-/// compare numbers.
+/// Resources, ports, readiness and the like are the scheduler's. `compares`: whether tolerations
+/// may compare numbers.
 pub(super) fn fit(set: &DaemonSet, node: &Node, compares: bool) -> Fit {
     let (placement, name) = (&set.placement, &*node.meta.key.name);
     let elsewhere = placement.node_name.as_deref().is_some_and(|wanted| wanted != name);

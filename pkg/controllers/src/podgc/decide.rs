@@ -186,7 +186,7 @@ fn chain(s: &Snapshot, pod: &Pod, reason: Reason) -> Vec<Action> {
 fn failed(s: &Snapshot, pod: &Pod, reason: Reason) -> Value {
     let generation = pod.meta.generation;
     let mut status = json!({ "phase": "Failed" });
-    if generation != 0 && (s.tracks_generations || pod.status_has_generation) {
+    if generation != 0 && (s.tracks_generations || pod.observed.status) {
         status["observedGeneration"] = generation.into();
     }
     if reason == Reason::Orphaned {
@@ -196,7 +196,7 @@ fn failed(s: &Snapshot, pod: &Pod, reason: Reason) -> Value {
             "reason": "DeletionByPodGC",
             "message": "PodGC: node no longer exists",
         });
-        if generation != 0 && (s.tracks_generations || pod.disruption_target_has_generation) {
+        if generation != 0 && (s.tracks_generations || pod.observed.disruption_target) {
             condition["observedGeneration"] = generation.into();
         }
         // Of a condition that holds already the time stays.
