@@ -11,6 +11,7 @@ use kube::Client;
 use kube::client::Body;
 use std::ffi::OsString;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
@@ -141,6 +142,11 @@ impl Manager {
             content_type: content_type.transpose()?.unwrap_or_default().to_owned(),
             body: String::from_utf8_lossy(&body.collect_bytes().await?).into_owned(),
         })
+    }
+
+    /// Where its own port is.
+    pub fn address(&self) -> anyhow::Result<SocketAddr> {
+        Ok(self.url.trim_start_matches("https://").parse()?)
     }
 
     /// Kills it without warning and waits until it is gone.
