@@ -26,6 +26,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::health::Status;
 use crate::informer::{Followed, Informer, forget};
+use crate::metrics::Metrics;
 use kind::Kind;
 
 /// How often the API server is asked what it serves, as upstream.
@@ -79,6 +80,7 @@ pub(crate) struct Parts {
     pub(crate) sync_errors: Option<IntCounter>,
     /// Whether its informers may ask for streaming lists.
     pub(crate) streams: bool,
+    pub(crate) metrics: Option<Metrics>,
 }
 
 /// Says what the API server serves.
@@ -331,16 +333,18 @@ impl Everything {
     }
 
     fn kind(&self, resource: &Resource) -> Kind {
-        let Parts { client, runtime, streams, .. } = &self.parts;
+        let Parts { client, runtime, streams, metrics, .. } = &self.parts;
         let runtime = Runtime { cancel: runtime.cancel.child_token(), ..runtime.clone() };
         let shared = self.shared.get().and_then(|shared| shared.get(resource));
         let is_shared = shared.is_some();
         let informer = if let Some(informer) = shared {
             Arc::clone(informer)
         } else {
+            let metrics = metrics.as_ref().filter(|_| Metrics::counts(resource));
             let resource = resource.clone();
             let informer = Informer::<Metadata>::of(resource, client.clone(), runtime.clone());
-            Arc::new(informer.with_streams(*streams).with_lists(Arc::clone(&self.lists)))
+            let informer = informer.with_streams(*streams).with_metrics(metrics);
+            Arc::new(informer.with_lists(Arc::clone(&self.lists)))
         };
         Kind::new(informer, is_shared, runtime.cancel)
     }

@@ -128,8 +128,8 @@ impl SharedInformerFactory {
         let client = self.metadata_client.clone();
         let source = Box::new(Discovery::new(client.clone()));
         let runtime = self.runtime.clone();
-        let streams = self.streams;
-        let parts = Parts { source, client, runtime, sync_errors, streams };
+        let (streams, metrics) = (self.streams, self.metrics.clone());
+        let parts = Parts { source, client, runtime, sync_errors, streams, metrics };
         let everything = Arc::new(Everything::new(parts));
         self.everything = Some(Arc::clone(&everything));
         everything

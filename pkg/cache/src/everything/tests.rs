@@ -123,12 +123,14 @@ impl Test {
         let (asked_sender, asked) = mpsc::unbounded_channel();
         let (answer, clock) = (Mutex::new(answer.into()), server.runtime.clock.clone());
         let script = Arc::new(Script { answer, asked: asked_sender, clock });
+        let metrics = Metrics::new(&registry).unwrap();
         let everything = Arc::new(Everything::new(Parts {
             source: Box::new(Arc::clone(&script)),
             client: server.client.clone(),
             runtime: server.runtime.clone(),
-            sync_errors: Metrics::new(&registry).unwrap().sync_errors().ok(),
+            sync_errors: metrics.sync_errors().ok(),
             streams: true,
+            metrics: Some(metrics),
         }));
         let (sender, heard) = mpsc::unbounded_channel();
         let (changes, versions) = (sender.clone(), sender.clone());

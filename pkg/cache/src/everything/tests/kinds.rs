@@ -335,3 +335,36 @@ fn metadata_is_small() {
     let bytes = size_of::<Metadata>();
     assert!(bytes <= 160, "{bytes} bytes");
 }
+
+/// TestKubeControllerManagerInformerMetrics (test/integration/serving): the garbage collector alone
+/// has informers that are counted; a CustomResourceDefinition's are not, as upstream's have no name.
+#[test]
+fn kinds_that_client_go_has_types_for_are_counted() {
+    run(async {
+        let policies =
+            Resource::namespaced("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy");
+        let mut test = Test::new(served([policies.clone(), widgets()]));
+        let _policies = test.list(&policies, &[("a", "a", 5), ("b", "b", 6)], 10).await;
+        let _widgets = test.list(&widgets(), &[("a", "a", 5)], 10).await;
+        let objects = [
+            "networkpolicies + default/a@5",
+            "networkpolicies + default/b@6",
+            "networkpolicies at 10",
+            "widgets + default/a@5",
+            "widgets at 10",
+        ];
+        test.hears(&[&["served 2"], &objects[..]].concat()).await;
+        let page = test.registry.page("").body;
+        let shown = |start: &str| {
+            let shown = page.lines().filter(|line| line.starts_with(start));
+            shown.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let labels = "{group=\"networking.k8s.io\",name=\"kube-controller-manager\",\
+                      resource=\"networkpolicys\",version=\"v1\"}";
+        assert_eq!(shown("informer_queued_items{"), [format!("informer_queued_items{labels} 0")]);
+        assert_eq!(
+            shown("informer_processing_latency_seconds_count"),
+            [format!("informer_processing_latency_seconds_count{labels} 2")]
+        );
+    });
+}
