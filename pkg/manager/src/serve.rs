@@ -161,6 +161,7 @@ fn pages(site: Site, options: &Options, runtime: &Runtime) -> anyhow::Result<Pag
         )]),
         flags: options.gates.is_on(features::COMPONENT_FLAGZ).then(|| flags(options)),
         status: options.gates.is_on(features::COMPONENT_STATUSZ).then_some(status),
+        cbor: options.gates.is_on(features::CBOR_SERVING_AND_STORAGE),
         debugging: options.profiling.then_some(debugging),
         extra: debug::router(source),
     })

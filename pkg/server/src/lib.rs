@@ -11,6 +11,7 @@
 //! minutes; 64 KiB of a body.
 
 mod answer;
+mod cbor;
 mod chain;
 mod debug;
 mod health;
@@ -40,6 +41,7 @@ use serde_json::value::RawValue;
 pub use health::{Health, Verdict};
 
 use crate::chain::Chain;
+use crate::negotiate::Offers;
 use crate::zpages::{Flagz, Statusz};
 
 /// Everything that is served.
@@ -61,6 +63,8 @@ pub struct Pages {
     pub flags: Option<BTreeMap<String, String>>,
     /// /statusz. None: the page does not exist (feature gate ComponentStatusz).
     pub status: Option<Status>,
+    /// Whether /flagz and /statusz can be had as CBOR too (feature gate CBORServingAndStorage).
+    pub cbor: bool,
     /// /debug/pprof and /debug/flags. None: neither exists (`--profiling=false`).
     pub debugging: Option<Debugging>,
     /// Pages that are not known here, under their full paths: /debug/controllers. Where a path is
@@ -115,6 +119,7 @@ pub fn router(pages: Pages, admit: impl Admit, runtime: &Runtime) -> Router {
         Some(debugging) => debug::router(debugging, rest),
         None => Router::new().fallback_service(rest),
     };
+    let offers = if pages.cbor { Offers::ALL } else { Offers::WITHOUT_CBOR };
     let mut paths = vec!["/configz", "/healthz", "/metrics"];
     let router = router
         .route("/healthz", health(pages.health))
@@ -124,14 +129,15 @@ pub fn router(pages: Pages, admit: impl Admit, runtime: &Runtime) -> Router {
     let router = match pages.flags {
         Some(flags) => {
             paths.push("/flagz");
-            router.route("/flagz", Flagz::new(pages.component, flags, &runtime.random).page())
+            let flagz = Flagz::new(pages.component, flags, offers, &runtime.random);
+            router.route("/flagz", flagz.page())
         }
         None => router,
     };
     paths.sort_unstable();
     let router = match pages.status {
         Some(status) => {
-            let statusz = Statusz::new(pages.component, status, paths, runtime.clone());
+            let statusz = Statusz::new(pages.component, status, paths, offers, runtime.clone());
             router.route("/statusz", statusz.page())
         }
         None => router,

@@ -14,12 +14,17 @@ const CLAUSES_MAX: usize = 32;
 /// The group of both structured pages.
 pub(crate) const GROUP: &str = "config.k8s.io";
 
-/// What both pages are offered as, in upstream's order. CBOR is behind a feature gate that is off.
-const OFFERS: [(&str, &str, Offer); 3] = [
+/// What both pages are offered as, in upstream's order.
+const OFFERS: [(&str, &str, Offer); 4] = [
     ("application", "json", Offer::Json),
     ("application", "yaml", Offer::Yaml),
     ("text", "plain", Offer::Text),
+    ("application", "cbor", Offer::Cbor),
 ];
+
+/// The first so many of [`OFFERS`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offers(usize);
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,7 @@ pub(crate) enum Encoding {
     /// With line breaks.
     JsonPretty,
     Yaml,
+    Cbor,
 }
 
 #[derive(Clone, Copy)]
@@ -51,6 +57,7 @@ enum Offer {
     Json,
     Yaml,
     Text,
+    Cbor,
 }
 
 /// One alternative of a header `Accept`.
@@ -73,7 +80,12 @@ struct Target<'a> {
 }
 
 /// The form in which the page `kind` is wanted, or how to say that it cannot be had.
-pub(crate) fn negotiate(headers: &HeaderMap, uri: &Uri, kind: &str) -> Result<Form, Encoding> {
+pub(crate) fn negotiate(
+    headers: &HeaderMap,
+    uri: &Uri,
+    kind: &str,
+    offers: Offers,
+) -> Result<Form, Encoding> {
     let accept = headers.get(ACCEPT).map_or("", |value| value.to_str().unwrap_or(","));
     if accept.trim().is_empty() {
         return Ok(Form::Text);
@@ -81,19 +93,11 @@ pub(crate) fn negotiate(headers: &HeaderMap, uri: &Uri, kind: &str) -> Result<Fo
     let pretty = is_pretty(headers, uri);
     let clauses = clauses(accept);
     let form = |clause: &Clause<'_>, offer| clause.form(offer, kind, pretty);
-    if let Some(form) = first(&clauses, form) {
+    if let Some(form) = offers.first(&clauses, form) {
         return Ok(form);
     }
     let refusal = |clause: &Clause<'_>, offer| clause.encoding(offer, pretty);
-    Err(first(&clauses, refusal).unwrap_or(Encoding::JsonPretty))
-}
-
-/// The first clause and offer that fit each other and `takes` makes something of.
-fn first<T>(clauses: &[Clause<'_>], takes: impl Fn(&Clause<'_>, Offer) -> Option<T>) -> Option<T> {
-    clauses.iter().find_map(|clause| {
-        let fitting = OFFERS.iter().filter(|(media, subtype, _)| clause.fits(media, subtype));
-        fitting.map(|(_, _, offer)| *offer).find_map(|offer| takes(clause, offer))
-    })
+    Err(offers.first(&clauses, refusal).unwrap_or(Encoding::JsonPretty))
 }
 
 /// The clauses of a header, best first. Broken ones are skipped.
@@ -121,6 +125,34 @@ fn is_pretty(headers: &HeaderMap, uri: &Uri) -> bool {
     }
     let agent = headers.get(USER_AGENT).map_or(&b""[..], |agent| agent.as_bytes());
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|name| agent.starts_with(name.as_bytes()))
+}
+
+// === impl Offers ===
+
+impl Offers {
+    pub(crate) const ALL: Self = Self(OFFERS.len());
+    pub(crate) const WITHOUT_CBOR: Self = Self(OFFERS.len() - 1);
+
+    /// Their media types, as upstream lists them.
+    pub(crate) fn names(self) -> String {
+        let offers = OFFERS.iter().take(self.0);
+        let names: Vec<_> =
+            offers.map(|(media, subtype, _)| format!("{media}/{subtype}")).collect();
+        names.join(", ")
+    }
+
+    /// The first clause and offer that fit each other and `takes` makes something of.
+    fn first<T>(
+        self,
+        clauses: &[Clause<'_>],
+        takes: impl Fn(&Clause<'_>, Offer) -> Option<T>,
+    ) -> Option<T> {
+        clauses.iter().find_map(|clause| {
+            let offers = OFFERS.iter().take(self.0);
+            let fitting = offers.filter(|(media, subtype, _)| clause.fits(media, subtype));
+            fitting.map(|(_, _, offer)| *offer).find_map(|offer| takes(clause, offer))
+        })
+    }
 }
 
 // === impl Version ===
@@ -191,8 +223,8 @@ impl<'a> Clause<'a> {
         match (offer, &self.target) {
             _ if self.beyond => None,
             (Offer::Text, None) => Some(Form::Text),
-            (Offer::Text, Some(_)) | (Offer::Json | Offer::Yaml, None) => None,
-            (Offer::Json | Offer::Yaml, Some(target)) => {
+            (Offer::Text, Some(_)) | (Offer::Json | Offer::Yaml | Offer::Cbor, None) => None,
+            (Offer::Json | Offer::Yaml | Offer::Cbor, Some(target)) => {
                 let version = target.version_of(kind)?;
                 Some(Form::Object(version, self.written(offer, pretty)?))
             }
@@ -212,6 +244,7 @@ impl<'a> Clause<'a> {
             Offer::Json if pretty || self.pretty => Some(Encoding::JsonPretty),
             Offer::Json => Some(Encoding::Json),
             Offer::Yaml => Some(Encoding::Yaml),
+            Offer::Cbor => Some(Encoding::Cbor),
             Offer::Text => None,
         }
     }

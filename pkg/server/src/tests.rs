@@ -1,5 +1,6 @@
 //! The router, asked in process.
 
+mod cbor;
 mod chain;
 mod health;
 mod pages;
@@ -72,6 +73,7 @@ fn pages() -> Pages {
             binary_version: "1.36.3".to_owned(),
             emulation_version: Some("1.36".to_owned()),
         }),
+        cbor: false,
         debugging: Some(Debugging { profiles: Router::new(), set_verbosity: Box::new(|_| Ok(())) }),
         extra: Router::new(),
     }

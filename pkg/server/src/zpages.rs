@@ -15,19 +15,18 @@ use serde::Serialize;
 
 use crate::Status;
 use crate::answer::TEXT;
-use crate::negotiate::{Encoding, Form, GROUP, Version, negotiate};
+use crate::cbor;
+use crate::negotiate::{Encoding, Form, GROUP, Offers, Version, negotiate};
 
 /// One of these is drawn, so that nobody parses the text.
 const DELIMITERS: [&str; 4] = [":", ": ", "=", " "];
-
-const NOT_ACCEPTABLE: &str = "only the following media types are accepted: application/json, \
-                              application/yaml, text/plain";
 
 /// The page /flagz, as apiserver/pkg/server/flagz. Nothing in it changes, so its text is written
 /// once.
 pub(crate) struct Flagz {
     component: &'static str,
     flags: BTreeMap<String, String>,
+    offers: Offers,
     text: Bytes,
 }
 
@@ -36,6 +35,7 @@ pub(crate) struct Statusz {
     component: &'static str,
     status: Status,
     paths: Vec<&'static str>,
+    offers: Offers,
     runtime: Runtime,
 }
 
@@ -84,7 +84,7 @@ struct Refusal {
     api_version: &'static str,
     metadata: BTreeMap<String, String>,
     status: &'static str,
-    message: &'static str,
+    message: String,
     reason: &'static str,
     code: u16,
 }
@@ -95,13 +95,14 @@ impl Flagz {
     pub(crate) fn new(
         component: &'static str,
         flags: BTreeMap<String, String>,
+        offers: Offers,
         random: &Random,
     ) -> Self {
         let (mut text, delimiter) = (header(component, "flagz"), delimiter(random));
         for (name, value) in &flags {
             let _ = writeln!(text, "{name}{delimiter}{value}");
         }
-        Self { component, flags, text: text.into() }
+        Self { component, flags, offers, text: text.into() }
     }
 
     pub(crate) fn page(self) -> MethodRouter {
@@ -110,14 +111,14 @@ impl Flagz {
     }
 
     fn answer(&self, headers: &HeaderMap, uri: &Uri) -> Response {
-        match negotiate(headers, uri, "Flagz") {
+        match negotiate(headers, uri, "Flagz", self.offers) {
             Ok(Form::Text) => ([(CONTENT_TYPE, TEXT)], self.text.clone()).into_response(),
             Ok(Form::Object(version, encoding)) => {
                 let meta = TypeMeta::new("Flagz", version, self.component);
                 let object = FlagzObject { meta, flags: &self.flags };
                 structured(&object, "Flagz", version, encoding)
             }
-            Err(encoding) => refused(encoding),
+            Err(encoding) => refused(encoding, self.offers),
         }
     }
 }
@@ -129,10 +130,11 @@ impl Statusz {
         component: &'static str,
         mut status: Status,
         paths: Vec<&'static str>,
+        offers: Offers,
         runtime: Runtime,
     ) -> Self {
         status.started = status.started.whole_seconds();
-        Self { component, status, paths, runtime }
+        Self { component, status, paths, offers, runtime }
     }
 
     pub(crate) fn page(self) -> MethodRouter {
@@ -141,12 +143,12 @@ impl Statusz {
     }
 
     fn answer(&self, headers: &HeaderMap, uri: &Uri) -> Response {
-        match negotiate(headers, uri, "Statusz") {
+        match negotiate(headers, uri, "Statusz", self.offers) {
             Ok(Form::Text) => ([(CONTENT_TYPE, TEXT)], self.text()).into_response(),
             Ok(Form::Object(version, encoding)) => {
                 structured(&self.object(version), "Statusz", version, encoding)
             }
-            Err(encoding) => refused(encoding),
+            Err(encoding) => refused(encoding, self.offers),
         }
     }
 
@@ -239,14 +241,14 @@ fn structured<T: Serialize>(
 }
 
 /// As `ErrorNegotiated` in apiserver/pkg/endpoints/handlers/responsewriters.
-fn refused(encoding: Encoding) -> Response {
+fn refused(encoding: Encoding, offers: Offers) -> Response {
     let status = StatusCode::NOT_ACCEPTABLE;
     let refusal = Refusal {
         kind: "Status",
         api_version: "v1",
         metadata: BTreeMap::new(),
         status: "Failure",
-        message: NOT_ACCEPTABLE,
+        message: format!("only the following media types are accepted: {}", offers.names()),
         reason: "NotAcceptable",
         code: status.as_u16(),
     };
@@ -254,21 +256,25 @@ fn refused(encoding: Encoding) -> Response {
     (status, [(CONTENT_TYPE, media_type)], body).into_response()
 }
 
-/// The media type and the text. YAML has its fields sorted, as upstream's.
-fn encode<T: Serialize>(object: &T, encoding: Encoding) -> (&'static str, String) {
+/// The media type and the body. YAML has its fields sorted, as upstream's.
+fn encode<T: Serialize>(object: &T, encoding: Encoding) -> (&'static str, Bytes) {
     const STRINGS: &str = "fields with fixed names and text values can be written";
     match encoding {
         Encoding::Json => {
             let json = serde_json::to_string(object).expect(STRINGS) + "\n";
-            ("application/json", api::go::escape_html(json))
+            ("application/json", api::go::escape_html(json).into())
         }
         Encoding::JsonPretty => {
             let json = serde_json::to_string_pretty(object).expect(STRINGS);
-            ("application/json", api::go::escape_html(json))
+            ("application/json", api::go::escape_html(json).into())
         }
         Encoding::Yaml => {
             let sorted = serde_json::to_value(object).expect(STRINGS);
-            ("application/yaml", serde_yaml::to_string(&sorted).expect(STRINGS))
+            ("application/yaml", serde_yaml::to_string(&sorted).expect(STRINGS).into())
+        }
+        Encoding::Cbor => {
+            let value = serde_json::to_value(object).expect(STRINGS);
+            ("application/cbor", cbor::encode(&value).into())
         }
     }
 }

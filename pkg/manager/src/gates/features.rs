@@ -16,39 +16,48 @@ impl Feature {
     }
 }
 
-/// Makes the constants, and beside them their names, which must not use them.
-macro_rules! features {
-    ($($(#[$doc:meta])* $constant:ident = $name:literal,)*) => {
-        $($(#[$doc])* pub(crate) const $constant: Feature = Feature($name);)*
+/// Pages may be had as CBOR.
+pub(crate) const CBOR_SERVING_AND_STORAGE: Feature = Feature("CBORServingAndStorage");
+/// `/flagz` is served.
+pub(crate) const COMPONENT_FLAGZ: Feature = Feature("ComponentFlagz");
+/// `/statusz` is served.
+pub(crate) const COMPONENT_STATUSZ: Feature = Feature("ComponentStatusz");
+/// The lease is given back at the end.
+pub(crate) const RELEASE_LEASE: Feature =
+    Feature("ControllerManagerReleaseLeaderElectionLockOnExit");
+/// ReplicaSets and Deployments tell how many of their pods are being deleted.
+pub(crate) const TERMINATING_REPLICAS: Feature = Feature("DeploymentReplicaSetTerminatingReplicas");
+/// Split streams and buffers of logs may be asked for.
+pub(crate) const LOGGING_ALPHA_OPTIONS: Feature = Feature("LoggingAlphaOptions");
+/// JSON logs may be asked for.
+pub(crate) const LOGGING_BETA_OPTIONS: Feature = Feature("LoggingBetaOptions");
+/// Namespaces are emptied of pods first.
+pub(crate) const ORDERED_NAMESPACE_DELETION: Feature = Feature("OrderedNamespaceDeletion");
+/// The cheaper pod goes first.
+pub(crate) const POD_DELETION_COST: Feature = Feature("PodDeletionCost");
+/// Statuses of pods tell of which generation they are.
+pub(crate) const POD_OBSERVED_GENERATION: Feature = Feature("PodObservedGenerationTracking");
+/// Front proxies may tell the uid of a user.
+pub(crate) const REQUEST_HEADER_UID: Feature = Feature("RemoteRequestHeaderUID");
+/// Tolerations may compare numbers.
+pub(crate) const TOLERATION_COMPARISON: Feature = Feature("TaintTolerationComparisonOperators");
+/// Lists come as streams.
+pub(crate) const WATCH_LIST_CLIENT: Feature = Feature("WatchListClient");
 
-        /// The names of all gates that are asked.
-        pub(super) const NAMES: &[&str] = &[$($name),*];
-    };
-}
-
-features! {
-    /// `/flagz` is served.
-    COMPONENT_FLAGZ = "ComponentFlagz",
-    /// `/statusz` is served.
-    COMPONENT_STATUSZ = "ComponentStatusz",
-    /// The lease is given back at the end.
-    RELEASE_LEASE = "ControllerManagerReleaseLeaderElectionLockOnExit",
-    /// ReplicaSets and Deployments tell how many of their pods are being deleted.
-    TERMINATING_REPLICAS = "DeploymentReplicaSetTerminatingReplicas",
-    /// Split streams and buffers of logs may be asked for.
-    LOGGING_ALPHA_OPTIONS = "LoggingAlphaOptions",
-    /// JSON logs may be asked for.
-    LOGGING_BETA_OPTIONS = "LoggingBetaOptions",
-    /// Namespaces are emptied of pods first.
-    ORDERED_NAMESPACE_DELETION = "OrderedNamespaceDeletion",
-    /// The cheaper pod goes first.
-    POD_DELETION_COST = "PodDeletionCost",
-    /// Statuses of pods tell of which generation they are.
-    POD_OBSERVED_GENERATION = "PodObservedGenerationTracking",
-    /// Front proxies may tell the uid of a user.
-    REQUEST_HEADER_UID = "RemoteRequestHeaderUID",
-    /// Tolerations may compare numbers.
-    TOLERATION_COMPARISON = "TaintTolerationComparisonOperators",
-    /// Lists come as streams.
-    WATCH_LIST_CLIENT = "WatchListClient",
-}
+/// The names of all of them. A list of its own, which uses none of the constants: what is used here
+/// alone is not asked.
+pub(super) const NAMES: &[&str] = &[
+    "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    "ControllerManagerReleaseLeaderElectionLockOnExit",
+    "DeploymentReplicaSetTerminatingReplicas",
+    "LoggingAlphaOptions",
+    "LoggingBetaOptions",
+    "OrderedNamespaceDeletion",
+    "PodDeletionCost",
+    "PodObservedGenerationTracking",
+    "RemoteRequestHeaderUID",
+    "TaintTolerationComparisonOperators",
+    "WatchListClient",
+];
