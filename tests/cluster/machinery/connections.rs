@@ -75,8 +75,8 @@ async fn a_probe_is_answered_whoever_else_is_connected() -> anyhow::Result<()> {
             let answer = probe.ok().with_context(|| format!("{} takes too long", what()))?;
             let answer = answer.with_context(what)?;
             ensure!(answer.starts_with("HTTP/1.1 200 OK"), "{}: {answer}", what());
-            if let Kind::KeptAlive = kind {
-                ask_on(&mut crowd).await;
+            if let (Kind::KeptAlive, Some(some)) = (kind, crowd.rchunks_mut(AT_ONCE).nth(number)) {
+                ask_on(some).await;
             }
         }
     }
