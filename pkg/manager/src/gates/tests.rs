@@ -61,6 +61,13 @@ fn the_table_is_sorted_and_whole() {
 /// What is asked is in the table, and is a gate of some release that can be emulated.
 #[test]
 fn gates_that_are_asked_are_gates() {
+    // A constant is `pub(crate) const CONSTANT: Feature = Feature("name");`.
+    let source = include_str!("features.rs").split(';');
+    let constants = source.filter_map(|item| {
+        let (declared, name) = item.split_once("Feature(\"")?;
+        declared.contains("const ").then(|| name.trim_end_matches("\")"))
+    });
+    assert_eq!(constants.collect::<Vec<_>>(), features::NAMES);
     assert!(features::NAMES.is_sorted());
     let table = table::gates();
     for name in features::NAMES {
