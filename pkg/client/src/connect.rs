@@ -1,33 +1,24 @@
 //! From `--kubeconfig` and `--master` to a connection.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use k8s_openapi::ByteString;
 use kube::Config;
-use kube::client::{Body, ConfigExt};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::client::Body;
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig};
 use tower::util::BoxCloneSyncService;
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
+use tower::{BoxError, Service, ServiceExt};
 
 use crate::Guard;
-use crate::gate::GatedConnector;
-use crate::spread::{STREAMS_MAX, Spread};
-
-/// How long a TCP connection may take to open.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// An idle connection is asked for a sign of life this often, as client-go does.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How long that sign may take.
-const PING_LIMIT: Duration = Duration::from_secs(15);
-
-/// What the server may send of one answer ahead of its reader, as hyper has it.
-const STREAM_BYTES_MAX: u32 = 2 * 1024 * 1024;
+use crate::credentials::{Credentials, Files, LOOK_INTERVAL};
+use crate::network::{Liveness, Network, Purpose};
+use crate::proxy::{Environment, Proxy};
 
 /// Where the API server is and who we are.
 #[derive(Clone, Debug)]
@@ -42,7 +33,8 @@ pub struct ConnectOptions {
 
 /// A connection to one API server, HTTP/2 where it offers that, with pings, so that a dead one is
 /// noticed within 45 seconds. Many named clients share it. What is more than one HTTP/2 connection
-/// carries, as watches are by the hundred, goes over further ones.
+/// carries, as watches are by the hundred, goes over further ones. What the kubeconfig says in
+/// files is followed: a new certificate, CA or token is used within a minute.
 pub struct Connection {
     /// What sends over it.
     pub kube: kube::Client,
@@ -65,13 +57,15 @@ pub enum GatedUser {
 #[derive(Clone)]
 pub(crate) enum Source {
     /// Over the network.
-    Network {
-        config: Box<Config>,
-        /// The flag that says so.
-        flag: String,
-    },
+    Network(Arc<Network>),
     /// In this process.
     Inside(Inside),
+}
+
+/// What decides besides the options; tests have their own.
+pub(crate) struct Surroundings {
+    pub(crate) environment: Environment,
+    pub(crate) look_interval: Duration,
 }
 
 /// An API server in this process.
@@ -99,15 +93,23 @@ pub enum ConfigError {
         /// What is wrong with it.
         text: String,
     },
+    /// A proxy cannot be used.
+    #[error("{origin}: {text}")]
+    Proxy {
+        /// The flag and the field, or the variable, that names it.
+        origin: String,
+        /// What is wrong with it.
+        text: String,
+    },
     /// There is no kubeconfig, and we do not run in a pod.
     #[error(
         "neither --kubeconfig nor --master was given, and the in-cluster configuration cannot be \
          used: {0}"
     )]
     InCluster(String),
-    /// The certificates cannot be used.
-    #[error("{origin}: cannot set up TLS: {text}")]
-    Tls {
+    /// What we trust the server by, or who we are, cannot be used.
+    #[error("{origin}: {text}")]
+    Credentials {
         /// The flag that the configuration comes from.
         origin: String,
         /// What is wrong.
@@ -117,12 +119,41 @@ pub enum ConfigError {
 
 /// Sets up a connection as the user of the kubeconfig; nothing is sent yet.
 pub async fn connect(options: &ConnectOptions) -> Result<Connection, ConfigError> {
-    let config = config(options).await?;
-    let flag = match &options.kubeconfig {
+    let environment = Environment::read();
+    connect_in(options, Surroundings { environment, look_interval: LOOK_INTERVAL }).await
+}
+
+pub(crate) async fn connect_in(
+    options: &ConnectOptions,
+    surroundings: Surroundings,
+) -> Result<Connection, ConfigError> {
+    let Found { mut config, authority, proxy_url } = find(options).await?;
+    let origin = match &options.kubeconfig {
         Some(path) => format!("{} {}", options.kubeconfig_flag, path.display()),
         None => "in-cluster configuration".to_owned(),
     };
-    Connection::new(Source::Network { config: Box::new(config), flag }, None)
+    let proxy = match proxy_url {
+        Some(url) => Proxy::parse(&url).map(Some).map_err(|text| {
+            let origin = format!("{origin}: proxy-url");
+            ConfigError::Proxy { origin, text }
+        }),
+        None => surroundings.environment.proxy(&config.cluster_url).map_err(|(name, text)| {
+            let origin = format!("environment variable {name}");
+            ConfigError::Proxy { origin, text }
+        }),
+    }?;
+    if let Some(proxy) = &proxy {
+        let server = &config.cluster_url;
+        tracing::info!(%proxy, %server, "the API server is reached through a proxy");
+    }
+    let files = Files::take(&mut config, authority);
+    let interval = surroundings.look_interval;
+    let credentials = Credentials::load(config.clone(), files, origin.clone(), interval);
+    let credentials =
+        credentials.map_err(|text| ConfigError::Credentials { origin: origin.clone(), text })?;
+    let network = Network { config, origin, proxy, credentials };
+    let purpose = Purpose { user: GatedUser::Same, guard: None, liveness: Liveness::USUAL };
+    Connection::new(Source::Network(Arc::new(network)), purpose)
 }
 
 /// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` chooses:
@@ -132,11 +163,8 @@ pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
         let (flag, path) = ("--kubeconfig", kubeconfig.to_owned());
         ConfigError::Kubeconfig { flag, path, text }
     };
-    let file = Kubeconfig::read_from(kubeconfig).map_err(|error| failed(chain(&error)))?;
-    let context = file.contexts.iter().find(|it| Some(&it.name) == file.current_context.as_ref());
-    let name = context.and_then(|it| it.context.as_ref()).map(|context| &context.cluster);
-    let cluster = file.clusters.iter().find(|it| Some(&it.name) == name);
-    let data = cluster.and_then(|it| it.cluster.as_ref()?.certificate_authority_data.clone());
+    let mut file = Kubeconfig::read_from(kubeconfig).map_err(|error| failed(chain(&error)))?;
+    let data = chosen(&mut file).and_then(|cluster| cluster.certificate_authority_data.clone());
     let Some(data) = data else { return Ok(Vec::new()) };
     let bytes: Result<ByteString, _> = serde_json::from_value(data.into());
     let bytes = bytes.map_err(|error| failed(format!("certificate-authority-data: {error}")))?;
@@ -156,13 +184,26 @@ impl Default for ConnectOptions {
 impl Connection {
     /// A connection of its own to the same server, for what may be sent only while `guard` agrees.
     /// It is asked before each write to the network, below TLS, so that nothing leaves later than
-    /// that which was allowed earlier; a refusal ends the connection.
-    pub fn gated(&self, guard: &Guard, user: GatedUser) -> Result<Self, ConfigError> {
-        let mut source = self.source.clone();
-        if let (GatedUser::Nobody, Source::Network { config, .. }) = (user, &mut source) {
-            config.auth_info = kube::config::AuthInfo::default();
-        }
-        Self::new(source, Some(guard))
+    /// that which was allowed earlier; a refusal ends the connection. What the kernel has, and
+    /// cannot deliver within `unacknowledged_max`, ends the connection too (behind a proxy the
+    /// kernel knows of the proxy alone).
+    pub fn gated(
+        &self,
+        guard: &Guard,
+        user: GatedUser,
+        unacknowledged_max: Option<Duration>,
+    ) -> Result<Self, ConfigError> {
+        let liveness = Liveness { unacknowledged_max, ..Liveness::USUAL };
+        let guard = Some(guard.clone());
+        Self::new(self.source.clone(), Purpose { user, guard, liveness })
+    }
+
+    /// A connection of its own to the same server, for what must be answered within `limit`. Where
+    /// the other end is gone, that shows in less than a third of it, and a request that is given up
+    /// without an answer is followed by a new connection.
+    pub fn prompt(&self, limit: Duration) -> Result<Self, ConfigError> {
+        let (user, liveness) = (GatedUser::Same, Liveness::within(limit));
+        Self::new(self.source.clone(), Purpose { user, guard: None, liveness })
     }
 
     /// A connection to an API server in this process, for a sandbox and for simulation. Nobody
@@ -180,13 +221,15 @@ impl Connection {
         Self::to_inside(BoxCloneSyncService::new(server.map_err(Into::into)), None)
     }
 
-    fn new(source: Source, guard: Option<&Guard>) -> Result<Self, ConfigError> {
-        let (config, flag) = match &source {
-            Source::Network { config, flag } => (config, flag),
-            Source::Inside(server) => return Ok(Self::to_inside(server.clone(), guard)),
+    fn new(source: Source, purpose: Purpose) -> Result<Self, ConfigError> {
+        let network = match &source {
+            Source::Network(network) => network,
+            Source::Inside(server) => {
+                return Ok(Self::to_inside(server.clone(), purpose.guard.as_ref()));
+            }
         };
-        let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
-        Ok(Self { kube: build(config, flag, guard)?, host, source })
+        let (kube, host) = (network.client(purpose)?, network.host());
+        Ok(Self { kube, host, source })
     }
 
     fn to_inside(server: Inside, guard: Option<&Guard>) -> Self {
@@ -206,74 +249,58 @@ impl Connection {
     }
 }
 
-fn build(
-    config: &Config,
-    origin: &str,
-    guard: Option<&Guard>,
-) -> Result<kube::Client, ConfigError> {
-    let failed = |text| ConfigError::Tls { origin: origin.to_owned(), text };
-    let tls = |error: kube::Error| failed(chain(&error));
-
-    let mut tcp = hyper_util::client::legacy::connect::HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_LIMIT));
-    let tcp = GatedConnector { tcp, guard: guard.cloned() };
-    let connector = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(config.rustls_client_config().map_err(tls)?)
-        .https_or_http();
-    let connector = match &config.tls_server_name {
-        Some(name) => {
-            let name = name.clone().try_into();
-            let name = name.map_err(|error| failed(format!("tls-server-name: {error}")))?;
-            connector.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name))
-        }
-        None => connector,
-    };
-    let connector = connector.enable_all_versions().wrap_connector(tcp);
-    let http = Spread::new(move || http().build::<_, Body>(connector.clone()));
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer().map_err(tls)?)
-        .layer(config.extra_headers_layer().map_err(tls)?)
-        .service(http);
-    Ok(kube::Client::new(service.boxed(), config.default_namespace.clone()))
+/// What the flags and the kubeconfig say.
+struct Found {
+    config: Config,
+    /// The file of the CA, if the kubeconfig names one.
+    authority: Option<PathBuf>,
+    /// `proxy-url`.
+    proxy_url: Option<String>,
 }
 
-/// How a connection behaves.
-pub(crate) fn http() -> hyper_util::client::legacy::Builder {
-    let mut http = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
-    http.timer(TokioTimer::new())
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .http2_keep_alive_timeout(PING_LIMIT)
-        .http2_keep_alive_while_idle(true)
-        .http2_initial_stream_window_size(STREAM_BYTES_MAX)
-        .http2_initial_connection_window_size(STREAM_BYTES_MAX * STREAMS_MAX);
-    http
-}
-
-async fn config(options: &ConnectOptions) -> Result<Config, ConfigError> {
+async fn find(options: &ConnectOptions) -> Result<Found, ConfigError> {
     let master = options.master.as_deref().map(parse_master).transpose()?;
-    let mut config = match (&options.kubeconfig, &master) {
+    let plain = |config| Found { config, authority: None, proxy_url: None };
+    let mut found = match (&options.kubeconfig, &master) {
         (Some(path), _) => from_kubeconfig(options.kubeconfig_flag, path).await?,
-        (None, Some(url)) => Config::new(url.clone()),
-        (None, None) => Config::incluster().map_err(|e| ConfigError::InCluster(chain(&e)))?,
+        (None, Some(url)) => plain(Config::new(url.clone())),
+        (None, None) => {
+            let config = Config::incluster();
+            plain(config.map_err(|error| ConfigError::InCluster(chain(&error)))?)
+        }
     };
     if let Some(url) = master {
-        config.cluster_url = url;
+        found.config.cluster_url = url;
     }
-    Ok(config)
+    Ok(found)
 }
 
-async fn from_kubeconfig(flag: &'static str, path: &Path) -> Result<Config, ConfigError> {
+async fn from_kubeconfig(flag: &'static str, path: &Path) -> Result<Found, ConfigError> {
     let failed = |error: kube::config::KubeconfigError| ConfigError::Kubeconfig {
         flag,
         path: path.to_owned(),
         text: chain(&error),
     };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let (mut authority, mut proxy_url) = (None, None);
+    if let Some(cluster) = chosen(&mut kubeconfig) {
+        let file = cluster.certificate_authority.clone().filter(|file| !file.is_empty());
+        authority = file.filter(|_| cluster.certificate_authority_data.is_none());
+        // In its place is what keeps the library from looking at the environment, by other rules.
+        proxy_url = cluster.proxy_url.replace("http://unused".to_owned());
+    }
     let options = KubeConfigOptions::default();
-    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)?;
+    let proxy_url = proxy_url.filter(|url| !url.is_empty());
+    Ok(Found { config, authority: authority.map(PathBuf::from), proxy_url })
+}
+
+/// The cluster of the current context.
+fn chosen(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
+    let current = kubeconfig.current_context.as_ref();
+    let context = kubeconfig.contexts.iter().find(|it| Some(&it.name) == current)?;
+    let name = &context.context.as_ref()?.cluster;
+    kubeconfig.clusters.iter_mut().find(|it| it.name == *name)?.cluster.as_mut()
 }
 
 fn parse_master(master: &str) -> Result<http::Uri, ConfigError> {
@@ -290,7 +317,7 @@ fn parse_master(master: &str) -> Result<http::Uri, ConfigError> {
 
 /// An error with its causes, each said once, and only its first line: a parser shows the lines
 /// around the fault, which may hold keys and tokens.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let text = crate::ApiError::from_transport(error).to_string();
     text.lines().next().unwrap_or_default().to_owned()
 }

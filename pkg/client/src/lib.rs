@@ -7,10 +7,14 @@
 mod account;
 mod answer;
 mod connect;
+mod credentials;
+mod dial;
 mod encoding;
 mod error;
 mod gate;
 mod metrics;
+mod network;
+mod proxy;
 mod requests;
 mod rest;
 mod spread;

@@ -1,8 +1,9 @@
 //! `rest_client_*`, as upstream's component-base/metrics/prometheus/restclient.
 //!
 //! Left out is what could never be anything but zero or absent here: the families of plugins for
-//! credentials but the one on the lifetime of their certificates, and those that count how often
-//! client-go's cache of transports is cleaned or reads a certificate again
+//! credentials but the one on the lifetime of their certificates; and the counters of what is done
+//! otherwise here, the cleaning of client-go's cache of transports and its rereading of
+//! certificates (the log says when those are new or cannot be read)
 //! (`rest_client_exec_plugin_call_total`, `rest_client_exec_plugin_certificate_rotation_age`,
 //! `rest_client_transport_ca_reload_total`, `rest_client_transport_cache_gc_calls_total`,
 //! `rest_client_transport_cert_rotation_gc_calls_total`).

@@ -10,7 +10,7 @@
 mod tests;
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -19,6 +19,8 @@ use http_body_util::BodyExt;
 use hyper::body::Body;
 use kube::client::Body as Sent;
 use tower::{BoxError, Service};
+
+use crate::network::Unanswered;
 
 /// The streams of one connection. The API server admits 100 unless it is told otherwise
 /// (k8s.io/apiserver/pkg/server/secure_serving.go), which is the least that RFC 9113 recommends;
@@ -32,6 +34,7 @@ pub(crate) struct Spread<S>(Arc<Mutex<Connections<S>>>);
 
 struct Connections<S> {
     connect: Box<dyn Fn() -> S + Send>,
+    unanswered: Unanswered,
     /// In the order of their making, those that streams are sent over first.
     made: Vec<Load<S>>,
 }
@@ -43,16 +46,29 @@ struct Load<S> {
     streams: Arc<()>,
 }
 
-type Answered<B> = Pin<Box<dyn Future<Output = Result<Response<B>, BoxError>> + Send>>;
-type Counted = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+pub(crate) type Answered<B> = Pin<Box<dyn Future<Output = Result<Response<B>, BoxError>> + Send>>;
+pub(crate) type Counted = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+
+/// Somebody who waits for an answer. Dropped before it is there, the connection is left.
+struct Waiting<S> {
+    spread: Spread<S>,
+    /// Of the connection.
+    streams: Weak<()>,
+    has_answer: bool,
+}
 
 // === impl Spread ===
 
 impl<S> Spread<S> {
-    /// Over what `connect` makes, which opens a connection once it is used.
-    pub(crate) fn new(connect: impl Fn() -> S + Send + 'static) -> Self {
-        let connections = Connections { connect: Box::new(connect), made: Vec::new() };
+    /// Over what `connect` makes, which opens a connection once it is used. `unanswered` says what
+    /// becomes of one where a request was given up before its answer began.
+    pub(crate) fn new(connect: impl Fn() -> S + Send + 'static, unanswered: Unanswered) -> Self {
+        let connections = Connections { connect: Box::new(connect), unanswered, made: Vec::new() };
         Self(Arc::new(Mutex::new(connections)))
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Connections<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,7 +80,7 @@ impl<S> Clone for Spread<S> {
 
 impl<S, B> Service<Request<Sent>> for Spread<S>
 where
-    S: Service<Request<Sent>, Response = Response<B>, Future: Send + 'static>,
+    S: Service<Request<Sent>, Response = Response<B>, Future: Send + 'static> + Send + 'static,
     S::Error: Into<BoxError>,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
@@ -78,12 +94,25 @@ where
     }
 
     fn call(&mut self, request: Request<Sent>) -> Self::Future {
-        let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections();
         let load = connections.choose();
         let stream = Arc::clone(&load.streams);
         let answer = load.service.call(request);
+        let streams = Arc::downgrade(&stream);
+        let waiting = match connections.unanswered {
+            Unanswered::Stays => None,
+            Unanswered::Leaves => {
+                Some(Waiting { spread: self.clone(), streams, has_answer: false })
+            }
+        };
+        drop(connections);
         Box::pin(async move {
-            let answer = answer.await.map_err(Into::into)?;
+            let mut waiting = waiting;
+            let answer = answer.await.map_err(Into::into);
+            if let Some(waiting) = &mut waiting {
+                waiting.has_answer = true;
+            }
+            let answer = answer?;
             Ok(answer.map(|body| {
                 let counted = body.map_frame(move |frame| {
                     let _ = &stream;
@@ -121,6 +150,19 @@ impl<S> Connections<S> {
             }
         };
         &mut self.made[at]
+    }
+}
+
+// === impl Waiting ===
+
+impl<S> Drop for Waiting<S> {
+    fn drop(&mut self) {
+        if self.has_answer {
+            return;
+        }
+        tracing::debug!("no answer came in time, leaving the connection");
+        let is_other = |load: &Load<S>| !self.streams.ptr_eq(&Arc::downgrade(&load.streams));
+        self.spread.connections().made.retain(is_other);
     }
 }
 

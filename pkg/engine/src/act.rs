@@ -249,7 +249,7 @@ impl Act {
             let answer = client.delete(&path, options(delete, version).into()).await;
             self.count("delete", &object.resource, answer.as_ref().err());
             let error = match answer {
-                Ok(_) => return Ok(true),
+                Ok(()) => return Ok(true),
                 Err(error) if error.is_not_found() => return Ok(false),
                 Err(error) if error.is_conflict() => error,
                 Err(error) => {

@@ -367,11 +367,11 @@ impl Context {
         } else {
             GatedUser::Same
         };
-        let gated = connection.gated(&turn.fence().guard(), user)?;
+        let gated = connection.gated(&turn.fence().guard(), user, None)?;
         let gated_root = match user {
             GatedUser::Nobody => {
                 client_metrics.count_transport();
-                Some(connection.gated(&turn.fence().guard(), GatedUser::Same)?)
+                Some(connection.gated(&turn.fence().guard(), GatedUser::Same, None)?)
             }
             GatedUser::Same => None,
         };

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -12,8 +13,10 @@ use kube::client::Body;
 use metrics::Registry;
 use runtime::Runtime;
 use tokio::net::{TcpListener, TcpStream};
-use tower::service_fn;
+use tower::{Service as _, service_fn};
 
+use super::GatedConnector;
+use crate::network::Liveness;
 use crate::{Client, ConnectOptions, Connection, GatedUser, Guard, Metrics, Settings, connect};
 
 /// Answers each request, all of which come in one piece, and counts them.
@@ -54,7 +57,7 @@ async fn nothing_leaves_while_the_guard_refuses() {
     });
     let connection =
         connect(&ConnectOptions { master, ..ConnectOptions::default() }).await.unwrap();
-    let gated = connection.gated(&guard, GatedUser::Same).unwrap();
+    let gated = connection.gated(&guard, GatedUser::Same, None).unwrap();
     runtime::spawn("server", serve(listener, Arc::clone(&requests)));
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let client = |kube: &kube::Client| {
@@ -91,7 +94,7 @@ async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let guard: Guard = Arc::new(move || {
         if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
     });
-    let gated = Connection::inside(server).gated(&guard, GatedUser::Same).unwrap();
+    let gated = Connection::inside(server).gated(&guard, GatedUser::Same, None).unwrap();
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: gated.host };
     let client = Client::new(gated.kube, settings, &metrics, &runtime);
@@ -105,4 +108,18 @@ async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let error = late.await.unwrap_err();
     assert!(error.to_string().contains("the lease ended"), "{error}");
     assert_eq!(requests.load(Ordering::SeqCst), 0);
+}
+
+/// Decision 0008: what the kernel has taken over leaves in time or not at all.
+#[tokio::test]
+async fn the_kernel_gives_up_when_it_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server: http::Uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    for limit in [None, Some(Duration::from_secs(4))] {
+        let liveness = Liveness { unacknowledged_max: limit, ..Liveness::USUAL };
+        let mut connector = GatedConnector { tcp: liveness.tcp(), guard: None };
+        let opened = connector.call(server.clone()).await.unwrap();
+        let socket = socket2::SockRef::from(opened.stream.inner());
+        assert_eq!(socket.tcp_user_timeout().unwrap(), limit);
+    }
 }

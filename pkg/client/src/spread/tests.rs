@@ -17,7 +17,7 @@ use tower::util::BoxService;
 use tower::{BoxError, Service, ServiceExt};
 
 use super::{CONNECTIONS_MAX, Spread};
-use crate::connect::http;
+use crate::network::{Liveness, Unanswered};
 
 const STREAMS_MAX: usize = super::STREAMS_MAX as usize;
 const LIMIT: Duration = Duration::from_mins(1);
@@ -28,14 +28,15 @@ type Answer = Response<super::Counted>;
 /// What names its connections in the answers: `0`, `1` and so on.
 fn named() -> Spread<Connection> {
     let made = AtomicUsize::default();
-    Spread::new(move || {
+    let connect = move || {
         let name = made.fetch_add(1, Ordering::SeqCst).to_string();
         let answer = move |_| {
             let response = Response::new(Full::from(name.clone()));
             async move { Ok::<_, BoxError>(response) }
         };
         tower::service_fn(answer).boxed()
-    })
+    };
+    Spread::new(connect, Unanswered::Stays)
 }
 
 fn request() -> Request<Body> {
@@ -163,7 +164,10 @@ async fn more_streams_than_a_server_admits_are_all_answered() {
     let server = format!("http://{}", listener.local_addr().unwrap());
     let seen = Arc::<Seen>::default();
     runtime::spawn("server", serve(listener, Arc::clone(&seen)));
-    let mut spread = Spread::new(|| http().http2_only(true).build_http::<Body>());
+    let mut spread = {
+        let connect = || Liveness::USUAL.http().http2_only(true).build_http::<Body>();
+        Spread::new(connect, Unanswered::Stays)
+    };
     let watches = begin(&mut spread, &format!("{server}/watch"), 250).await;
     assert_eq!(seen.connections.load(Ordering::SeqCst), 3);
     assert!(watches.iter().all(|(size, _)| *size == 1));

@@ -1,0 +1,247 @@
+//! An API server over the network.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode, Uri, header};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
+use hyper_util::client::legacy::Builder;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
+use kube::client::{Body, ConfigExt as _};
+use runtime::Clock;
+use rustls::pki_types::ServerName;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
+
+use crate::Guard;
+use crate::connect::{ConfigError, GatedUser, chain};
+use crate::credentials::{Credentials, Loaded};
+use crate::dial::Dialer;
+use crate::gate::GatedConnector;
+use crate::proxy::{Protocol, Proxy};
+use crate::spread::{Answered, Counted, STREAMS_MAX, Spread};
+
+/// What the server may send of one answer ahead of its reader, as hyper has it.
+const STREAM_BYTES_MAX: u32 = 2 * 1024 * 1024;
+
+/// How to reach a server, and as whom.
+pub(crate) struct Network {
+    pub(crate) config: Config,
+    /// The flag that says so.
+    pub(crate) origin: String,
+    pub(crate) proxy: Option<Proxy>,
+    pub(crate) credentials: Arc<Credentials>,
+}
+
+/// What a connection is for.
+#[derive(Clone)]
+pub(crate) struct Purpose {
+    pub(crate) user: GatedUser,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) liveness: Liveness,
+}
+
+/// How soon a connection is given up whose other end is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Liveness {
+    /// How long it may take to open.
+    pub(crate) open_limit: Duration,
+    /// When idle, it is asked for a sign of life this often.
+    pub(crate) ping_interval: Duration,
+    /// How long that sign may take.
+    pub(crate) ping_limit: Duration,
+    /// How long the kernel tries to deliver bytes; none: as long as it likes, a quarter of an hour.
+    pub(crate) unacknowledged_max: Option<Duration>,
+    /// What becomes of a connection over which somebody has waited for an answer in vain.
+    pub(crate) unanswered: Unanswered,
+}
+
+/// See [`Liveness::unanswered`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// It is used further: who waits may have had reasons of their own to stop.
+    Stays,
+    /// It is left for a new one, which may reach another server.
+    Leaves,
+}
+
+/// Opens connections.
+struct Opener {
+    network: Arc<Network>,
+    purpose: Purpose,
+    server_name: Option<ServerName<'static>>,
+}
+
+type Http = hyper_util::client::legacy::Client<HttpsConnector<Dialer>, Body>;
+
+/// Sends over connections that were opened with the credentials of now. Those that were opened
+/// with older ones end with their last stream.
+#[derive(Clone)]
+struct Sender {
+    opener: Arc<Opener>,
+    open: Arc<Mutex<Open>>,
+}
+
+struct Open {
+    with: Arc<Loaded>,
+    connections: Spread<Http>,
+}
+
+// === impl Liveness ===
+
+impl Liveness {
+    /// client-go's pings (k8s.io/apimachinery pkg/util/net/http.go): a dead peer shows within 45
+    /// seconds.
+    pub(crate) const USUAL: Self = Self {
+        open_limit: Duration::from_secs(10),
+        ping_interval: Duration::from_secs(30),
+        ping_limit: Duration::from_secs(15),
+        unacknowledged_max: None,
+        unanswered: Unanswered::Stays,
+    };
+
+    /// For what must be done within `limit`: a dead peer shows in less than a third of it, so that
+    /// there is time for another try.
+    pub(crate) fn within(limit: Duration) -> Self {
+        let [tenth, third] = [limit / 10, limit * 3 / 10];
+        Self {
+            open_limit: third.min(Self::USUAL.open_limit),
+            ping_interval: tenth.min(Self::USUAL.ping_interval),
+            ping_limit: (tenth * 2).min(Self::USUAL.ping_limit),
+            unacknowledged_max: Some(third),
+            unanswered: Unanswered::Leaves,
+        }
+    }
+
+    /// How HTTP is spoken.
+    pub(crate) fn http(self) -> Builder {
+        let mut http = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+        http.timer(TokioTimer::new())
+            .http2_keep_alive_interval(self.ping_interval)
+            .http2_keep_alive_timeout(self.ping_limit)
+            .http2_keep_alive_while_idle(true)
+            .http2_initial_stream_window_size(STREAM_BYTES_MAX)
+            .http2_initial_connection_window_size(STREAM_BYTES_MAX * STREAMS_MAX);
+        http
+    }
+
+    pub(crate) fn tcp(self) -> HttpConnector {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(self.open_limit));
+        tcp.set_tcp_user_timeout(self.unacknowledged_max);
+        tcp
+    }
+}
+
+// === impl Network ===
+
+impl Network {
+    /// The server's `host:port`.
+    pub(crate) fn host(&self) -> String {
+        self.config.cluster_url.authority().map_or_else(String::new, ToString::to_string)
+    }
+
+    /// What sends to it; nothing is opened yet.
+    pub(crate) fn client(self: &Arc<Self>, purpose: Purpose) -> Result<kube::Client, ConfigError> {
+        let failed = |text| ConfigError::Credentials { origin: self.origin.clone(), text };
+        let mut config = self.config.clone();
+        if purpose.user == GatedUser::Nobody {
+            config.auth_info = kube::config::AuthInfo::default();
+        }
+        let name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
+        let server_name = name.map_err(|error| failed(format!("tls-server-name: {error}")))?;
+        if let Some(authorization) = self.forwarder().and_then(Proxy::authorization) {
+            config.headers.push((header::PROXY_AUTHORIZATION, authorization));
+        }
+        let opener = Opener { network: Arc::clone(self), purpose, server_name };
+        let service = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer().map_err(|error| failed(chain(&error)))?)
+            .layer(config.extra_headers_layer().map_err(|error| failed(chain(&error)))?)
+            .service(Sender::new(Arc::new(opener)));
+        Ok(kube::Client::new(service.boxed(), config.default_namespace))
+    }
+
+    /// The proxy, if it sees each request.
+    fn forwarder(&self) -> Option<&Proxy> {
+        let is_encrypted = self.config.cluster_url.scheme_str() == Some("https");
+        self.proxy.as_ref().filter(|proxy| proxy.protocol == Protocol::Http && !is_encrypted)
+    }
+
+    fn server(&self) -> &Uri {
+        &self.config.cluster_url
+    }
+}
+
+// === impl Opener ===
+
+impl Opener {
+    fn connections(&self, with: &Loaded) -> Spread<Http> {
+        let Purpose { user, guard, liveness } = &self.purpose;
+        let (tls, liveness) = (with.tls(*user).clone(), *liveness);
+        let tcp = GatedConnector { tcp: liveness.tcp(), guard: guard.clone() };
+        let proxy = self.network.proxy.as_ref().map(|proxy| (proxy, tls.clone()));
+        let (server, limit) = (self.network.server(), liveness.open_limit);
+        let dialer = Dialer::new((tcp, server), proxy, limit, Clock::system());
+        let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls);
+        let builder = builder.https_or_http();
+        let builder = match self.server_name.clone() {
+            Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
+            None => builder,
+        };
+        let connector = builder.enable_all_versions().wrap_connector(dialer);
+        let connect = move || liveness.http().build::<_, Body>(connector.clone());
+        Spread::new(connect, liveness.unanswered)
+    }
+}
+
+// === impl Sender ===
+
+impl Sender {
+    fn new(opener: Arc<Opener>) -> Self {
+        let with = opener.network.credentials.now();
+        let connections = opener.connections(&with);
+        Self { opener, open: Arc::new(Mutex::new(Open { with, connections })) }
+    }
+}
+
+impl Service<Request<Body>> for Sender {
+    type Response = Response<Counted>;
+    type Error = BoxError;
+    type Future = Answered<Counted>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let credentials = Arc::clone(&self.opener.network.credentials);
+        let now = credentials.now();
+        if let Some(token) = now.token(self.opener.purpose.user) {
+            request.headers_mut().insert(header::AUTHORIZATION, token.clone());
+        }
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&open.with, &now) {
+            *open = Open { connections: self.opener.connections(&now), with: now };
+        }
+        let answer = open.connections.call(request);
+        Box::pin(async move {
+            let answer = answer.await;
+            let is_doubtful = match &answer {
+                Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED,
+                Err(_) => true,
+            };
+            if is_doubtful {
+                credentials.doubt();
+            }
+            answer
+        })
+    }
+}
