@@ -7,6 +7,8 @@ use std::time::Duration;
 pub(crate) const JITTER_FACTOR: f64 = 1.2;
 /// Shortest time that is waited for an answer.
 const REQUEST_LIMIT_MIN: Duration = Duration::from_secs(1);
+/// See [`Timing::undelivered_max`].
+const UNDELIVERED_MIN: Duration = Duration::from_secs(1);
 
 /// How long a lease lasts and how often it is tried for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,14 @@ impl Timing {
     /// How long after its last renewal a leader gives up.
     pub(crate) fn deadline(&self) -> Duration {
         self.renew_deadline.min(self.validity())
+    }
+
+    /// How long the kernel may try to deliver a write that was allowed at the last moment: half of
+    /// the time between the end of our leadership and the end of the lease. The other half is for
+    /// the first of its tries, which it does not count, and for contenders that reckon in whole
+    /// seconds. Below a second the connection would not survive a lost packet.
+    pub fn undelivered_max(&self) -> Duration {
+        (self.validity().saturating_sub(self.deadline()) / 2).max(UNDELIVERED_MIN)
     }
 
     /// Longest wait for an answer, as upstream's client for leader election has it.

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use api::{Key, Time};
-use client::Client;
+use client::{Client, Connection};
 use engine::events::Recorder;
-use leader::{Ended, Fence, Leadership, Timing};
+use leader::{Ended, Fence, Leadership};
 use runtime::{Clock, Runtime};
 
 use crate::debug::{self, Role};
@@ -42,11 +42,13 @@ pub(crate) struct Election {
 }
 
 impl Turn {
-    /// Starts to contend, if the flags ask for it. `clients` makes a client with that name, which
-    /// never waits for a rate limit.
+    /// Starts to contend, if the flags ask for it. `clients` makes a client with that name over a
+    /// connection, which never waits for a rate limit. The lease has a connection of its own: that
+    /// of the watches may be dead for longer than a leader may be without its lease.
     pub(crate) fn contend(
         flags: &options::Election,
-        clients: impl Fn(&str) -> Client,
+        connection: &Connection,
+        clients: impl Fn(&Connection, &str) -> Client,
         metrics: &leader::Metrics,
         runtime: &Runtime,
     ) -> anyhow::Result<Self> {
@@ -56,17 +58,13 @@ impl Turn {
         let settings = leader::Settings {
             identity: leader::identity(&runtime.random),
             lease: Key::new(&flags.resource_namespace, &flags.resource_name),
-            timing: Timing {
-                lease_duration: flags.lease_duration,
-                renew_deadline: flags.renew_deadline,
-                retry_period: flags.retry_period,
-            },
+            timing: flags.timing(),
         };
-        let recorder = Recorder::start(clients(COMPONENT), COMPONENT, runtime);
+        let recorder = Recorder::start(clients(connection, COMPONENT), COMPONENT, runtime);
         let events = recorder.clone();
         let identity = settings.identity.clone();
         let leadership = Leadership::contend(
-            clients("leader-election"),
+            clients(&connection.prompt(flags.renew_deadline)?, "leader-election"),
             settings,
             metrics,
             move |event| events.record(event),

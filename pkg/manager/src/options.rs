@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use leader::Timing;
+
 use crate::flags::{self, Failure, Flags, handles};
 use crate::gates::Gates;
 use crate::registry::REGISTRY;
@@ -74,6 +76,14 @@ pub struct Election {
     pub(crate) resource_name: String,
     /// Namespace of the lock object.
     pub(crate) resource_namespace: String,
+}
+
+impl Election {
+    /// The durations.
+    pub(crate) fn timing(&self) -> Timing {
+        let Self { lease_duration, renew_deadline, retry_period, .. } = *self;
+        Timing { lease_duration, renew_deadline, retry_period }
+    }
 }
 
 impl Options {

@@ -357,21 +357,29 @@ impl Context {
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
         let informer_metrics = cache::Metrics::new(registry).context("informer metrics")?;
         let Connection { kube, host, .. } = &connection;
-        let unlimited = |name: &str| {
-            let settings = Settings { qps: 0.0, ..settings(&options, host, name) };
-            Client::new(kube.clone(), settings, &client_metrics, runtime)
+        let unlimited = |connection: &Connection, name: &str| {
+            let settings = Settings { qps: 0.0, ..settings(&options, &connection.host, name) };
+            Client::new(connection.kube.clone(), settings, &client_metrics, runtime)
         };
-        let turn = Turn::contend(&options.election, unlimited, &leader_metrics, runtime)?;
+        if options.election.leader_elect {
+            // That of the lease.
+            client_metrics.count_transport();
+        }
+        let turn =
+            Turn::contend(&options.election, &connection, unlimited, &leader_metrics, runtime)?;
         let user = if options.use_service_account_credentials {
             GatedUser::Nobody
         } else {
             GatedUser::Same
         };
-        let gated = connection.gated(&turn.fence().guard(), user, None)?;
+        let election = &options.election;
+        let unacknowledged_max = election.leader_elect.then(|| election.timing().undelivered_max());
+        let guard = turn.fence().guard();
+        let gated = connection.gated(&guard, user, unacknowledged_max)?;
         let gated_root = match user {
             GatedUser::Nobody => {
                 client_metrics.count_transport();
-                Some(connection.gated(&turn.fence().guard(), GatedUser::Same, None)?)
+                Some(connection.gated(&guard, GatedUser::Same, unacknowledged_max)?)
             }
             GatedUser::Same => None,
         };

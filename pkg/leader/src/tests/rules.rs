@@ -302,3 +302,16 @@ fn a_part_of_a_second_is_not_counted_on() {
     written(&mut election, ours(WALL, 0), 100.0);
     assert_eq!(election.deadline(), Some(at(102)));
 }
+
+/// Decision 0008: what left the process at the last moment arrives before the lease has ended, or
+/// not at all.
+#[test]
+fn what_is_not_delivered_in_time_never_is() {
+    let limit = |lease, renew| {
+        let [lease_duration, renew_deadline] = [lease, renew].map(Duration::from_millis);
+        Timing { lease_duration, renew_deadline, ..Timing::default() }.undelivered_max().as_millis()
+    };
+    assert_eq!(limit(15_000, 10_000), 2500);
+    assert_eq!(limit(137_000, 107_000), 15_000);
+    assert_eq!(limit(2900, 2800), 1000);
+}
