@@ -434,8 +434,7 @@ impl Act {
 
     fn count(&self, verb: &str, resource: &Resource, error: Option<&ApiError>) {
         let code = error.map_or_else(|| "ok".to_owned(), ApiError::label);
-        let labels = [self.controller, verb, &resource.to_string(), &code];
-        self.metrics.writes.with_label_values(&labels).inc();
+        self.metrics.count_write([self.controller, verb, &resource.to_string(), &code]);
     }
 }
 

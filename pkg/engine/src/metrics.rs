@@ -1,10 +1,14 @@
 //! What the engine counts beside upstream's metrics (those names start with `kcm_`, which upstream
 //! does not use), and the counters and histograms that controllers fill.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use api::{Resource, Served};
 use controller::{Counter, Histogram, Sample, Tally};
 use metrics::{Error, Family, HistogramVec, IntCounterVec, Registry};
 
@@ -13,8 +17,10 @@ use metrics::{Error, Family, HistogramVec, IntCounterVec, Registry};
 pub struct Metrics {
     /// Label `controller`.
     pub(crate) panics: IntCounterVec,
-    /// Labels `controller`, `verb`, `resource`, `code`.
+    /// Labels `controller`, `verb`, `resource`, `code`; see [`Metrics::count_write`].
     pub(crate) writes: IntCounterVec,
+    /// The series of `writes`.
+    written: Arc<Mutex<BTreeSet<[String; 4]>>>,
     /// Where the families of controllers go.
     registry: Registry,
 }
@@ -48,8 +54,40 @@ impl Metrics {
         Ok(Self {
             panics: registry.family(&panics.labels(&["controller"]))?,
             writes: registry.family(&writes.labels(&["controller", "verb", "resource", "code"]))?,
+            written: Arc::default(),
             registry: registry.clone(),
         })
+    }
+
+    /// Counts a write with these values of the labels. Custom kinds come and go: of one that is
+    /// gone no series is left, if [`Metrics::forget`] or [`Metrics::keep`] is told.
+    pub(crate) fn count_write(&self, values: [&str; 4]) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.insert(values.map(ToOwned::to_owned));
+        self.writes.with_label_values(&values).inc();
+    }
+
+    /// A kind is gone.
+    pub(crate) fn forget(&self, resource: &Resource) {
+        let gone = resource.to_string();
+        self.retain(|name| *name != gone);
+    }
+
+    /// All kinds that are not served are gone, if it is known of all what is served.
+    pub(crate) fn keep(&self, served: &Served) {
+        if served.failed.is_empty() {
+            let kinds = served.kinds.iter().map(|kind| kind.resource.to_string());
+            let names: BTreeSet<String> = kinds.collect();
+            self.retain(|name| names.contains(name));
+        }
+    }
+
+    fn retain(&self, stays: impl Fn(&String) -> bool) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        for values in written.extract_if(.., |[_, _, resource, _]| !stays(resource)) {
+            // Only what was never counted is an error.
+            let _ = self.writes.remove_label_values(&values.each_ref().map(String::as_str));
+        }
     }
 
     /// Registers the histograms of a controller. One that cannot be registered is left out, and

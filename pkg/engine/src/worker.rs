@@ -453,6 +453,9 @@ impl<C: Controller> Engine<C> {
     }
 
     fn learn(&self, snapshot: &C::Snapshot, query: &Query, answer: &Answer) {
+        if let Answer::Served(served) = answer {
+            self.act.metrics.keep(served);
+        }
         let mut wake = Wake::default();
         self.controller.learn(snapshot, query, answer, &mut wake);
         self.call(wake);
@@ -481,6 +484,7 @@ impl<C: Controller> Engine<C> {
         });
         match change {
             MetadataChange::Dropped => {
+                self.act.metrics.forget(resource);
                 self.add_all(self.act.expectations().dropped(resource));
             }
             MetadataChange::Complete
