@@ -21,8 +21,8 @@ pub struct Resource {
     pub namespaced: bool,
 }
 
-/// A name or a namespace that no path can hold, in client-go's words. The API server takes no object
-/// of such a name, so there is none.
+/// A name or a namespace that no path can hold, in client-go's words. The API server takes no
+/// object of such a name, so there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidName {
     text: String,
