@@ -76,14 +76,12 @@ async fn pass(mut near: TcpStream, mut far: TcpStream, cut: Option<Arc<AtomicBoo
     loop {
         let passed = tokio::select! {
             biased;
-            Ok(size @ 1..) = near.read(&mut up) => match is_cut() {
-                true => Ok(()),
-                false => far.write_all(&up[..size]).await,
-            },
-            Ok(size @ 1..) = far.read(&mut down) => match is_cut() {
-                true => Ok(()),
-                false => near.write_all(&down[..size]).await,
-            },
+            Ok(size @ 1..) = near.read(&mut up) => {
+                if is_cut() { Ok(()) } else { far.write_all(&up[..size]).await }
+            }
+            Ok(size @ 1..) = far.read(&mut down) => {
+                if is_cut() { Ok(()) } else { near.write_all(&down[..size]).await }
+            }
             else => return,
         };
         if passed.is_err() {
