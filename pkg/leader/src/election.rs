@@ -173,6 +173,14 @@ impl Election {
         }
     }
 
+    /// Whether we lead, or another one was seen to renew within the time that its record gives it.
+    pub(crate) fn is_held(&self, now: Now) -> bool {
+        let seen = self.observed.as_ref().filter(|seen| !seen.record.holder.is_empty());
+        let lasts = |seen: &Observed| Duration::from_secs(seen.record.duration_seconds);
+        let is_fresh = |seen: &Observed| now.mono < seen.at.saturating_add(lasts(seen));
+        self.renewed().is_some() || (!self.absent && seen.is_some_and(is_fresh))
+    }
+
     /// The record that gives the lease back; none: it is not ours. It lasts for a second since a
     /// Lease cannot say zero.
     pub(crate) fn release(&self, wall: Time) -> Option<Record> {

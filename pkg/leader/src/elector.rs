@@ -222,6 +222,7 @@ impl Elector {
         self.status_gauge(0);
         let ended = self.contend().await;
         self.fence.seal();
+        self.metrics.held.with_label_values(&[&*self.settings.lease.name]).set(0);
         if !matches!(ended, Ended::Stopped) {
             self.status_gauge(0);
             self.record("stopped leading");
@@ -266,7 +267,10 @@ impl Elector {
         if led.is_some() && matches!(input, Input::Found(_)) {
             self.metrics.slowpath.with_label_values(&[&*self.settings.lease.name]).inc();
         }
-        let action = self.election.step(input, self.now());
+        let now = self.now();
+        let action = self.election.step(input, now);
+        let held = self.metrics.held.with_label_values(&[&*self.settings.lease.name]);
+        held.set(self.election.is_held(now).into());
         let renewed = self.election.renewed();
         if let Some(until) = self.election.deadline() {
             self.fence.extend(until);

@@ -11,6 +11,8 @@ pub struct Metrics {
     pub(crate) master_status: IntGaugeVec,
     /// Renewals for which the Lease had to be read.
     pub(crate) slowpath: IntCounterVec,
+    /// 1 while we or another one hold the Lease, as far as can be seen from here.
+    pub(crate) held: IntGaugeVec,
 }
 
 impl Metrics {
@@ -27,9 +29,15 @@ impl Metrics {
             "Total number of slow path exercised in renewing leader leases. 'name' is the string \
              used to identify the lease. Please make sure to group by name.",
         );
+        let held = Family::alpha(
+            "kcm_lease_held",
+            "1 while this process leads or sees that another one does, since it renews the lease. \
+             0: nobody is seen to lead, or the lease cannot be read.",
+        );
         Ok(Self {
             master_status: registry.family(&master_status.labels(LABELS))?,
             slowpath: registry.family(&slowpath.labels(LABELS))?,
+            held: registry.family(&held.labels(LABELS))?,
         })
     }
 }

@@ -276,6 +276,28 @@ fn the_first_contender_creates_the_lease() {
     });
 }
 
+/// An alert that nobody leads must be right even where a standby is all that is seen.
+#[test]
+fn a_standby_shows_whether_somebody_leads() {
+    fixture::run(async {
+        let world = World::new();
+        let (one, other) = world.leader_and_standby().await;
+        let held = || [&one, &other].map(|contender| contender.metric("kcm_lease_held"));
+        assert_eq!(other.metric("leader_election_master_status"), "0");
+        assert_eq!(held(), ["1", "1"]);
+        other.net(Net::Refused);
+        world.sleep(60 * SECOND).await;
+        assert_eq!(held(), ["1", "0"]);
+        other.net(Net::Up);
+        world.sleep(10 * SECOND).await;
+        assert_eq!(held(), ["1", "1"]);
+        world.edit(|lease| lease["spec"]["holderIdentity"] = json!("third")).await;
+        one.lost().await;
+        world.sleep(5 * SECOND).await;
+        assert_eq!(held(), ["0", "1"]);
+    });
+}
+
 /// Issue: released on a clean exit; standbys take a released lease at once.
 #[test]
 fn a_released_lease_is_taken_at_once() {
