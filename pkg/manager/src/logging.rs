@@ -34,6 +34,7 @@ use output::Output;
 use threshold::Threshold;
 
 pub(crate) use entry::PLAIN;
+pub(crate) use panics::register as count_panics;
 
 /// What can be changed, and has to be flushed, once logging has started.
 static STARTED: OnceLock<Started> = OnceLock::new();

@@ -66,6 +66,7 @@ impl Shown {
             .context("feature gates")?;
         metrics::process::register(&registry, tokio::runtime::Handle::current())
             .context("process metrics")?;
+        logging::count_panics(&registry).context("panics")?;
         let slis = Slis::new(settings);
         let observed = slis.clone();
         let health = Health::new(move |name, verdict| {

@@ -2,9 +2,28 @@
 
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use metrics::{Error, Family, IntCounter, Registry};
 
 /// As much of the stack as upstream shows.
 const STACK_BYTES_MAX: usize = 64 << 10;
+
+/// How many there were.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+/// Registers their count. An error if it is registered already.
+pub(crate) fn register(registry: &Registry) -> Result<(), Error> {
+    let family = Family::alpha(
+        "kcm_panics_total",
+        "Panics, wherever they were and whatever became of them; each is in the log.",
+    );
+    let counter: IntCounter = registry.family(&family)?;
+    registry.before_page(move || {
+        counter.inc_by(PANICS.load(Ordering::Relaxed).saturating_sub(counter.get()));
+    });
+    Ok(())
+}
 
 /// Logs each panic from now on, where it happens and with the spans around it, in place of the
 /// text without form that Rust prints. What fences make of it they log themselves.
@@ -13,6 +32,7 @@ pub(super) fn follow() {
 }
 
 pub(super) fn log(info: &PanicHookInfo<'_>) {
+    PANICS.fetch_add(1, Ordering::Relaxed);
     let panic = info.payload_as_str().unwrap_or("no text");
     let (file, line) = info.location().map_or(("", 0), |at| (at.file(), at.line()));
     let mut stacktrace = Backtrace::force_capture().to_string();

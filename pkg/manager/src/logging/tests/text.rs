@@ -80,6 +80,14 @@ async fn plain_lines_are_not_quoted() {
 /// `logPanic`: where it happened, with what was being done.
 #[tokio::test(start_paused = true)]
 async fn a_panic_is_a_line() {
+    let registry = metrics::Registry::default();
+    panics::register(&registry).unwrap();
+    let panics = || {
+        let page = registry.page("").body;
+        let line = page.lines().find_map(|line| line.strip_prefix("kcm_panics_total "));
+        line.and_then(|count| count.parse::<u32>().ok()).unwrap()
+    };
+    let before = panics();
     let line = line!() + 5;
     let lines = text(|| {
         let before = panic::take_hook();
@@ -90,6 +98,8 @@ async fn a_panic_is_a_line() {
         assert!(ended.is_err());
         tracing::info!("goes on");
     });
+    // That of another test may be counted too.
+    assert!(panics() > before);
     let [(letter, said), (_, next)] = &lines[..] else { panic!("{lines:?}") };
     let start = "\"Observed a panic\" key=\"shop/web\" panic=\"no \\\"way\\\"\" stacktrace=<\n\t";
     assert!(*letter == 'E' && said.starts_with(start), "{letter} {said}");
