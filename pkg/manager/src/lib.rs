@@ -4,6 +4,7 @@ mod authority;
 pub mod config;
 pub mod debug;
 mod election;
+mod expiry;
 pub mod flags;
 pub mod gates;
 pub mod logging;

@@ -19,7 +19,6 @@ use metrics::Registry;
 use runtime::{Clock, Runtime};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
-use crate::authority;
 use crate::debug::{Absence, Graph, Leadership, Row, Source};
 use crate::election::Turn;
 use crate::flags::handles;
@@ -29,6 +28,7 @@ use crate::registry::{Entry, REGISTRY, Rate, User};
 use crate::selection::{Choice, choose};
 use crate::serve::{self, Shown, Site};
 use crate::token_signer::{JwtSigner, token_signer};
+use crate::{authority, expiry};
 
 /// How long to wait for the API server before giving up, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -125,6 +125,7 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let port = serve::open(&options, &runtime).await?;
     let client_metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
     client_metrics.count_transport();
+    expiry::follow(&options, &shown.registry, &runtime)?;
     // Before we contend: who waits here for the API server must not hold the lease meanwhile.
     let guard = match &port {
         Some(_) => {

@@ -1,0 +1,133 @@
+//! When the certificates end that the manager shows: the kubeconfigs' to API servers, and its own
+//! to clients. Who finds that out from the first refusal finds it out too late.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::Kubeconfig;
+use metrics::{Family, IntGaugeVec, Registry};
+use runtime::Runtime;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
+
+use crate::options::Options;
+
+/// How often the files are read: they are replaced long before they end.
+const EVERY: Duration = Duration::from_mins(1);
+/// More than any file needs that holds certificates.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Where a certificate is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// PEM.
+    Certificates(PathBuf),
+    /// That of the user of the current context.
+    Kubeconfig(PathBuf),
+}
+
+/// Shows what the files say now, and what they say later. Nothing if no file is named.
+pub(crate) fn follow(
+    options: &Options,
+    registry: &Registry,
+    runtime: &Runtime,
+) -> anyhow::Result<()> {
+    let sources = sources(options);
+    if sources.is_empty() {
+        return Ok(());
+    }
+    let family = Family::alpha(
+        "kcm_certificate_expiry_timestamp_seconds",
+        "When the first certificate ends in the file that the flag names, in seconds since 1970.",
+    );
+    let gauges: IntGaugeVec = registry.family(&family.labels(&["flag"])).context("certificates")?;
+    let clock = runtime.clock.clone();
+    runtime::spawn("certificates", async move {
+        loop {
+            let (sources, gauges) = (sources.clone(), gauges.clone());
+            // A file system that hangs must not hang the manager.
+            let read = tokio::task::spawn_blocking(move || show(&sources, &gauges));
+            let _ = read.await;
+            clock.sleep(EVERY).await;
+        }
+    });
+    Ok(())
+}
+
+/// The files that the flags name, by flag.
+fn sources(options: &Options) -> Vec<(&'static str, Source)> {
+    let kubeconfigs = [
+        ("kubeconfig", &options.kubeconfig),
+        ("authentication-kubeconfig", &options.authentication_kubeconfig),
+        ("authorization-kubeconfig", &options.authorization_kubeconfig),
+    ];
+    let kubeconfigs = kubeconfigs
+        .into_iter()
+        .filter_map(|(flag, path)| Some((flag, Source::Kubeconfig(path.clone()?))));
+    let Some(serving) = &options.serving else { return kubeconfigs.collect() };
+    let default = match &serving.certificate {
+        https::CertificateSource::Files { cert, .. } => Some(("tls-cert-file", cert.clone())),
+        https::CertificateSource::Directory { dir, pair_name } => {
+            Some(("cert-dir", dir.join(format!("{pair_name}.crt"))))
+        }
+        https::CertificateSource::SelfSigned => None,
+    };
+    let sni = serving.sni.iter().map(|sni| ("tls-sni-cert-key", sni.cert.clone()));
+    let own = default.into_iter().chain(sni);
+    kubeconfigs.chain(own.map(|(flag, path)| (flag, Source::Certificates(path)))).collect()
+}
+
+/// Of several files of one flag the first end counts. What cannot be read has no end.
+fn show(sources: &[(&'static str, Source)], gauges: &IntGaugeVec) {
+    for (flag, _) in sources {
+        let ends = sources.iter().filter(|(other, _)| other == flag);
+        match ends.filter_map(|(_, source)| end(source)).min() {
+            Some(end) => gauges.with_label_values(&[flag]).set(end),
+            // There may be no series yet.
+            None => drop(gauges.remove_label_values(&[flag])),
+        }
+    }
+}
+
+/// When the first certificate ends, in seconds since 1970.
+fn end(source: &Source) -> Option<i64> {
+    let pem = match source {
+        Source::Certificates(path) => read(path)?,
+        Source::Kubeconfig(path) => client_certificate(path)?,
+    };
+    let ends = CertificateDer::pem_slice_iter(&pem).flatten().filter_map(|der| {
+        let (_, certificate) = X509Certificate::from_der(&der).ok()?;
+        Some(certificate.validity().not_after.timestamp())
+    });
+    ends.min()
+}
+
+/// What the file holds wins over the file that it names, as in client-go.
+fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
+    let file = Kubeconfig::read_from(kubeconfig).ok()?;
+    let context =
+        file.contexts.iter().find(|named| Some(&named.name) == file.current_context.as_ref())?;
+    let user = context.context.as_ref()?.user.as_ref()?;
+    let user = file.auth_infos.iter().find(|named| named.name == *user)?.auth_info.as_ref()?;
+    match (&user.client_certificate_data, &user.client_certificate) {
+        (Some(data), _) => STANDARD.decode(data.trim()).ok(),
+        (None, Some(path)) => read(Path::new(path)),
+        (None, None) => None,
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
