@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, iter};
 
+#[path = "tidy/deployed.rs"]
+mod deployed;
 #[path = "tidy/samples.rs"]
 mod samples;
 
