@@ -13,9 +13,12 @@ kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
 	-X $(version_package).gitMajor=$(call version_part,1) \
 	-X $(version_package).gitMinor=$(call version_part,2)
 
+# CI builds what the lock file says, or nothing.
+locked := $(if $(filter true,$(CI)),--locked)
+
 # Simulation has a profile of its own, and deliberate bugs that can be switched on.
 simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
-	cargo test --profile sim --features mutants -p cluster-tests --test simulation --
+	cargo test $(locked) --profile sim --features mutants -p cluster-tests --test simulation --
 # Takes long to build, and pays from some 20,000 seeds on.
 long := CARGO_TARGET_DIR=target/long CARGO_PROFILE_SIM_LTO=fat CARGO_PROFILE_SIM_CODEGEN_UNITS=1 \
 	CARGO_PROFILE_SIM_INCREMENTAL=false
@@ -25,7 +28,7 @@ cluster_suite := $(patsubst tests/cluster/%.rs,--test %,$(wildcard tests/cluster
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check deny test test-cluster cluster-tools cluster cluster-down schema sim sim-matrix \
+.PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster cluster-down schema sim sim-matrix \
 	sim-mutants
 
 help: ## Print this list
@@ -36,17 +39,25 @@ demo: ## Play three minutes with a whole cluster in one process
 
 check: ## Format, lints, docs and the rules of the tree
 	cargo fmt --check
-	cargo clippy --workspace --all-targets --features cluster-tests/mutants -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps
-	cargo test -p cluster-tests --test tidy
+	cargo clippy $(locked) --workspace --all-targets --features cluster-tests/mutants -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc $(locked) --workspace --no-deps
+	cargo test $(locked) -p cluster-tests --test tidy
 
 deny: ## Licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
 	cargo deny --locked check --hide-inclusion-graph bans licenses sources
 
+advisories: ## What is known against the dependencies; reads a database from the network
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+	cargo deny --locked check --hide-inclusion-graph advisories
+
+alerts: ## What the alerts in deploy/ say to made-up metrics; needs promtool
+	promtool check rules deploy/prometheus/alerts.yaml
+	promtool test rules deploy/prometheus/alerts_test.yaml
+
 test: ## All tests: those without a cluster, then those with one
-	cargo test --workspace --exclude cluster-tests --no-fail-fast
-	cargo test -p cluster-tests --no-fail-fast --lib $(plain_suite)
+	cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
+	cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
 	$(simulation)
 	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
 		$(MAKE) --no-print-directory test-cluster; \
@@ -66,7 +77,7 @@ sim-mutants: ## Let seeds find each deliberate bug, and print the table: ONLY=No
 
 # One cluster at a time: each keeps two cores busy.
 test-cluster: cluster-tools
-	cargo test -p cluster-tests --no-fail-fast $(cluster_suite) -- --test-threads=1
+	cargo test $(locked) -p cluster-tests --no-fail-fast $(cluster_suite) -- --test-threads=1
 
 cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube)) ## Build etcd, Kubernetes and kwok
 
