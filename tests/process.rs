@@ -76,7 +76,8 @@ fn bad_input_is_named() -> anyhow::Result<()> {
         (
             &["--secure-port=-1", "--concurrent_job_syncs", "0", "--leader-elect=false"],
             "\"command failed\" err=\"[concurrent-job-syncs must be greater than 0, but got 0, \
-             --secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port]",
+             --secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure \
+             port]",
         ),
     ];
     for (args, expected) in rows {

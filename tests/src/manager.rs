@@ -296,7 +296,7 @@ pub(crate) fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
         Some(name) => name,
     };
     let status = Command::new(std::env::var_os("CARGO").unwrap_or(OsString::from("cargo")))
-        .args(["build", "--quiet", "--package", package, "--profile", profile])
+        .args(["build", "--quiet", "--locked", "--package", package, "--profile", profile])
         .current_dir(components::repository()?)
         .status()?;
     anyhow::ensure!(status.success(), "cargo build of {package} ended with {status}");
