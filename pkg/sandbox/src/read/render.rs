@@ -11,7 +11,7 @@ use kinds::{Column, scale};
 use serde_json::{Value, json};
 
 use crate::registry::Served;
-use crate::request::{Call, Form, Include, wants_pretty};
+use crate::request::{Call, Form, Include, Verb, wants_pretty};
 use crate::status::Status;
 use crate::store::{Event, Stored, TypeMeta, encode};
 use crate::write::{Document, Written};
@@ -61,7 +61,13 @@ pub(crate) fn object(call: &Call, form: Form, written: &Written) -> Response<Byt
         Document::Stored(stored) => Shown::Stored(stored),
         Document::Made(document) => Shown::Document(document),
     };
-    let answer = Renderer::new(call, form).answer(written.code, &shown);
+    let renderer = Renderer::new(call, form);
+    let answer = match (call.verb, &written.document) {
+        (Verb::DeleteCollection, Document::Made(list)) if form != Form::Whole => {
+            renderer.collection(list)
+        }
+        _ => renderer.answer(written.code, &shown),
+    };
     let mut answer = answer.unwrap_or_else(|fault| status(&fault, false));
     warn(&mut answer, &written.warnings);
     answer
@@ -116,6 +122,18 @@ impl<'a> Renderer<'a> {
         let mut out = Vec::new();
         self.write(&mut out, shown, Columns::Shown);
         Ok(respond(code, out, self.is_pretty))
+    }
+
+    /// The answer that is a list which was made already.
+    fn collection(&self, list: &Value) -> Result<Response<Bytes>, Status> {
+        let revision = schema::at(list, "/metadata/resourceVersion").and_then(Value::as_str);
+        let revision = revision.and_then(|text| text.parse().ok()).unwrap_or_default();
+        let items = schema::at(list, "/items")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let items: Vec<_> = items.iter().map(Shown::Document).collect();
+        self.list(&ListMeta { revision, token: None, remaining: None }, &items)
     }
 
     /// The answer that is a list.

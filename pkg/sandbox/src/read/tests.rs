@@ -57,8 +57,12 @@ impl World {
     }
 
     fn ask(&self, path: &str, accept: &str) -> Answer {
+        self.ask_to(Method::GET, path, accept)
+    }
+
+    fn ask_to(&self, method: Method, path: &str, accept: &str) -> Answer {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let mut request = Request::new(Method::GET, path, query);
+        let mut request = Request::new(method, path, query);
         let mut headers = HeaderMap::new();
         headers.insert("accept", accept.parse().unwrap());
         request.headers = headers;

@@ -72,6 +72,31 @@ fn metadata() {
     assert_eq!((code, &status["message"]), (406, &json!(message)));
 }
 
+/// endpoints/handlers/delete.go: what was deleted is a list, in any form of one.
+#[test]
+fn deleted_collections() {
+    for (form, kind) in [
+        (METADATA_LIST, "PartialObjectMetadataList"),
+        (TABLE, "Table"),
+        ("application/json", "PodList"),
+        (METADATA, "Status"),
+    ] {
+        let world = World::new();
+        world.put("a", "one", &json!({}));
+        let path = "/api/v1/namespaces/a/pods";
+        let Answer::Whole(answer) = world.ask_to(Method::DELETE, path, form) else { panic!() };
+        let list: Value = serde_json::from_slice(answer.body()).unwrap();
+        assert_eq!(list["kind"], kind, "{list}");
+        match kind {
+            "Status" => assert_eq!(answer.status().as_u16(), 406),
+            "Table" => assert_eq!(list["rows"][0]["cells"][0], "one"),
+            _ => assert_eq!(list["items"][0]["metadata"]["name"], "one"),
+        }
+        // What cannot be shown is done all the same.
+        assert_eq!(world.get(&format!("{path}/one")).0, 404, "{form}");
+    }
+}
+
 /// TestWatchTable (endpoints/handlers/response_test.go): the headers come once.
 #[test]
 fn watches_in_other_forms() {
