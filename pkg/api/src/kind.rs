@@ -65,6 +65,14 @@ pub struct DecodeError(pub String);
 // === impl Index ===
 
 impl<T: Object> Index<T> {
+    /// The values under which `object` is found.
+    pub fn of(&self, object: &T) -> Vec<Text> {
+        match self.values {
+            Values::One(value) => value(object).into_iter().collect(),
+            Values::Several(values) => values(object),
+        }
+    }
+
     /// Finds each object under one value at most.
     pub const fn one(name: &'static str, value: fn(&T) -> Option<Text>) -> Self {
         Self { name, values: Values::One(value) }

@@ -213,7 +213,7 @@ fn a_replica_set_is_read_and_kept() {
     assert_eq!(set.status, expected);
     let found: Vec<_> = ReplicaSet::INDEXES
         .iter()
-        .filter_map(|index| (index.value)(&set).map(|value| (index.name, value)))
+        .filter_map(|index| index.of(&set).pop().map(|value| (index.name, value)))
         .collect();
     assert_eq!(found, [("controllerUID", intern("d")), ("namespace", intern("shop"))]);
 }
@@ -224,7 +224,7 @@ fn orphaned_replica_sets_are_found_by_namespace() {
     let set = ReplicaSet::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
     let found: Vec<_> = ReplicaSet::INDEXES
         .iter()
-        .filter_map(|index| (index.value)(&set).map(|value| (index.name, value)))
+        .filter_map(|index| index.of(&set).pop().map(|value| (index.name, value)))
         .collect();
     assert_eq!(found, [("namespace", intern("shop")), ("orphans", intern("shop"))]);
 }

@@ -211,10 +211,14 @@ fn shift<T: Object>(
     (new, to): (Option<&Arc<T>>, &[Text]),
 ) {
     for value in from.iter().filter(|value| !to.contains(value)) {
-        old.into_iter().for_each(|old| remove(buckets, value, &old.meta().key));
+        if let Some(old) = old {
+            remove(buckets, value, &old.meta().key);
+        }
     }
     for value in to {
-        new.into_iter().for_each(|new| put(buckets.entry(value.clone()).or_default(), new));
+        if let Some(new) = new {
+            put(buckets.entry(value.clone()).or_default(), new);
+        }
     }
 }
 

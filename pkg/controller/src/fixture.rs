@@ -205,7 +205,7 @@ impl<T: Kind> Lister<T> for Objects<T> {
     fn by(&self, index: &str, value: &str) -> Vec<Arc<T>> {
         let index = T::INDEXES.iter().find(|known| known.name == index).expect("a known index");
         let found =
-            self.0.values().filter(|object| (index.value)(object).as_deref() == Some(value));
+            self.0.values().filter(|object| index.of(object).iter().any(|it| **it == *value));
         found.cloned().collect()
     }
 

@@ -25,10 +25,10 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan 
     if let Err(why) = snapshot::selector(&s.set) {
         return Plan::rest(why);
     }
-    s.claim.before(&ReplicaSet::RESOURCE, &s.set.meta, facts, || manage(s, burst))
+    s.claim.before(&ReplicaSet::RESOURCE, &s.set.meta, facts, || manage(s, options))
 }
 
-fn manage(s: &Snapshot, burst: usize) -> Plan {
+fn manage(s: &Snapshot, options: &Controller) -> Plan {
     let plan = match s.scale() {
         _ if s.set.meta.is_terminating() && !mutant::is(Mutant::DyingSetScales) => {
             Plan::rest("the set is being deleted")
