@@ -16,7 +16,7 @@ const KIND: Kind = ("SubjectAccessReview", "authorization.k8s.io/v1");
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 /// Answers that are remembered, as plugin/pkg/authorizer/webhook.
 const KEPT_MAX: usize = 8192;
-/// Questions whose verb and path are longer are not remembered, as there.
+/// Questions whose words are longer in all are not remembered, as there.
 const QUESTION_BYTES_MAX: usize = 10_000;
 /// May do everything.
 const MASTERS: &str = "system:masters";
@@ -28,6 +28,21 @@ pub(crate) struct Question<'a> {
     pub(crate) verb: String,
     /// The path without escapes.
     pub(crate) path: String,
+}
+
+/// An object that somebody may want to read, or all of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object<'a> {
+    /// Empty: the core group.
+    pub group: &'a str,
+    /// The version of the group.
+    pub version: &'a str,
+    /// The plural.
+    pub resource: &'a str,
+    /// Empty for kinds without namespaces.
+    pub namespace: &'a str,
+    /// Empty: all objects in the namespace.
+    pub name: &'a str,
 }
 
 /// The answer to a question.
@@ -65,7 +80,10 @@ pub(crate) struct Reviews {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
-    non_resource_attributes: Attributes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    non_resource_attributes: Option<Attributes<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_attributes: Option<ResourceAttributes<'a>>,
     user: &'a str,
     groups: &'a [String],
     extra: &'a std::collections::BTreeMap<String, Vec<String>>,
@@ -76,6 +94,16 @@ struct Spec<'a> {
 struct Attributes<'a> {
     path: &'a str,
     verb: &'a str,
+}
+
+#[derive(Serialize)]
+struct ResourceAttributes<'a> {
+    verb: &'static str,
+    group: &'a str,
+    version: &'a str,
+    resource: &'a str,
+    namespace: &'a str,
+    name: &'a str,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -113,10 +141,54 @@ impl Access {
         if question.user.is_in(MASTERS) || self.open.has(&question.path) {
             return Ok(Decision::Allowed);
         }
+        let Question { user, verb, path } = question;
+        let asked = Attributes { path, verb };
+        self.ask(Spec { non_resource_attributes: Some(asked), ..Spec::of(user) }).await
+    }
+
+    /// Whether a user may `get` an object. An error if nobody could say.
+    pub(crate) async fn may_get(&self, user: &User, object: &Object<'_>) -> Result<bool, String> {
+        if user.is_in(MASTERS) {
+            return Ok(true);
+        }
+        let &Object { group, version, resource, namespace, name } = object;
+        let verb = "get";
+        let asked = ResourceAttributes { verb, group, version, resource, namespace, name };
+        let spec = Spec { resource_attributes: Some(asked), ..Spec::of(user) };
+        Ok(self.ask(spec).await? == Decision::Allowed)
+    }
+
+    async fn ask(&self, spec: Spec<'_>) -> Result<Decision, String> {
         match &self.reviews {
-            Some(reviews) => reviews.decide(question).await,
+            Some(reviews) => reviews.decide(spec).await,
             None => Ok(Decision::NoOpinion(String::new())),
         }
+    }
+}
+
+// === impl Spec ===
+
+impl<'a> Spec<'a> {
+    /// About nothing yet.
+    fn of(user: &'a User) -> Self {
+        Self {
+            non_resource_attributes: None,
+            resource_attributes: None,
+            user: &user.name,
+            groups: &user.groups,
+            extra: &user.extra,
+            uid: &user.uid,
+        }
+    }
+
+    /// Of what is asked for, without who asks.
+    fn question_bytes(&self) -> usize {
+        let path = self.non_resource_attributes.as_ref();
+        let object = self.resource_attributes.as_ref();
+        let parts = |it: &ResourceAttributes<'_>| {
+            [it.group, it.version, it.resource, it.namespace, it.name].map(str::len).iter().sum()
+        };
+        path.map_or(0, |it| it.path.len() + it.verb.len()) + object.map_or(0, parts)
     }
 }
 
@@ -156,15 +228,7 @@ impl Reviews {
         Self { reviewer, lookup, allowed_ttl, refused_ttl }
     }
 
-    async fn decide(&self, question: &Question<'_>) -> Result<Decision, String> {
-        let Question { user, verb, path } = question;
-        let spec = Spec {
-            non_resource_attributes: Attributes { path, verb },
-            user: &user.name,
-            groups: &user.groups,
-            extra: &user.extra,
-            uid: &user.uid,
-        };
+    async fn decide(&self, spec: Spec<'_>) -> Result<Decision, String> {
         let digest = self.lookup.digest(&serde_json::to_vec(&spec).expect("a review is JSON"));
         let status = match self.lookup.kept(digest) {
             Some(kept) => kept,
@@ -183,8 +247,7 @@ impl Reviews {
 
     /// The API server's answer, and how long it holds: errors are not kept.
     async fn review(&self, spec: Spec<'_>) -> (Result<Status, String>, Duration) {
-        let Attributes { path, verb } = spec.non_resource_attributes;
-        let small = path.len() + verb.len() < QUESTION_BYTES_MAX;
+        let small = spec.question_bytes() < QUESTION_BYTES_MAX;
         match self.reviewer.ask::<Status>(KIND, spec).await {
             Ok(status) => {
                 let ttl = if status.allowed { self.allowed_ttl } else { self.refused_ttl };

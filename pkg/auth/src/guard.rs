@@ -12,7 +12,7 @@ use http::request::Parts;
 use runtime::Runtime;
 use rustls::pki_types::CertificateDer;
 
-use crate::access::{self, Access, Decision, Question, Reviews};
+use crate::access::{self, Access, Decision, Object, Question, Reviews};
 use crate::answer;
 use crate::certificate::Certificate;
 use crate::review::Reviewer;
@@ -145,6 +145,12 @@ impl Guard {
             }
             Err(error) => Err(answer::internal_error(request, &question, &error)),
         }
+    }
+
+    /// Whether a user that was admitted may `get` an object, as the API server has it. An error if
+    /// nobody could say.
+    pub async fn may_get(&self, user: &User, object: &Object<'_>) -> Result<bool, String> {
+        self.0.access.may_get(user, object).await
     }
 
     /// The first proof that holds wins. If none holds, what was wrong with each; if none was shown,

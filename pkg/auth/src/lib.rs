@@ -24,6 +24,7 @@ mod user;
 #[cfg(test)]
 mod tests;
 
+pub use access::Object;
 pub use guard::{Error, Guard, Settings};
 pub use metrics::Metrics;
 pub use trust::ProxySettings;

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{Ask, World, failure, get, owner_of, run, settings};
-use crate::{Error, Guard, Settings};
+use crate::{Error, Guard, Object, Settings, User};
 
 const REVIEWS: &str = "POST /apis/authorization.k8s.io/v1/subjectaccessreviews";
 
@@ -53,6 +53,49 @@ fn the_api_server_is_asked_with_all_that_is_known() {
         assert_eq!(world.metric("apiserver_delegated_authz_request_total", "201"), 5);
         let seconds = "apiserver_delegated_authz_request_duration_seconds";
         assert_eq!(world.metric(seconds, "201"), 5);
+    });
+}
+
+/// authorization.k8s.io/v1, resourceAttributes.
+#[test]
+fn whether_somebody_may_get_an_object_is_asked_too() {
+    run(async {
+        let object =
+            Object { group: "apps", version: "v1", resource: "sets", namespace: "shop", name: "a" };
+        let alice =
+            User { name: "alice".to_owned(), groups: vec!["g".to_owned()], ..User::default() };
+        let rows = [
+            (json!({"allowed": true}), Ok(true)),
+            (json!({"allowed": false}), Ok(false)),
+            (json!({"denied": true}), Ok(false)),
+        ];
+        for (answer, expected) in rows {
+            let world = World::new();
+            world.api(|api| api.access = Some(status(&answer)));
+            let guard = world.guard(&settings()).await.unwrap();
+            for _ in 0..3 {
+                assert_eq!(guard.may_get(&alice, &object).await, expected);
+            }
+            assert_eq!(world.count(REVIEWS), 1, "it is remembered");
+            let (_, body, _) = world.api(|api| api.seen.pop()).unwrap();
+            let spec = json!({
+                "resourceAttributes": {"verb": "get", "group": "apps", "version": "v1",
+                    "resource": "sets", "namespace": "shop", "name": "a"},
+                "user": "alice", "uid": "", "groups": ["g"], "extra": {},
+            });
+            assert_eq!(body["spec"], spec);
+            let other = Object { name: "b", ..object };
+            assert_eq!(guard.may_get(&alice, &other).await, expected);
+            assert_eq!(world.count(REVIEWS), 1, "another object is another question");
+            let attempts = world.metric("authorization_attempts_total", "");
+            assert_eq!(attempts, 0, "these are no requests");
+        }
+        let world = World::new();
+        world.api(|api| api.access = Some(failure(403, "Forbidden", "no")));
+        let guard = world.guard(&settings()).await.unwrap();
+        assert!(guard.may_get(&alice, &object).await.unwrap_err().contains("no"));
+        let master = User { groups: vec!["system:masters".to_owned()], ..alice };
+        assert_eq!(guard.may_get(&master, &object).await, Ok(true));
     });
 }
 
