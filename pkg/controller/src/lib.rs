@@ -20,7 +20,7 @@ pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use plan::{
     Action, Announce, Answer, Counter, Create, Delete, DeleteCollection, Event, EventType, Facts,
     Guard, Histogram, ObjectRef, Outcome, Patch, PatchKind, Plan, Propagation, Query, Refused,
-    Sample, StatusRetry, Step, Syncs, Tally, Update, UpdateStatus, Why,
+    Sample, Sight, StatusRetry, Step, Subject, Syncs, Tally, Update, UpdateStatus, Why,
 };
 pub use rank::{Costs, victims};
 pub use view::{Caches, Lister, View};

@@ -1,6 +1,7 @@
 //! A decision as data: the writes, their order, and why.
 
 mod json;
+mod sight;
 
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 use api::{Edit, Key, Listed, Meta, Metadata, OwnerRef, Raw, Resource, Served, Text};
 use serde_json::Value;
+
+pub use sight::{Sight, Subject};
 
 /// Why a plan is as it is, in a few words.
 pub type Why = Cow<'static, str>;

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use runtime::Instant;
 
 use crate::record::{FAILING_MAX, IN_WORK_MAX, PLANS_MAX};
-use crate::{Explanation, Inspect, Phase, Status};
+use crate::{Explanation, Inspect, Phase, Status, Viewer};
 
 /// Two engines of one controller, each with a queue of its own, as upstream's garbage collector has
 /// one for deletions and one for owners that leave their dependents behind.
@@ -20,13 +20,13 @@ impl Inspect for Both {
     }
 
     /// The first engine's, unless only the second one finds the object.
-    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation> {
+    fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {
         async move {
-            let first = self.0.explain(key).await;
+            let first = self.0.explain(key, viewer).await;
             if first.found {
                 return first;
             }
-            let second = self.1.explain(key).await;
+            let second = self.1.explain(key, viewer).await;
             if second.found { second } else { first }
         }
         .boxed()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::{Key, Time};
-use controller::{Answer, Controller, Facts, Query, View};
+use controller::{Answer, Controller, Facts, Plan, Query, View};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use runtime::{Instant, fenced, fenced_async};
@@ -11,7 +11,7 @@ use runtime::{Instant, fenced, fenced_async};
 use crate::expectations::{Awaits, LIMIT, NEVER};
 use crate::inspect::{Fact, Phase, Place, Planned, Unsettled, WaitingFor};
 use crate::worker::TOO_MANY_FETCHES;
-use crate::{Engine, Explanation, Inspect, Status};
+use crate::{Engine, Explanation, Inspect, Status, Viewer};
 
 /// How long an explanation may take. What it waits for are live reads.
 pub(crate) const EXPLAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -52,8 +52,8 @@ impl<C: Controller> Inspect for Engine<C> {
         }
     }
 
-    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation> {
-        self.explained(key).boxed()
+    fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {
+        self.explained(key, viewer).boxed()
     }
 
     fn cannot_start(&self, why: &str) {
@@ -74,7 +74,7 @@ impl<C: Controller> Inspect for Engine<C> {
 }
 
 impl<C: Controller> Engine<C> {
-    async fn explained(&self, asked: &Key) -> Explanation {
+    async fn explained(&self, asked: &Key, viewer: &dyn Viewer) -> Explanation {
         let named = fenced(|| self.controller.named(asked)).unwrap_or_default();
         let key = named.as_ref().unwrap_or(asked);
         let clock = &self.act.runtime.clock;
@@ -100,9 +100,15 @@ impl<C: Controller> Engine<C> {
             last_error: self.act.record.state().failing.get(key).cloned(),
         };
         let mut facts = Facts::default();
-        let looked = fenced_async(self.look(key, wall.now, &mut facts, &mut explanation));
+        let looked = fenced_async(async {
+            let plan = self.look(key, wall.now, &mut facts, &mut explanation).await?;
+            let sight = viewer.sight(plan.subjects()).await;
+            let plan = plan.as_seen(&sight);
+            explanation.plan = Some(Planned { text: plan.to_string(), json: plan.to_json() });
+            Ok(())
+        });
         let error = match clock.timeout(EXPLAIN_LIMIT, looked).await {
-            Ok(Ok(error)) => error,
+            Ok(Ok(looked)) => looked.err().flatten(),
             Ok(Err(panic)) => Some(format!("panic: {}", panic.0)),
             Err(_) => Some(format!("no plan within {EXPLAIN_LIMIT:?}")),
         };
@@ -112,24 +118,23 @@ impl<C: Controller> Engine<C> {
         explanation
     }
 
-    /// Observes and decides as a sync does. Returns why there is no plan.
+    /// Observes and decides as a sync does. An error is why there is no plan; none: there is no
+    /// such object.
     async fn look(
         &self,
         key: &Key,
         now: Time,
         facts: &mut Facts,
         found: &mut Explanation,
-    ) -> Option<String> {
+    ) -> Result<Plan, Option<String>> {
         let view = View::new(now, &self.act.kinds.listers).after(self.queue.num_requeues(key));
-        let snapshot = self.controller.observe(key, &view)?;
+        let snapshot = self.controller.observe(key, &view);
+        let snapshot = snapshot.ok_or(None)?;
         found.found = true;
         let summary = self.controller.summary(&snapshot);
         found.summary = summary.into_iter().map(|(name, value)| Fact { name, value }).collect();
-        let Some(plan) = self.decide(&self.act.client, &snapshot, facts).await else {
-            return Some(TOO_MANY_FETCHES.to_owned());
-        };
-        found.plan = Some(Planned { text: plan.to_string(), json: plan.to_json() });
-        None
+        let plan = self.decide(&self.act.client, &snapshot, facts).await;
+        plan.ok_or_else(|| Some(TOO_MANY_FETCHES.to_owned()))
     }
 
     /// The kinds whose caches are not complete.

@@ -1,6 +1,10 @@
 //! What an engine tells of itself, to people and to health checks.
 
+use std::collections::BTreeSet;
+
 use api::{Key, Time};
+use controller::{Sight, Subject};
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use runtime::Instant;
 use serde::Serialize;
@@ -11,8 +15,9 @@ pub trait Inspect: Send + Sync {
     fn status(&self) -> Status;
 
     /// Observes and decides for `key` now, and acts on nothing. A plan that asks for live reads
-    /// gets them. Takes at most ten seconds, and a panic inside is part of the answer.
-    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation>;
+    /// gets them. Takes at most ten seconds, and a panic inside is part of the answer. Of bodies it
+    /// shows what `viewer` may see.
+    fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation>;
 
     /// Notes why the controller could not be started, though it is its turn: its status says so
     /// until it runs.
@@ -25,6 +30,15 @@ pub trait Inspect: Send + Sync {
     /// had their turn.
     fn stalled(&self, now: Instant) -> Option<String>;
 }
+
+/// Whoever looks.
+pub trait Viewer: Send + Sync {
+    /// Which of these objects they may get.
+    fn sight(&self, subjects: BTreeSet<Subject>) -> BoxFuture<'_, Sight>;
+}
+
+/// Who may see everything that is shown to anybody: who looks into a process of their own.
+pub struct Insider;
 
 /// How a controller gets on. All lists are bounded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -173,7 +187,7 @@ pub struct Explanation {
 pub struct Planned {
     /// As text, an action a line.
     pub text: String,
-    /// As JSON, with bodies.
+    /// As JSON, with bodies as far as they may be seen.
     pub json: serde_json::Value,
 }
 
@@ -211,4 +225,12 @@ pub struct Place {
     pub in_work_since: Option<Time>,
     /// It is looked at again then.
     pub delayed_until: Option<Time>,
+}
+
+// === impl Insider ===
+
+impl Viewer for Insider {
+    fn sight(&self, _: BTreeSet<Subject>) -> BoxFuture<'_, Sight> {
+        std::future::ready(Sight::All).boxed()
+    }
 }

@@ -26,8 +26,8 @@ mod tests;
 pub use both::Both;
 use expectations::{Expectations, Settled};
 pub use inspect::{
-    Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,
-    WaitingFor,
+    Acted, Explanation, Fact, Failure, InWork, Insider, Inspect, Phase, Place, Planned, Status,
+    Unsettled, Viewer, WaitingFor,
 };
 pub use metrics::Metrics;
 use record::Record;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use api::Time;
-use auth::Guard;
+use auth::{Guard, User};
 use bytes::Bytes;
 use client::{Client, ConfigError, ConnectOptions, Settings};
 use http::Response;
@@ -16,7 +16,7 @@ use metrics::{Registry, Slis};
 use runtime::Runtime;
 use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
 
-use crate::debug::{self, Source};
+use crate::debug::{self, Permits, Source};
 use crate::gates::{Versions, features};
 use crate::logging;
 use crate::options::Options;
@@ -131,12 +131,18 @@ pub(crate) fn start(
     options: &Options,
     runtime: &Runtime,
 ) -> anyhow::Result<()> {
-    let router = server::router(pages(site, options, runtime)?, Door(guard), runtime);
+    let permits = Arc::new(guard.clone());
+    let router = server::router(pages(site, permits, options, runtime)?, Door(guard), runtime);
     runtime::spawn("https", port.serve(router));
     Ok(())
 }
 
-fn pages(site: Site, options: &Options, runtime: &Runtime) -> anyhow::Result<Pages> {
+fn pages(
+    site: Site,
+    permits: Arc<dyn Permits>,
+    options: &Options,
+    runtime: &Runtime,
+) -> anyhow::Result<Pages> {
     let Site { shown: Shown { registry, slis, health }, started, source } = site;
     let shown = slis.clone();
     let versions = &options.gates.versions;
@@ -164,7 +170,7 @@ fn pages(site: Site, options: &Options, runtime: &Runtime) -> anyhow::Result<Pag
         status: options.gates.is_on(features::COMPONENT_STATUSZ).then_some(status),
         cbor: options.gates.is_on(features::CBOR_SERVING_AND_STORAGE),
         debugging: options.profiling.then_some(debugging),
-        extra: debug::router(source),
+        extra: debug::router(source, permits),
     })
 }
 
@@ -177,7 +183,9 @@ fn exposition(page: metrics::Page) -> Exposition {
 }
 
 impl Admit for Door {
-    async fn admit(&self, request: &Parts) -> Result<(), Response<Bytes>> {
+    type User = User;
+
+    async fn admit(&self, request: &Parts) -> Result<User, Response<Bytes>> {
         let chain = request.extensions.get::<PeerCertificates>();
         let chain = chain.map_or(&[][..], |chain| &chain.0);
         let user = self.0.admit(request, chain).await?;
@@ -186,6 +194,6 @@ impl Admit for Door {
         {
             line.vouch();
         }
-        Ok(())
+        Ok(user)
     }
 }

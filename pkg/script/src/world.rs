@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Key;
 use client::Connection;
-use engine::Explanation;
+use engine::{Explanation, Insider};
 use manager::debug::Source;
 use manager::options::Options;
 use manager::start::Manager;
@@ -123,7 +123,7 @@ impl Cluster for World {
         let Some(engine) = engine else {
             return Err(Unsupported(format!("no controller of {plural} runs")));
         };
-        Ok(lines(name, &engine.explain(key).await))
+        Ok(lines(name, &engine.explain(key, &Insider).await))
     }
 }
 

@@ -60,9 +60,12 @@ impl<A: Admit> Chain<A> {
     }
 
     async fn admitted(&self, request: Request, next: Next) -> Response {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         match self.admit.admit(&parts).await {
-            Ok(()) => next.run(Request::from_parts(parts, body)).await,
+            Ok(user) => {
+                parts.extensions.insert(user);
+                next.run(Request::from_parts(parts, body)).await
+            }
             Err(refusal) => refusal.map(Into::into),
         }
     }

@@ -107,8 +107,14 @@ pub struct Debugging {
 
 /// Who may see what: authentication and authorization.
 pub trait Admit: Send + Sync + 'static {
-    /// Ok if the request may go on, otherwise the answer to it (401, 403, 500).
-    fn admit(&self, request: &Parts) -> impl Future<Output = Result<(), Response<Bytes>>> + Send;
+    /// Who asks. Pages find it among the extensions of their requests.
+    type User: Clone + Send + Sync + 'static;
+
+    /// Who asks if the request may go on, otherwise the answer to it (401, 403, 500).
+    fn admit(
+        &self,
+        request: &Parts,
+    ) -> impl Future<Output = Result<Self::User, Response<Bytes>>> + Send;
 }
 
 /// The whole chain in front of the pages.

@@ -28,8 +28,14 @@ const PRIVATE: &str = "no-cache, private";
 /// Lets in who has the word, everybody to /healthz, and nobody who lies.
 struct Door;
 
+/// How somebody was let in.
+#[derive(Clone, Copy, Debug)]
+struct Entered;
+
 impl Admit for Door {
-    async fn admit(&self, request: &Parts) -> Result<(), Response<Bytes>> {
+    type User = Entered;
+
+    async fn admit(&self, request: &Parts) -> Result<Entered, Response<Bytes>> {
         let refusal = |status, body| {
             let response = Response::builder().status(status).header("x-door", "shut");
             response.body(Bytes::from_static(body)).unwrap()
@@ -37,7 +43,7 @@ impl Admit for Door {
         let word = request.headers.get(LET_IN.0).map(|word| word.to_str().unwrap());
         match (word, request.uri.path()) {
             (Some("a lie"), _) => Err(refusal(StatusCode::UNAUTHORIZED, b"Unauthorized")),
-            (Some("let me in"), _) | (_, "/healthz") => Ok(()),
+            (Some("let me in"), _) | (_, "/healthz") => Ok(Entered),
             _ => Err(refusal(StatusCode::FORBIDDEN, b"forbidden: anonymous")),
         }
     }

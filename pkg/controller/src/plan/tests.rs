@@ -1,6 +1,7 @@
 //! How plans look.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -215,4 +216,84 @@ fn what_a_secret_holds_is_not_shown() {
             assert_eq!(text.contains("hunter2"), !is_hidden, "{plural} {path:?}: {text}");
         }
     }
+}
+
+/// RBAC on the debug pages says nothing of the objects that plans write.
+#[test]
+fn a_body_is_shown_to_whoever_may_get_its_object_and_to_nobody_else() {
+    let secret_body = r#"{"a":"hunter2"}"#;
+    let named: Arc<str> = r#"{"metadata":{"name":"db"},"spec":{"env":"hunter2"}}"#.into();
+    let unnamed: Arc<str> = r#"{"metadata":{"generateName":"web-"},"env":"hunter2"}"#.into();
+    let patch = Patch {
+        otherwise: Some(secret_body.to_owned()),
+        ..Patch::strategic(web(), secret_body.into())
+    };
+    let edits = vec![Edit::new(["spec", "env"], json!({"a": ["hunter2"]}))];
+    let update = Update { object: web(), subresource: None, raw: Raw::default(), edits };
+    let rows = [
+        (create(&named, None), "shop/db", "create pods in shop", "body"),
+        (create(&unnamed, None), "shop/", "create pods in shop", "body"),
+        (Action::Patch(patch), "shop/web", "patch pods shop/web … (no)", "body"),
+        (Action::Update(update), "shop/web", "update pods shop/web spec.env=\"… (no)\"", "changes"),
+    ];
+    for (action, key, line, field) in rows {
+        for step in [Step::InOrder(vec![action.clone()]), Step::Chains(vec![vec![action]])] {
+            let plan = Plan::one("differs", step);
+            let subject = Subject { resource: PODS, key: Key::parse(key) };
+            assert_eq!(plan.subjects(), [subject.clone()].into(), "{line}");
+            let other = Subject { key: Key::new("shop", "other"), ..subject.clone() };
+            for (answers, is_seen) in [
+                (vec![(subject.clone(), Ok(()))], true),
+                (vec![(subject, Err("no".to_owned()))], false),
+                (vec![(other, Ok(()))], false),
+            ] {
+                let seen = plan.clone().as_seen(&Sight::Of(answers.into_iter().collect()));
+                let json = seen.to_json().to_string();
+                assert_eq!(json.contains("hunter2"), is_seen, "{json}");
+                let Some(Action::Patch(Patch { otherwise, .. })) = seen.all_actions().next() else {
+                    continue;
+                };
+                assert_eq!(otherwise.is_some(), is_seen);
+            }
+            let no =
+                Sight::Of(plan.subjects().into_iter().map(|it| (it, Err("no".into()))).collect());
+            let seen = plan.as_seen(&no);
+            let text = seen.to_string();
+            assert!(text.ends_with(&format!(": {line}\n")), "{text}");
+            let json = seen.to_json()["steps"][0].to_string();
+            assert!(json.contains(field) && json.contains("… (no)"), "{json}");
+        }
+    }
+    // What is made several times is still one line.
+    let step = Step::SlowStart(vec![create(&unnamed, None), create(&unnamed, None)]);
+    let seen = Plan::one("twice", step).as_seen(&Sight::Of(BTreeMap::new())).to_json();
+    assert_eq!(seen["steps"][0]["actions"][0]["times"], 2);
+}
+
+#[test]
+fn bodies_of_secrets_are_hidden_from_everybody() {
+    let secrets = Resource::namespaced("", "v1", "secrets", "Secret");
+    let object = ObjectRef { resource: secrets.clone(), ..web() };
+    let body: Arc<str> = r#"{"metadata":{"name":"web"},"data":{"a":"hunter2"}}"#.into();
+    let made = Create { resource: secrets, namespace: "shop".into(), body, announce: None };
+    let patch = Patch::strategic(object.clone(), r#"{"data":{"a":"hunter2"}}"#.into());
+    let edits = vec![Edit::new(["metadata", "annotations", "a"], json!("hunter2"))];
+    let update = Update { object, subresource: None, raw: Raw::default(), edits };
+    let actions = vec![Action::Create(made), Action::Patch(patch), Action::Update(update)];
+    let plan = Plan::one("differs", Step::Together(actions));
+    assert_eq!(plan.subjects(), BTreeSet::new());
+    let seen = plan.as_seen(&Sight::All);
+    for text in [seen.to_string(), seen.to_json().to_string()] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    let json = seen.to_json();
+    let body = &json["steps"][0]["actions"][0]["body"];
+    assert_eq!(body, "… (bodies of Secrets are never shown)");
+}
+
+/// For tests, scripts and whoever has everything anyway.
+#[test]
+fn whoever_may_see_all_sees_all_but_secrets() {
+    let (plan, seen) = (everything(), everything().as_seen(&Sight::All));
+    assert_eq!((seen.to_string(), seen.to_json()), (plan.to_string(), plan.to_json()));
 }

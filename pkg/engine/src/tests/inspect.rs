@@ -1,19 +1,22 @@
 //! What the engine tells of itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use api::{Key, Kind, ReplicaSet, Time};
 use cache::fixture::{run, status};
-use controller::{Facts, Plan, Query};
+use controller::{Facts, Plan, Query, Sight, Subject};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::steps::{create, together};
 use super::world::{
     Cold, DRAIN_LIMIT, Feed, Log, Probe, Seen, Stage, World, accept, make, pod, refuse, set,
 };
-use crate::{Explanation, Inspect, Phase, Status};
+use crate::{Explanation, Insider, Inspect, Phase, Status, Viewer};
 
 type Plans = Box<dyn Fn(&Seen, &Facts) -> Plan + Send + Sync>;
 
@@ -124,7 +127,7 @@ fn caches_that_are_awaited_are_named_with_their_errors() {
         assert_eq!(status.waiting_for[0].since, Some(at(0)));
         assert_eq!(status.waiting_for[1].error, None);
 
-        let explanation = cold.engine.explain(&web()).await;
+        let explanation = cold.engine.explain(&web(), &Insider).await;
         assert_eq!(explanation.incomplete, ["pods", "replicasets.apps"]);
         assert!(!explanation.found);
     });
@@ -181,7 +184,7 @@ fn a_key_fails_until_it_succeeds() {
         let expected = json!([{"key": "shop/web", "failures": 3, "error": "no", "since": zero,
             "at": zero}]);
         assert_eq!(failing, expected);
-        let explanation = engine.explain(&web()).await;
+        let explanation = engine.explain(&web(), &Insider).await;
         assert_eq!((explanation.retries, explanation.last_error.is_some()), (3, true));
         assert_eq!(explanation.place.delayed_until, Some(Time::EPOCH + Duration::from_millis(35)));
 
@@ -211,7 +214,7 @@ fn a_standby_explains_from_warm_caches_and_writes_nothing() {
         let mut cold = Cold::new(controller, 2, DRAIN_LIMIT);
         let (_sets, _pods) = cold.warm(&[set(1, 3, 0)], &[pod("a", 1)]).await;
         cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;
-        let explanation = cold.engine.explain(&web()).await;
+        let explanation = cold.engine.explain(&web(), &Insider).await;
         assert!(explanation.found && explanation.incomplete.is_empty());
         let facts = summary(&explanation);
         assert_eq!(facts[..4], ["wanted 3", "have 1", "ready 1", "available 1"]);
@@ -228,13 +231,38 @@ fn a_standby_explains_from_warm_caches_and_writes_nothing() {
     });
 }
 
+/// Who may get nothing.
+struct Stranger;
+
+impl Viewer for Stranger {
+    fn sight(&self, subjects: BTreeSet<Subject>) -> BoxFuture<'_, Sight> {
+        let answer = |subject| (subject, Err("you may not".to_owned()));
+        std::future::ready(Sight::Of(subjects.into_iter().map(answer).collect())).boxed()
+    }
+}
+
+/// The template of a set may hold what not everybody may read.
+#[test]
+fn bodies_are_shown_to_whoever_may_see_them() {
+    run(async {
+        let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+        let mut cold = Cold::new(controller, 2, DRAIN_LIMIT);
+        let (_sets, _pods) = cold.warm(&[set(1, 3, 0)], &[pod("a", 1)]).await;
+        cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;
+        let explanation = cold.engine.explain(&web(), &Stranger).await;
+        let action = &explanation.plan.unwrap().json["steps"][0]["actions"][0];
+        assert_eq!((&action["verb"], &action["times"]), (&json!("create"), &json!(2)));
+        assert_eq!(action["body"], "… (you may not)");
+    });
+}
+
 #[test]
 fn live_reads_are_made_and_shown_and_nothing_else() {
     run(async {
         let (mut cold, _sets, _pods) = standby(fetches()).await;
         let key = web();
         let engine = Arc::clone(&cold.engine);
-        let asked = engine.explain(&key);
+        let asked = engine.explain(&key, &Insider);
         let answered = async {
             let get = cold.server.find("GET", "/apis/apps/v1/namespaces/shop/replicasets/web");
             accept(get.await, &set(15, 0, 0)).await;
@@ -252,17 +280,17 @@ fn a_plan_that_cannot_be_had_is_explained_too() {
     let endless: Plans = Box::new(|_, _| Plan::fetch("again", vec![query()]));
     run(async {
         let (cold, _sets, _pods) = standby_with(panics(Stage::Decide), rest()).await;
-        let explanation = cold.engine.explain(&web()).await;
+        let explanation = cold.engine.explain(&web(), &Insider).await;
         assert_eq!(explanation.error.as_deref(), Some("panic: boom"));
         assert_eq!(summary(&explanation), ["name web"], "what came before stays");
         let (cold, _sets, _pods) = standby_with(panics(Stage::Summary), rest()).await;
-        let explanation = cold.engine.explain(&web()).await;
+        let explanation = cold.engine.explain(&web(), &Insider).await;
         assert_eq!(explanation.error.as_deref(), Some("panic: boom"));
 
         // Nobody answers the live read.
         let (cold, _sets, _pods) = standby(fetches()).await;
         let since = cold.server.runtime.clock.instant();
-        let explanation = cold.engine.explain(&web()).await;
+        let explanation = cold.engine.explain(&web(), &Insider).await;
         assert_eq!(cold.server.runtime.clock.instant() - since, Duration::from_secs(10));
         assert_eq!(explanation.error.as_deref(), Some("no plan within 10s"));
         assert!(explanation.found && explanation.plan.is_none());
@@ -275,7 +303,7 @@ fn a_plan_that_cannot_be_had_is_explained_too() {
                 refuse(get.await, 404, "NotFound", "not there").await;
             }
         };
-        let (explanation, ()) = tokio::join!(engine.explain(&key), answered);
+        let (explanation, ()) = tokio::join!(engine.explain(&key, &Insider), answered);
         let error = "still asks for live reads after eight rounds";
         assert_eq!(explanation.error.as_deref(), Some(error));
         assert_eq!(explanation.live_reads, ["replicasets.apps shop/web: not found"]);
@@ -286,7 +314,7 @@ fn a_plan_that_cannot_be_had_is_explained_too() {
 fn an_object_that_is_gone_has_no_plan() {
     run(async {
         let (cold, _sets, _pods) = standby(rest()).await;
-        let explanation = cold.engine.explain(&Key::new("shop", "other")).await;
+        let explanation = cold.engine.explain(&Key::new("shop", "other"), &Insider).await;
         assert!(!explanation.found);
         assert_eq!((explanation.plan, explanation.error), (None, None));
     });
@@ -310,11 +338,11 @@ fn what_keeps_a_key_is_told() {
         let (world, engine) = (&mut world.0, &world.1);
         let (post, delete) = (world.post().await, world.delete("b").await);
         world.wait(Duration::from_secs(2)).await;
-        assert_eq!(engine.explain(&web()).await.place.in_work_since, Some(at(0)));
+        assert_eq!(engine.explain(&web(), &Insider).await.place.in_work_since, Some(at(0)));
         make(post, "a", 12).await;
         accept(delete, &pod("b", 13)).await;
         world.settle().await;
-        let explanation = engine.explain(&web()).await;
+        let explanation = engine.explain(&web(), &Insider).await;
         let unsettled = serde_json::to_value(&explanation.unsettled).unwrap();
         let expected = json!({
             "meanwhile": "only its status is written",
@@ -340,14 +368,14 @@ fn a_doubt_is_told() {
         let (mut world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
         world.post().await.reset();
         let list = world.reader.find("GET", "/api/v1/namespaces/shop/pods").await;
-        let explanation = engine.explain(&web()).await;
+        let explanation = engine.explain(&web(), &Insider).await;
         assert_eq!(
             explanation.doubts,
             ["pods \"a\" in \"shop\" may have come of a create that failed"]
         );
-        assert_eq!(engine.explain(&Key::new("shop", "other")).await.doubts, [""; 0]);
+        assert_eq!(engine.explain(&Key::new("shop", "other"), &Insider).await.doubts, [""; 0]);
         list.reply(200, r#"{"metadata":{"resourceVersion":"10"},"items":[]}"#).await;
         world.settle().await;
-        assert_eq!(engine.explain(&web()).await.doubts, [""; 0]);
+        assert_eq!(engine.explain(&web(), &Insider).await.doubts, [""; 0]);
     });
 }

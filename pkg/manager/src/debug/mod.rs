@@ -10,12 +10,14 @@
 //! - `document`: what a page is made of, and how it looks as text.
 //! - `html`: how it looks in a browser.
 //! - `accept`: which of these is asked for.
+//! - `viewer`: what of a plan whoever asks may see.
 
 mod accept;
 mod document;
 mod html;
 mod model;
 mod pages;
+mod viewer;
 
 #[cfg(test)]
 mod tests;
@@ -23,11 +25,12 @@ mod tests;
 use std::sync::Arc;
 
 use api::{Key, Time};
-use axum::Router;
+use auth::User;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use engine::Inspect;
 use runtime::Clock;
 use serde::{Deserialize, Serialize};
@@ -37,6 +40,8 @@ use tokio::sync::Semaphore;
 use accept::Format;
 use document::Page;
 use model::{Controller, Overview};
+pub use viewer::Permits;
+use viewer::Visitor;
 
 /// How many explanations are made at once; more are refused. Each may read live, on the rate limit
 /// of its controller.
@@ -116,6 +121,7 @@ pub enum Role {
 
 struct Site {
     source: Arc<dyn Source>,
+    permits: Arc<dyn Permits>,
     explaining: Semaphore,
 }
 
@@ -135,11 +141,12 @@ struct Asked {
 /// - `/debug/controllers`: all controllers, the informers, and who leads.
 /// - `/debug/controllers/<name or alias>`: one controller.
 /// - `/debug/controllers/<name or alias>/explain?key=<namespace>/<name>`: what it would do for a
-///   key, and what keeps it from that.
+///   key, and what keeps it from that. Bodies are shown to who may `get` their objects, those of
+///   Secrets to nobody. Who asks is the [`User`] among the extensions of the request.
 /// - `/debug/controllers/<name or alias>/graph?uid=<uid>&uid=…`: as DOT, what the garbage collector
 ///   knows of owners and dependents. As `debugHTTPHandler` of upstream's.
-pub fn router(source: Arc<dyn Source>) -> Router {
-    let site = Site { source, explaining: Semaphore::new(EXPLAINING_MAX) };
+pub fn router(source: Arc<dyn Source>, permits: Arc<dyn Permits>) -> Router {
+    let site = Site { source, permits, explaining: Semaphore::new(EXPLAINING_MAX) };
     Router::new()
         .route("/debug/controllers", get(overview))
         .route("/debug/controllers/{name}", get(controller))
@@ -171,10 +178,11 @@ async fn controller(
 async fn explain(
     State(site): State<Arc<Site>>,
     Path(name): Path<String>,
+    user: Option<Extension<User>>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let answer = site.explain(&name, &uri).await;
+    let answer = site.explain(&name, &uri, user.map(|Extension(user)| user)).await;
     answer.unwrap_or_else(|refusal| refusal).respond(&headers)
 }
 
@@ -231,7 +239,7 @@ impl Site {
         Ok(graph)
     }
 
-    async fn explain(&self, name: &str, uri: &Uri) -> Result<Answer, Answer> {
+    async fn explain(&self, name: &str, uri: &Uri, user: Option<User>) -> Result<Answer, Answer> {
         let row = self.find(name)?;
         let asked = Query::<Asked>::try_from_uri(uri).ok().and_then(|Query(asked)| asked.key);
         let key = asked.as_deref().and_then(parse).ok_or_else(|| {
@@ -253,7 +261,8 @@ impl Site {
             let why = format!("{EXPLAINING_MAX} explanations are being made, try again");
             Answer::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, &why)
         })?;
-        let explanation = engine.explain(&key).await;
+        let (permits, clock) = (Arc::clone(&self.permits), self.source.clock().clone());
+        let explanation = engine.explain(&key, &Visitor { user, permits, clock }).await;
         let leadership = self.source.leadership();
         let json = json!({
             "controller": row.name,

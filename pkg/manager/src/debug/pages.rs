@@ -90,7 +90,10 @@ pub(super) fn explanation(name: &str, explanation: &Explanation, role: Role) -> 
     if let Some(plan) = &explanation.plan {
         blocks.push(Block::Heading("What it would do"));
         blocks.push(Block::Code(plan.text.clone()));
-        blocks.push(Block::Folded("The plan as JSON, with bodies", format!("{:#}", plan.json)));
+        blocks.push(Block::Folded(
+            "The plan as JSON, with bodies that you may see",
+            format!("{:#}", plan.json),
+        ));
     }
     if !explanation.summary.is_empty() {
         blocks.push(Block::Heading("What it sees"));

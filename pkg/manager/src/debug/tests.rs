@@ -3,15 +3,19 @@
 mod formats;
 mod pages;
 mod refusals;
+mod sight;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use api::{Key, Kind, Pod, ReplicaSet, Time};
+use auth::User;
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
+use controller::{Plan, Subject};
 use engine::{
     Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,
-    WaitingFor,
+    Viewer, WaitingFor,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -19,7 +23,7 @@ use runtime::{Clock, Instant};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{Absence, Graph, Leadership, Role, Row, Source, router};
+use super::{Absence, Graph, Leadership, Permits, Role, Row, Source, router};
 
 /// A name that no API server admits, and what it would do to a page.
 const ODD: &str = "<script>alert('x' & \"y\")</script>";
@@ -33,6 +37,19 @@ struct Manager {
     informers: Vec<cache::Status>,
     leadership: Leadership,
     clock: Clock,
+    permits: Arc<Script>,
+}
+
+/// What users may get, and what was asked about.
+#[derive(Default)]
+struct Script {
+    /// As `alice pods shop/`.
+    allowed: Vec<&'static str>,
+    /// Nobody can say.
+    broken: bool,
+    /// No answer ever comes.
+    slow: bool,
+    asked: Mutex<Vec<String>>,
 }
 
 /// An engine that says what it was told to.
@@ -41,6 +58,8 @@ struct Fake {
     status: Status,
     explanation: Explanation,
     stalled: Option<String>,
+    /// What it would do; none: what the explanation says.
+    plan: Option<Plan>,
     /// An explanation waits for a permit.
     gate: Option<Arc<tokio::sync::Semaphore>>,
     graph: Option<Graph>,
@@ -169,9 +188,41 @@ fn informers() -> Vec<cache::Status> {
     vec![pods, sets]
 }
 
+fn alice() -> User {
+    User { name: "alice".to_owned(), ..User::default() }
+}
+
+impl Permits for Script {
+    fn may_get<'a>(
+        &'a self,
+        user: &'a User,
+        subject: &'a Subject,
+    ) -> BoxFuture<'a, Result<bool, String>> {
+        async move {
+            let Subject { resource, key } = subject;
+            let asked = format!("{} {resource} {}/{}", user.name, key.namespace, key.name);
+            let is_allowed = self.allowed.iter().any(|allowed| *allowed == asked);
+            self.asked.lock().unwrap().push(asked);
+            match (self.slow, self.broken) {
+                (true, _) => std::future::pending().await,
+                (false, true) => Err("connection refused".to_owned()),
+                (false, false) => Ok(is_allowed),
+            }
+        }
+        .boxed()
+    }
+}
+
 impl Fake {
     fn new(status: Status) -> Self {
-        Self { status, explanation: explanation(), stalled: None, gate: None, graph: None }
+        Self {
+            status,
+            explanation: explanation(),
+            stalled: None,
+            plan: None,
+            gate: None,
+            graph: None,
+        }
     }
 }
 
@@ -180,12 +231,17 @@ impl Inspect for Fake {
         self.status.clone()
     }
 
-    fn explain<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Explanation> {
+    fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {
         async move {
             if let Some(gate) = &self.gate {
                 let _permit = gate.acquire().await;
             }
-            Explanation { key: key.to_string(), ..self.explanation.clone() }
+            let mut explanation = self.explanation.clone();
+            if let Some(plan) = &self.plan {
+                let seen = plan.clone().as_seen(&viewer.sight(plan.subjects()).await);
+                explanation.plan = Some(Planned { text: seen.to_string(), json: seen.to_json() });
+            }
+            Explanation { key: key.to_string(), ..explanation }
         }
         .boxed()
     }
@@ -207,7 +263,7 @@ impl Manager {
         };
         let clock = Clock::simulated(Time::from_unix(NOW, 0));
         let engines = vec![("replicaset-controller", fake)];
-        Self { engines, informers: informers(), leadership, clock }
+        Self { engines, informers: informers(), leadership, clock, permits: Arc::default() }
     }
 
     /// What a GET with this header `Accept` gives.
@@ -219,9 +275,12 @@ impl Manager {
     }
 
     async fn response(&self, path: &str, accept: &str) -> Response<Body> {
-        let request = Request::builder().uri(path).header("accept", accept);
-        let request = request.body(Body::empty()).unwrap();
-        router(Arc::new(self.clone())).oneshot(request).await.unwrap()
+        let request = Request::builder().uri(path).header("accept", accept).extension(alice());
+        self.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+    }
+
+    fn router(&self) -> Router {
+        router(Arc::new(self.clone()), Arc::clone(&self.permits) as Arc<dyn Permits>)
     }
 
     async fn json(&self, path: &str) -> (u16, Value) {

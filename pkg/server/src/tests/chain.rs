@@ -36,6 +36,8 @@ const PATHS: [&str; 17] = [
 struct Stuck;
 
 impl Admit for Stuck {
+    type User = ();
+
     async fn admit(&self, _: &Parts) -> Result<(), Response<Bytes>> {
         pending().await
     }

@@ -14,8 +14,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::debug::BODY_BYTES_MAX;
 
 use super::{
-    Debugging, Door, LET_IN, Router, Runtime, Status, ask, call, get, owned, pages, router,
-    router_of, runtime_with,
+    Debugging, Door, Entered, LET_IN, Router, Runtime, Status, ask, call, get, owned, pages,
+    router, router_of, runtime_with,
 };
 
 /// What a live 1.36.3 showed.
@@ -152,6 +152,15 @@ async fn profiles_and_extra_pages_keep_their_paths() {
         let answer = get(&router, path).await;
         assert_eq!((answer.status, &*answer.body), (status, body), "{path}");
     }
+}
+
+/// What a page shows may depend on who asks.
+#[tokio::test]
+async fn pages_know_who_asks() {
+    let mut pages = pages();
+    let who = any(async |user: axum::Extension<Entered>| format!("{:?}", user.0));
+    pages.extra = Router::new().route("/debug/controllers", who);
+    assert_eq!(get(&router_of(pages), "/debug/controllers").await.body, "Entered");
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn a_controller_that_does_not_run_explains_nothing() {
 async fn too_many_questions_at_once_are_refused() {
     let gate = Arc::new(Semaphore::new(0));
     let fake = Fake { gate: Some(Arc::clone(&gate)), ..Fake::new(busy()) };
-    let pages = router(Arc::new(Manager::new(fake)));
+    let pages = Manager::new(fake).router();
     let ask = || {
         let request = Request::builder().uri(format!("{EXPLAIN}?key=shop/web"));
         pages.clone().oneshot(request.body(Body::empty()).unwrap())
@@ -107,7 +107,7 @@ async fn too_many_questions_at_once_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_but_reading_is_answered() {
-    let pages = router(Arc::new(Manager::new(Fake::new(busy()))));
+    let pages = Manager::new(Fake::new(busy())).router();
     let request = Request::builder().method("POST").uri(format!("{EXPLAIN}?key=shop/web"));
     let response = pages.oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     assert_eq!(response.status(), 405);
