@@ -209,7 +209,7 @@ pub struct Patch {
     pub otherwise: Option<String>,
     /// Where it is counted if it fails.
     pub tally: Option<Tally>,
-    /// Whether it does not matter that the object is gone (404).
+    /// Whether it does not matter that the object is gone (404 that names it).
     pub ignore_not_found: bool,
     /// Whether it does not matter that the API server finds the result invalid (422).
     pub ignore_invalid: bool,

@@ -303,7 +303,8 @@ impl Act {
         let done = self.send_patch(key, patch).await.and_then(|body| version(&body));
         match done {
             Ok(version) => self.remember_version(key, &object.resource, version),
-            Err(error) if patch.ignore_not_found && error.is_not_found() => {
+            // Not where the path is unknown: the object may be served in another version.
+            Err(error) if patch.ignore_not_found && error.is_object_missing() => {
                 self.remember_gone(key, object);
             }
             Err(error) if patch.ignore_invalid && error.is_invalid() => {}

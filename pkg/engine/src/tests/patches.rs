@@ -5,7 +5,9 @@ use cache::fixture::{Call, run};
 use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
 use serde_json::json;
 
-use super::world::{PODS, World, accept, body, make, orphan, pod, refuse, set, with};
+use super::world::{
+    PODS, World, accept, body, make, missing, orphan, pod, refuse, set, with,
+};
 
 /// A set that is about to adopt pod `a`.
 async fn adopting() -> (World, Call) {
@@ -71,12 +73,23 @@ fn event_after_the_answer() {
 fn orphan_is_gone() {
     run(async {
         let (mut world, patch) = adopting().await;
-        refuse(patch, 404, "NotFound", "pods a not found").await;
+        missing(patch, "a").await;
         let patch = adopts(&mut world).await;
         world.pods.deleted(&orphan("a", 11)).await;
-        refuse(patch, 404, "NotFound", "pods a not found").await;
+        missing(patch, "a").await;
         let _post = world.post().await;
         world.quiet().await;
+    });
+}
+
+/// The API server no longer serves the kind in this version (404 as well), which says nothing of
+/// the object: what was to be written before something else must not count as done.
+#[test]
+fn a_path_that_is_not_served_is_an_error() {
+    run(async {
+        let (mut world, patch) = adopting().await;
+        patch.answer(404, "text/plain").send("404 page not found").await;
+        let _again = adopts(&mut world).await;
     });
 }
 
@@ -143,10 +156,15 @@ fn owner_is_being_deleted() {
 /// again, and the set goes on without it: it makes another one and writes its status.
 #[test]
 fn released_pod_is_gone_or_another() {
-    for (code, reason) in [(404, "NotFound"), (422, "Invalid")] {
+    for is_gone in [true, false] {
         run(async {
             let mut world = World::new(&[set(1, 1, 1)], &[strange()]).await;
-            refuse(world.patch("a").await, code, reason, "no").await;
+            let patch = world.patch("a").await;
+            if is_gone {
+                missing(patch, "a").await;
+            } else {
+                refuse(patch, 422, "Invalid", "no").await;
+            }
             let post = world.post().await;
             make(post, "b", 11).await;
             world.counts(0, 12).await;
