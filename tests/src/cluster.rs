@@ -196,6 +196,12 @@ impl Cluster {
         Ok(requests::parse_watches(&get(&self.admin()?, "/metrics").await?))
     }
 
+    /// How often a resource was to be listed or watched in one version, and that was refused.
+    pub async fn refused_reads(&self, resource: &str, version: &str) -> anyhow::Result<u64> {
+        let metrics = get(&self.admin()?, "/metrics").await?;
+        Ok(requests::parse_refused_reads(&metrics, resource, version))
+    }
+
     /// The groups of APIs in the aggregated form of discovery, without the core group.
     pub(crate) async fn aggregated_discovery(&self) -> anyhow::Result<Value> {
         const FORM: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

@@ -42,12 +42,27 @@ impl CustomKind {
 
     /// Makes the definition and waits until the kind is served.
     pub async fn define(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        self.define_in(cluster, &versions(), &self.resource()).await
+    }
+
+    /// The same with the version alone that objects are stored in.
+    pub async fn define_as_stored(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        self.define_in(cluster, &[version("v1beta1", true)], &self.stored_resource()).await
+    }
+
+    /// From now on a newer version is served too, and preferred, but nobody can read it: conversion
+    /// is done by a webhook at an address that refuses connections. Returns once discovery says so.
+    pub async fn prefer_unreadable(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let all = Objects::of(cluster, "")?;
-        all.create(DEFINITIONS, &self.definition()).await?;
-        let what = format!("{} to be served", self.resource());
-        wait_until(&what, LIMIT, async || Ok(Some(all.count(&self.resource()).await?)))
-            .await
-            .map(drop)
+        let patch = json!({"spec": {"versions": versions(), "conversion": dead_webhook()}});
+        all.merge(DEFINITIONS, &self.definition_name(), &patch).await?;
+        wait_until(&format!("v1 of {} to be preferred", self.group), LIMIT, async || {
+            let groups = cluster.aggregated_discovery().await?;
+            let mut items = groups["items"].as_array().into_iter().flatten();
+            let group = items.find(|item| item["metadata"]["name"] == *self.group);
+            Ok(group.filter(|group| group["versions"][0]["version"] == "v1").map(drop))
+        })
+        .await
     }
 
     /// Deletes the definition, all objects with it, and waits until both are gone.
@@ -60,10 +75,7 @@ impl CustomKind {
     /// From now on conversion is done by a webhook at an address that refuses connections. Returns
     /// once this object of the kind cannot be read.
     pub async fn break_conversion(&self, objects: &Objects, name: &str) -> anyhow::Result<()> {
-        let client = json!({"url": "https://127.0.0.1:1/convert"});
-        let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1"]});
-        let conversion = json!({"strategy": "Webhook", "webhook": webhook});
-        self.convert_by(objects, &conversion).await?;
+        self.convert_by(objects, &dead_webhook()).await?;
         wait_until("the conversion to fail", LIMIT, async || {
             Ok(objects.get(&self.resource(), name).await.err().map(drop))
         })
@@ -82,6 +94,11 @@ impl CustomKind {
         format!("{}.v1.{}", self.plural, self.group)
     }
 
+    /// The same in the version that objects are stored in.
+    pub fn stored_resource(&self) -> String {
+        format!("{}.v1beta1.{}", self.plural, self.group)
+    }
+
     /// The kind's name.
     pub fn kind(&self) -> String {
         let plural = self.plural.trim_end_matches('s');
@@ -95,6 +112,18 @@ impl CustomKind {
         json!({"apiVersion": version, "kind": self.kind(), "metadata": metadata})
     }
 
+    async fn define_in(
+        &self,
+        cluster: &Cluster,
+        versions: &[Value],
+        resource: &str,
+    ) -> anyhow::Result<()> {
+        let all = Objects::of(cluster, "")?;
+        all.create(DEFINITIONS, &self.definition(versions)).await?;
+        let what = format!("{resource} to be served");
+        wait_until(&what, LIMIT, async || Ok(Some(all.count(resource).await?))).await.map(drop)
+    }
+
     async fn convert_by(&self, objects: &Objects, conversion: &Value) -> anyhow::Result<()> {
         let patch = json!({"spec": {"conversion": conversion}});
         objects.of_all().merge(DEFINITIONS, &self.definition_name(), &patch).await
@@ -104,15 +133,9 @@ impl CustomKind {
         format!("{}.{}", self.plural, self.group)
     }
 
-    fn definition(&self) -> Value {
-        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let version = |name: &str, is_stored: bool| {
-            json!({"name": name, "served": true, "storage": is_stored,
-                "schema": {"openAPIV3Schema": schema}})
-        };
+    fn definition(&self, versions: &[Value]) -> Value {
         let names = json!({"plural": self.plural, "kind": self.kind(),
             "singular": self.kind().to_lowercase(), "listKind": format!("{}List", self.kind())});
-        let versions = [version("v1", false), version("v1beta1", true)];
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -121,6 +144,23 @@ impl CustomKind {
                 "versions": versions},
         })
     }
+}
+
+fn versions() -> [Value; 2] {
+    [version("v1", false), version("v1beta1", true)]
+}
+
+fn version(name: &str, is_stored: bool) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"name": name, "served": true, "storage": is_stored,
+        "schema": {"openAPIV3Schema": schema}})
+}
+
+/// A conversion that nobody does.
+fn dead_webhook() -> Value {
+    let client = json!({"url": "https://127.0.0.1:1/convert"});
+    let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1"]});
+    json!({"strategy": "Webhook", "webhook": webhook})
 }
 
 // === impl NoServer ===
@@ -169,7 +209,7 @@ mod tests {
     fn names_follow_from_the_plural() {
         let kind = CustomKind::new("things");
         assert_eq!(kind.resource(), "things.v1.things.example.com");
-        assert_eq!(kind.definition()["metadata"]["name"], "things.things.example.com");
+        assert_eq!(kind.definition(&versions())["metadata"]["name"], "things.things.example.com");
         let object = kind.object(&json!({"name": "one"}));
         assert_eq!(object["apiVersion"], "things.example.com/v1");
         assert_eq!(object["kind"], "Thing");

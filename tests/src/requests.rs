@@ -72,6 +72,20 @@ pub(crate) fn parse_watches(metrics: &str) -> BTreeMap<String, u64> {
     watches
 }
 
+/// How often a resource was read in one version, by list or watch, and that was refused, from the
+/// API server's /metrics.
+pub(crate) fn parse_refused_reads(metrics: &str, resource: &str, version: &str) -> u64 {
+    let samples = metrics.lines().filter_map(|line| sample(line, "apiserver_request_total"));
+    let refused = samples.filter(|(labels, _)| {
+        let label = |name: &str| label(labels, name).unwrap_or_default();
+        label("resource") == resource
+            && label("version") == version
+            && matches!(label("verb"), "LIST" | "WATCH")
+            && label("code") >= "400"
+    });
+    refused.map(|(_, count)| count).sum()
+}
+
 fn series(line: &str) -> Option<(Request, u64)> {
     let (labels, count) = sample(line, "apiserver_request_total")?;
     let label = |name: &str| label(labels, name);

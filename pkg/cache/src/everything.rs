@@ -6,16 +6,19 @@
 //! be listed delays nobody, and a kind that is gone leaves nothing behind.
 
 mod kind;
+mod turn;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 use std::time::Duration;
 
-use api::{Key, Metadata, Resource, Served, Verb};
+use api::{Key, Metadata, Resource, Served, Text, Verb};
 use client::{ApiError, Client};
 use controller::MetadataChange;
 use discovery::Discovery;
@@ -28,6 +31,7 @@ use crate::health::Status;
 use crate::informer::{Followed, Informer, forget};
 use crate::metrics::Metrics;
 use kind::Kind;
+use turn::Turn;
 
 /// How often the API server is asked what it serves, as upstream.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -39,6 +43,13 @@ const DEFINED_PERIOD_MIN: Duration = Duration::from_secs(5);
 /// How long after a change of the kinds it is an error that not all of them were listed, as
 /// upstream.
 const SYNC_LIMIT: Duration = Duration::from_secs(30);
+/// How long a kind stays that answers lack without a word of a failure. An API server that has just
+/// started, or one of several that is behind, lacks kinds whose objects are there, for some
+/// seconds; and dependents that are forgotten are lost when their owner goes.
+const LACKED_MAX: Duration = Duration::from_mins(1);
+/// How many definitions are remembered that were seen to be deleted. The kinds of others stay for
+/// [`LACKED_MAX`].
+const UNDEFINED_MAX: usize = 10_000;
 /// How many of them the log names.
 const LATE_NAMED: usize = 5;
 /// How many kinds may be listed at once.
@@ -56,9 +67,12 @@ const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefini
 /// prefers, and that can be listed, watched and deleted; but no events.
 ///
 /// A kind of which there is an informer already is not watched twice. A kind whose group cannot be
-/// discovered stays as it was known. Handlers hear of a kind's changes in order, of
+/// discovered stays as it was known, and so does one that answers lack, until its definition was
+/// deleted too, or a minute has passed. When another version is preferred, the old one stays until
+/// all objects are known in the new one. Handlers hear of a kind's changes in order, of
 /// [`MetadataChange::Complete`] after all objects that there are, of [`MetadataChange::Dropped`]
-/// last; and each kind is told of by a task of its own: who is slow delays that kind only.
+/// last, which of an old version is after all objects in the new one; and each kind is told of by a
+/// task of its own: who is slow delays that kind only.
 pub struct Everything {
     parts: Parts,
     hooks: Arc<Hooks>,
@@ -67,10 +81,13 @@ pub struct Everything {
     served: Latest<Option<Arc<Served>>>,
     /// Whether the handlers are to be told of objects.
     listening: Latest<bool>,
-    kinds: RwLock<BTreeMap<Resource, Kind>>,
+    kinds: Arc<Kinds>,
     lists: Arc<Semaphore>,
     started: AtomicBool,
 }
+
+/// Of two versions of a kind one leads; the other one goes, or leads later.
+type Kinds = RwLock<BTreeMap<Resource, Kind>>;
 
 /// What it is built from.
 pub(crate) struct Parts {
@@ -103,6 +120,8 @@ struct Hooks {
     reached: RwLock<Vec<MetadataVersionHook>>,
     /// A CustomResourceDefinition changed.
     defined: Notify,
+    /// The names of those that were deleted since it was looked which kinds are gone.
+    undefined: Mutex<BTreeSet<Text>>,
 }
 
 /// What the rounds of discovery remember.
@@ -132,7 +151,7 @@ impl Everything {
             shared: OnceLock::new(),
             served: Latest::new(None),
             listening: Latest::new(false),
-            kinds: RwLock::default(),
+            kinds: Arc::default(),
             lists: Arc::new(Semaphore::new(LISTS_MAX)),
             started: AtomicBool::new(false),
         }
@@ -173,14 +192,16 @@ impl Everything {
     }
 
     /// The resource version up to which the cache of a kind is complete, 0 before its first list;
-    /// none if the kind is not watched.
+    /// none if handlers do not hear of the kind in this version.
     pub fn version_of(&self, resource: &Resource) -> Option<u64> {
-        self.kinds().get(resource).map(|kind| kind.informer.version())
+        let kinds = self.kinds();
+        kinds.get(resource).filter(|kind| kind.leads).map(|kind| kind.informer.version())
     }
 
     /// The version up to which the handlers have heard of a kind; none if it is not watched.
     pub fn told_of(&self, resource: &Resource) -> Option<u64> {
-        self.kinds().get(resource).map(|kind| kind.informer.told())
+        let kinds = self.kinds();
+        kinds.get(resource).filter(|kind| kind.leads).map(|kind| kind.informer.told())
     }
 
     /// Whether the object with this key is the one with this uid, and not being deleted.
@@ -194,11 +215,13 @@ impl Everything {
         let ready = async {
             self.served.wait_for(|served| served.is_some().then_some(())).await;
             loop {
-                let missing = self.kinds().values().find(|kind| !kind.is_told()).map(Kind::told);
+                let is_missing = |kind: &&Kind| kind.leads && !kind.is_told();
+                let missing = self.kinds().values().find(is_missing).map(Kind::told);
                 let late = || {
                     let kinds = self.kinds();
-                    let synced = kinds.values().map(|kind| kind.informer.watch_synced());
-                    synced.into_iter().find(|synced| !synced.get())
+                    let leading = kinds.values().filter(|kind| kind.leads);
+                    let mut synced = leading.map(|kind| kind.informer.watch_synced());
+                    synced.find(|synced| !synced.get())
                 };
                 let Some(missing) = missing.or_else(late) else { return };
                 missing.wait_for(|is_there| is_there.then_some(())).await;
@@ -281,15 +304,14 @@ impl Everything {
             Some(before) if !served.failed.is_empty() => Arc::new(served.keeping(before)),
             Some(_) | None => served,
         };
-        if before.is_some_and(|before| !differ(&before, &served)) {
-            // Why groups are missing may be news.
-            self.served.set(Some(served));
-            return;
+        let now = self.parts.runtime.clock.instant();
+        if before.is_none_or(|before| differ(&before, &served)) {
+            self.hooks.served(&served);
+            rounds.changed.get_or_insert(now);
         }
-        self.hooks.served(&served);
-        self.apply(&wanted(&served));
+        // Also if nothing differs: kinds may be lacking for long enough now.
+        self.apply(&served, now);
         self.served.set(Some(served));
-        rounds.changed.get_or_insert(self.parts.runtime.clock.instant());
     }
 
     /// Counts and logs the kinds that were not listed in time, once for each change of the kinds.
@@ -300,8 +322,9 @@ impl Everything {
         }
         rounds.changed = None;
         let kinds = self.kinds();
+        let is_late = |kind: &Kind| !kind.is_listed() && kind.lacked.is_none();
         let late: Vec<_> =
-            kinds.iter().filter(|(_, kind)| !kind.is_listed()).map(|(it, _)| it).collect();
+            kinds.iter().filter(|(_, kind)| is_late(kind)).map(|(it, _)| it).collect();
         if !late.is_empty() {
             let named: Vec<_> = late.iter().take(LATE_NAMED).map(ToString::to_string).collect();
             let (count, such_as) = (late.len(), named.join(", "));
@@ -310,10 +333,10 @@ impl Everything {
         }
     }
 
-    /// Stops the kinds that are not among these, and starts those that are missing.
-    fn apply(&self, wanted: &BTreeSet<Resource>) {
-        let is_gone = |resource: &Resource, _: &mut Kind| !wanted.contains(resource);
-        let gone: Vec<_> = self.kinds_mut().extract_if(.., is_gone).collect();
+    /// Stops the kinds that are gone, and starts those that are missing.
+    fn apply(&self, served: &Served, now: Instant) {
+        let wanted = wanted(served);
+        let gone = self.take_gone(served, &wanted, now);
         let new = |resource: &&Resource| !self.kinds().contains_key(*resource);
         let new: Vec<_> = wanted.iter().filter(new).collect();
         let (started, stopped, watched) = (new.len(), gone.len(), wanted.len());
@@ -321,15 +344,70 @@ impl Everything {
             tracing::info!(started, stopped, watched, "the kinds that are watched changed");
         }
         for (resource, kind) in gone {
-            tracing::debug!(%resource, "the kind is gone");
+            tracing::debug!(%resource, version = &*resource.version, "the kind is gone");
             kind.stop(&resource, &self.hooks);
         }
         for resource in new {
-            let kind = self.kind(resource);
-            // Not yet started when it shows: handlers may ask how far their kind has come.
-            let mut kinds = self.kinds_mut();
-            kinds.entry(resource.clone()).or_insert(kind).start(&self.hooks, &self.listening);
+            self.begin(resource);
         }
+    }
+
+    /// Takes out the kinds of which nothing is to be told any more.
+    fn take_gone(
+        &self,
+        served: &Served,
+        wanted: &BTreeSet<Resource>,
+        now: Instant,
+    ) -> Vec<(Resource, Kind)> {
+        let names: BTreeSet<_> = wanted.iter().map(name).collect();
+        let mut undefined = self.hooks.undefined();
+        let mut kinds = self.kinds_mut();
+        let is_gone = |resource: &Resource, kind: &mut Kind| {
+            if names.contains(&name(resource)) {
+                kind.lacked = None;
+                // In another version it stays until that one has taken its place; nobody has heard
+                // of one that was to take a place.
+                return !wanted.contains(resource) && !kind.leads;
+            }
+            if kind.leads && served.failed.contains_key(&resource.api_version()) {
+                kind.lacked = None;
+                return false;
+            }
+            let since = *kind.lacked.get_or_insert(now);
+            let is_undefined = undefined.contains(&*definition(resource));
+            is_undefined || !kind.leads || now.saturating_duration_since(since) >= LACKED_MAX
+        };
+        let gone = kinds.extract_if(.., is_gone).collect();
+        if !undefined.is_empty() {
+            // Discovery may still name them.
+            let watched: BTreeSet<_> = kinds.keys().map(definition).collect();
+            undefined.retain(|name| watched.contains(&**name));
+        }
+        gone
+    }
+
+    /// Starts a kind; beside another version of it, if there is one.
+    fn begin(&self, resource: &Resource) {
+        let mut kind = self.kind(resource);
+        // Not yet started when it shows: handlers may ask how far their kind has come.
+        let mut kinds = self.kinds_mut();
+        let before = kinds.values().find(|it| it.leads && name(it.resource()) == name(resource));
+        let Some(before) = before else {
+            return kinds.entry(resource.clone()).or_insert(kind).start(&self.hooks, &self.listening);
+        };
+        let from = &*before.resource().version;
+        tracing::info!(%resource, from, to = &*resource.version, "another version is preferred");
+        let turn = Turn {
+            new: Arc::clone(&kind.informer),
+            old: Arc::clone(&before.informer),
+            old_gate: Arc::clone(&before.gate),
+            kinds: Arc::clone(&self.kinds),
+            clock: self.parts.runtime.clock.clone(),
+            cancel: kind.cancel.clone(),
+            listening: self.listening.clone(),
+        };
+        kind.leads = false;
+        kinds.entry(resource.clone()).or_insert(kind).start_after(turn, &self.hooks);
     }
 
     fn kind(&self, resource: &Resource) -> Kind {
@@ -370,9 +448,19 @@ fn wanted(served: &Served) -> BTreeSet<Resource> {
     served.preferred(VERBS).filter(|it| !is_ignored(it)).cloned().collect()
 }
 
+/// What the versions of a resource have in common.
+fn name(resource: &Resource) -> (&str, &str) {
+    (&resource.group, &resource.plural)
+}
+
 /// Whether the objects of this kind say what the API server will serve.
 fn is_definition(resource: &Resource) -> bool {
-    DEFINITIONS == (&*resource.group, &*resource.plural)
+    DEFINITIONS == name(resource)
+}
+
+/// The name of the CustomResourceDefinition that such a kind may come from.
+fn definition(resource: &Resource) -> String {
+    format!("{}.{}", resource.plural, resource.group)
 }
 
 /// Whether there are other kinds, or other groups are missing. Why they are missing may be said in
@@ -394,6 +482,24 @@ impl Hooks {
         for handler in &*self.changed.read().unwrap_or_else(PoisonError::into_inner) {
             fence(|| handler(resource, change));
         }
+    }
+
+    fn note_definition(&self, change: &MetadataChange<'_>) {
+        match change {
+            MetadataChange::Added(meta) => drop(self.undefined().remove(&meta.key.name)),
+            MetadataChange::Deleted(meta) => {
+                let mut undefined = self.undefined();
+                if undefined.len() < UNDEFINED_MAX {
+                    undefined.insert(meta.key.name.clone());
+                }
+            }
+            MetadataChange::Updated { .. } | MetadataChange::Complete | MetadataChange::Dropped => {
+            }
+        }
+    }
+
+    fn undefined(&self) -> MutexGuard<'_, BTreeSet<Text>> {
+        self.undefined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reached(&self, resource: &Resource, version: u64) {

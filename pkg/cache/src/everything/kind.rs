@@ -4,19 +4,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::Resource;
 use controller::MetadataChange;
-use runtime::{Cancel, Latest, spawn};
+use runtime::{Cancel, Instant, Latest, spawn};
 
+use super::turn::Turn;
 use super::{Hooks, is_definition};
 use crate::informer::{Followed, Follower};
 
-/// A kind that is watched.
+/// A kind that is watched, in one of its versions.
 pub(super) struct Kind {
     pub(super) informer: Arc<dyn Followed>,
     /// Whether the informer is there for others too, and stays when this ends.
     pub(super) is_shared: bool,
-    gate: Arc<Gate>,
+    /// Whether handlers hear of it; not yet while they hear of another version, see [`Turn`].
+    pub(super) leads: bool,
+    /// When the first of the answers came that all lack it.
+    pub(super) lacked: Option<Instant>,
+    pub(super) gate: Arc<Gate>,
     /// Ends what runs for this kind.
-    cancel: Cancel,
+    pub(super) cancel: Cancel,
     /// Whether the handlers have heard of all objects, or never will.
     told: Latest<bool>,
 }
@@ -24,7 +29,7 @@ pub(super) struct Kind {
 /// Lets changes through to the handlers until it is shut. Since it is held meanwhile, nothing comes
 /// after what is told last.
 #[derive(Default)]
-struct Gate {
+pub(super) struct Gate {
     is_shut: Mutex<bool>,
 }
 
@@ -33,7 +38,7 @@ struct Gate {
 impl Kind {
     pub(super) fn new(informer: Arc<dyn Followed>, is_shared: bool, cancel: Cancel) -> Self {
         let (gate, told) = (Arc::default(), Latest::new(false));
-        Self { informer, is_shared, gate, cancel, told }
+        Self { informer, is_shared, leads: true, lacked: None, gate, cancel, told }
     }
 
     /// Starts the informer, and a task that tells `hooks` of what it holds once somebody is
@@ -67,11 +72,56 @@ impl Kind {
         });
     }
 
-    /// Ends it, and says so last. A shared informer goes on.
+    /// As [`Kind::start`], once its turn has come; last the handlers hear that the version before
+    /// is dropped. Where nobody listens yet, it is dropped first: none of it was told.
+    pub(super) fn start_after(&self, turn: Turn, hooks: &Arc<Hooks>) {
+        let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
+        let (gate, hooks, told) = (Arc::clone(&self.gate), Arc::clone(hooks), self.told.clone());
+        let definitions = self.of_definitions(&hooks);
+        spawn("kind", async move {
+            let comes = async {
+                if let Some(definitions) = definitions {
+                    turn.new.follow(definitions).await;
+                }
+                turn.comes().await
+            };
+            let mut before = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                before = comes => Some(before),
+            };
+            if !turn.listening.get() {
+                if let Some(before) = before.take() {
+                    before.stop(turn.old.resource(), &hooks);
+                }
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return,
+                    () = turn.listening.wait_for(|listening| listening.then_some(())) => {}
+                }
+            }
+            // From here to the end, also if this version ends meanwhile: nobody else says that the
+            // one before is gone.
+            turn.new.follow(follower).await;
+            gate.pass(|| hooks.changed(turn.new.resource(), &MetadataChange::Complete));
+            if let Some(before) = before {
+                before.stop(turn.old.resource(), &hooks);
+            }
+            told.set(true);
+        });
+    }
+
+    /// Ends it, and says so last to those who have heard of it. A shared informer goes on.
     pub(super) fn stop(self, resource: &Resource, hooks: &Hooks) {
         self.cancel.cancel();
-        self.gate.shut(|| hooks.changed(resource, &MetadataChange::Dropped));
+        if self.leads {
+            self.gate.shut(|| hooks.changed(resource, &MetadataChange::Dropped));
+        }
         self.told.set(true);
+    }
+
+    pub(super) fn resource(&self) -> &Resource {
+        self.informer.resource()
     }
 
     /// Whether the handlers have heard of all objects.
@@ -95,7 +145,10 @@ impl Kind {
         let hooks = Arc::clone(hooks);
         is_definition(self.informer.resource()).then(|| Follower {
             cancel: self.cancel.clone(),
-            changed: Box::new(move |_| hooks.defined.notify_one()),
+            changed: Box::new(move |change| {
+                hooks.note_definition(change);
+                hooks.defined.notify_one();
+            }),
             reached: Box::new(|_| {}),
         })
     }
@@ -123,6 +176,14 @@ impl Gate {
         if !*is_shut {
             tell();
         }
+    }
+
+    /// Shuts it if `take` gives something. Nothing is told meanwhile.
+    pub(super) fn shut_if<T>(&self, take: impl FnOnce() -> Option<T>) -> Option<T> {
+        let mut is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = take();
+        *is_shut = *is_shut || taken.is_some();
+        taken
     }
 
     fn shut(&self, tell_last: impl FnOnce()) {

@@ -3,6 +3,7 @@
 mod discovery;
 mod kinds;
 mod sharing;
+mod versions;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use metrics::Registry;
 use runtime::{Clock, Instant};
 use tokio::sync::mpsc;
 
-use super::{Everything, Parts, Source, VERBS};
+use super::{Everything, LACKED_MAX, PERIOD, Parts, Source, VERBS};
 use crate::fixture::{LIMIT, Server, Stream, bookmark, event};
 use crate::informer::Followed;
 use crate::metrics::Metrics;
@@ -70,9 +71,15 @@ fn json(name: &str, uid: &str, version: u64) -> String {
     )
 }
 
+/// As `widgets`, or `widgets/v2` in a version that is not v1.
+fn called(resource: &Resource) -> String {
+    let Resource { plural, version, .. } = resource;
+    if version == "v1" { plural.to_string() } else { format!("{plural}/{version}") }
+}
+
 /// A change as `widgets + default/a@5`.
 fn text(resource: &Resource, change: &MetadataChange<'_>) -> String {
-    let plural = &resource.plural;
+    let plural = called(resource);
     match change {
         MetadataChange::Added(it) => format!("{plural} + {}@{}", it.key, it.resource_version),
         MetadataChange::Updated { old, new } => {
@@ -144,7 +151,7 @@ impl Test {
             }
         }));
         everything.on_version(Box::new(move |resource, version| {
-            versions.send(format!("{} at {version}", resource.plural)).unwrap();
+            versions.send(format!("{} at {version}", called(resource))).unwrap();
         }));
         everything.on_served(Box::new(move |served| {
             sender.send(format!("served {}", served.kinds.len())).unwrap();
@@ -185,6 +192,12 @@ impl Test {
     /// What discovery will answer from now on.
     fn answer(&self, answer: impl Into<Answer>) {
         *self.script.answer.lock().unwrap() = answer.into();
+    }
+
+    /// The answer, until kinds that it lacks are gone.
+    async fn loses(&mut self, answer: impl Into<Answer>) {
+        self.answer(answer);
+        self.server.runtime.clock.sleep(LACKED_MAX + 2 * PERIOD).await;
     }
 
     /// The answer, and the next time that it is asked for.

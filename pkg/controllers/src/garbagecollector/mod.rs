@@ -41,7 +41,8 @@
 //!
 //! Which dependents there are is taken from the graph alone, as upstream does: a cache that is not
 //! complete hides dependents that an owner would wait for, or that were to stay. So the workers
-//! must not start before all caches are complete, or 30 seconds are over.
+//! must not start before all caches are complete, or 30 seconds are over; and what was observed of
+//! a kind stays until its objects were observed in another version, or it is gone for certain.
 //!
 //! What an event costs: a search for the uid, some 20 comparisons, and nothing else if owners and
 //! finalizers are as before; then one more for each owner that is new or gone. The end of an owner
