@@ -154,7 +154,7 @@ struct WireTemplate {
 
 impl WireSet {
     fn view(self, raw: Raw) -> Result<DaemonSet, DecodeError> {
-        let generation = self.metadata.annotations.get("deprecated.daemonset.template.generation");
+        let generation = self.metadata.annotation("deprecated.daemonset.template.generation");
         Ok(DaemonSet {
             meta: self.metadata.meta()?,
             selector: self.spec.selector.parse(),

@@ -69,6 +69,12 @@ impl Key {
         Self { namespace: intern(namespace), name: Arc::from(name) }
     }
 
+    /// Decodes what an object is called, as far as nothing else of it has to be well formed for
+    /// that. None if it does not say.
+    pub fn decode(codec: Codec, bytes: &[u8]) -> Option<Self> {
+        wire::decode::<wire::NameOnly>(codec, bytes).ok()?.key()
+    }
+
     /// Reads what [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Self {
         let (namespace, name) = text.split_once('/').unwrap_or(("", text));

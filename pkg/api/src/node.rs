@@ -108,7 +108,7 @@ impl WireNode {
                 .map(|taint| Taint::new(&taint.key, &taint.value, Effect::parse(&taint.effect)))
                 .collect(),
             ready: ready.map(|ready| Status::parse(&ready.status)),
-            ttl: self.metadata.annotations.get(Node::TTL).map(|ttl| intern(ttl)),
+            ttl: self.metadata.annotation(Node::TTL).map(|ttl| intern(&ttl)),
         }
     }
 }

@@ -2,12 +2,10 @@
 
 mod secrets;
 
-use std::collections::BTreeMap;
-
 use prost::Message;
 use serde::Deserialize;
 
-use crate::wire::{self, null_is_empty};
+use crate::wire::{self, from_text, null_is_empty, text};
 use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status, Text, Time, intern};
 
 /// What controllers read of a pod.
@@ -227,13 +225,16 @@ struct WireContainer {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireStatus {
-    #[prost(string, tag = "1")]
-    phase: String,
+    // What these say is for people too, and nobody checks their bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    phase: Vec<u8>,
     #[prost(message, repeated, tag = "2")]
     #[serde(deserialize_with = "null_is_empty")]
     conditions: Vec<WireCondition>,
-    #[prost(string, tag = "4")]
-    reason: String,
+    #[prost(bytes = "vec", tag = "4")]
+    #[serde(deserialize_with = "from_text")]
+    reason: Vec<u8>,
     #[prost(message, repeated, tag = "8")]
     #[serde(deserialize_with = "null_is_empty")]
     container_statuses: Vec<WireContainerStatus>,
@@ -247,10 +248,12 @@ struct WireStatus {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireCondition {
-    #[prost(string, tag = "1")]
-    r#type: String,
-    #[prost(string, tag = "2")]
-    status: String,
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    r#type: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(deserialize_with = "from_text")]
+    status: Vec<u8>,
     #[prost(message, optional, tag = "4")]
     last_transition_time: Option<wire::Time>,
     #[prost(int64, tag = "7")]
@@ -282,8 +285,8 @@ impl WirePod {
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),
-            phase: Phase::parse(&status.phase),
-            evicted: status.reason == "Evicted",
+            phase: Phase::parse(&text(&status.phase)),
+            evicted: status.reason == b"Evicted",
             ready: status.condition("Ready"),
             disruption_target: status.condition("DisruptionTarget"),
             observed: Observed {
@@ -292,7 +295,7 @@ impl WirePod {
                     .find("DisruptionTarget")
                     .is_some_and(|condition| condition.observed_generation != 0),
             },
-            deletion_cost: deletion_cost(&self.metadata.annotations),
+            deletion_cost: deletion_cost(&self.metadata),
             restarts_max: restarts.iter().map(|c| c.restart_count).max().unwrap_or(0),
             sidecar_restarts_max: self.sidecar_restarts_max(),
             secrets: secrets::names(spec),
@@ -329,11 +332,11 @@ impl WireStatus {
     fn condition(&self, name: &str) -> Option<(Status, Option<Time>)> {
         let found = self.find(name)?;
         let since = found.last_transition_time.and_then(wire::Time::view);
-        Some((Status::parse(&found.status), since))
+        Some((Status::parse(&text(&found.status)), since))
     }
 
     fn find(&self, name: &str) -> Option<&WireCondition> {
-        self.conditions.iter().find(|condition| condition.r#type == name)
+        self.conditions.iter().find(|condition| condition.r#type == name.as_bytes())
     }
 }
 
@@ -350,8 +353,8 @@ impl Phase {
 }
 
 /// As `GetDeletionCostFromPodAnnotations` in upstream's pkg/apis/core/helper.
-fn deletion_cost(annotations: &BTreeMap<String, String>) -> i32 {
-    let Some(text) = annotations.get("controller.kubernetes.io/pod-deletion-cost") else {
+fn deletion_cost(metadata: &wire::ObjectMeta) -> i32 {
+    let Some(text) = metadata.annotation("controller.kubernetes.io/pod-deletion-cost") else {
         return 0;
     };
     let well_formed = text == "0" || text.starts_with(|first| matches!(first, '-' | '1'..='9'));

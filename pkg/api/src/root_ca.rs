@@ -45,7 +45,7 @@ impl Object for RootCa {
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let (wire, raw) = wire::decode_whole::<Self, Wire>(codec, bytes)?;
-        let description = wire.metadata.annotations.get(Self::DESCRIPTION);
+        let description = wire.metadata.annotation(Self::DESCRIPTION);
         let data = wire.data.iter().map(|(key, value)| (intern(key), intern(value)));
         Ok(Self {
             meta: wire.metadata.meta()?,

@@ -6,6 +6,7 @@ mod pod;
 mod scheduling;
 mod selector;
 mod served;
+mod text;
 mod workloads;
 
 use std::sync::Arc;

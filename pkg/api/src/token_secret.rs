@@ -67,12 +67,12 @@ impl Object for TokenSecret {
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let wire = wire::decode::<WireSecret>(codec, bytes)?;
-        let annotation = |name| wire.metadata.annotations.get(name).map_or("", String::as_str);
+        let annotation = |name| wire.metadata.annotation(name).unwrap_or_default();
         let data = |key| wire.data.get(key).map_or(&[][..], Vec::as_slice);
         Ok(Self {
             meta: wire.metadata.meta()?,
-            account: intern(annotation(Self::ACCOUNT)),
-            account_uid: intern(annotation(Self::ACCOUNT_UID)),
+            account: intern(&annotation(Self::ACCOUNT)),
+            account_uid: intern(&annotation(Self::ACCOUNT_UID)),
             has_token: !data(Self::TOKEN).is_empty(),
             has_namespace: !data(Self::NAMESPACE).is_empty(),
             root_ca: intern(&String::from_utf8_lossy(data(Self::ROOT_CA))),

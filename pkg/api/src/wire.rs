@@ -3,10 +3,13 @@
 //! Field numbers are those of `generated.proto` in k8s.io/api and k8s.io/apimachinery; JSON names
 //! are the camel case of the field names.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use prost::Message;
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::de::{DeserializeOwned, Error, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::meta::{Key, Labels, Meta, OwnerRef};
 use crate::{Codec, DecodeError, Kind, Raw, intern};
@@ -53,18 +56,22 @@ pub struct ListMeta {
     pub r#continue: String,
 }
 
-/// `metav1.ObjectMeta`.
+/// `metav1.ObjectMeta`. Its texts are bytes, see [`text`].
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "3")]
-    namespace: String,
-    #[prost(string, tag = "5")]
-    uid: String,
-    #[prost(string, tag = "6")]
-    resource_version: String,
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    name: Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    #[serde(deserialize_with = "from_text")]
+    namespace: Vec<u8>,
+    #[prost(bytes = "vec", tag = "5")]
+    #[serde(deserialize_with = "from_text")]
+    uid: Vec<u8>,
+    #[prost(bytes = "vec", tag = "6")]
+    #[serde(deserialize_with = "from_text")]
+    resource_version: Vec<u8>,
     #[prost(int64, tag = "7")]
     generation: i64,
     #[prost(message, optional, tag = "8")]
@@ -74,33 +81,36 @@ pub struct ObjectMeta {
     /// How long the object may take to end; views keep what they read of it.
     #[prost(int64, optional, tag = "10")]
     pub deletion_grace_period_seconds: Option<i64>,
-    #[prost(btree_map = "string, string", tag = "11")]
-    #[serde(deserialize_with = "null_is_empty")]
-    labels: BTreeMap<String, String>,
-    /// The annotations; views keep what they read of them.
-    #[prost(btree_map = "string, string", tag = "12")]
-    #[serde(deserialize_with = "null_is_empty")]
-    pub annotations: BTreeMap<String, String>,
+    #[prost(btree_map = "string, bytes", tag = "11")]
+    #[serde(deserialize_with = "from_texts_by_key")]
+    labels: BTreeMap<String, Vec<u8>>,
+    #[prost(btree_map = "string, bytes", tag = "12")]
+    #[serde(deserialize_with = "from_texts_by_key")]
+    annotations: BTreeMap<String, Vec<u8>>,
     #[prost(message, repeated, tag = "13")]
     #[serde(deserialize_with = "null_is_empty")]
     owner_references: Vec<OwnerReference>,
-    #[prost(string, repeated, tag = "14")]
-    #[serde(deserialize_with = "null_is_empty")]
-    finalizers: Vec<String>,
+    #[prost(bytes = "vec", repeated, tag = "14")]
+    #[serde(deserialize_with = "from_texts")]
+    finalizers: Vec<Vec<u8>>,
 }
 
-/// `metav1.OwnerReference`.
+/// `metav1.OwnerReference`. Its texts are bytes: the API server asks of most that they are there.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
-    #[prost(string, tag = "1")]
-    kind: String,
-    #[prost(string, tag = "3")]
-    name: String,
-    #[prost(string, tag = "4")]
-    uid: String,
-    #[prost(string, tag = "5")]
-    api_version: String,
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    kind: Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    #[serde(deserialize_with = "from_text")]
+    name: Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    #[serde(deserialize_with = "from_text")]
+    uid: Vec<u8>,
+    #[prost(bytes = "vec", tag = "5")]
+    #[serde(deserialize_with = "from_text")]
+    api_version: Vec<u8>,
     #[prost(bool, optional, tag = "6")]
     controller: Option<bool>,
     #[prost(bool, optional, tag = "7")]
@@ -123,6 +133,25 @@ pub struct MetadataOnly {
     /// `metadata` is field 1 of every kind.
     #[prost(message, required, tag = "1")]
     pub metadata: ObjectMeta,
+}
+
+/// What an object is called, whatever is wrong with the rest of it.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+pub struct NameOnly {
+    #[prost(message, required, tag = "1")]
+    metadata: NameMeta,
+}
+
+/// The fields of `metav1.ObjectMeta` that name an object.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct NameMeta {
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    name: Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    #[serde(deserialize_with = "from_text")]
+    namespace: Vec<u8>,
 }
 
 /// The labels of a `PodTemplateSpec`.
@@ -205,17 +234,77 @@ pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// What bytes of a wire type say. What is no UTF-8 becomes U+FFFD: the API server does not look at
+/// the bytes of most texts, such as the values of annotations or the names of owners, and in
+/// protobuf any may come. One such text must not hide an object.
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// The bytes of a text in JSON, also if it escapes half of a character.
+pub(crate) fn from_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    TextBytes::deserialize(deserializer).map(|text| text.0)
+}
+
+fn from_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u8>>, D::Error> {
+    let texts: Vec<TextBytes> = null_is_empty(deserializer)?;
+    Ok(texts.into_iter().map(|text| text.0).collect())
+}
+
+fn from_texts_by_key<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
+    let texts: BTreeMap<String, TextBytes> = null_is_empty(deserializer)?;
+    Ok(texts.into_iter().map(|(key, text)| (key, text.0)).collect())
+}
+
+struct TextBytes(Vec<u8>);
+
+impl<'de> Deserialize<'de> for TextBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_byte_buf(TextVisitor).map(Self)
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Vec<u8>, E> {
+        Ok(text.as_bytes().to_vec())
+    }
+
+    fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(text.to_vec())
+    }
+
+    fn visit_byte_buf<E: Error>(self, text: Vec<u8>) -> Result<Vec<u8>, E> {
+        Ok(text)
+    }
+}
+
 // === impl ObjectMeta ===
 
 impl ObjectMeta {
     /// The view of it. An error if the resource version is not a number.
     pub fn meta(&self) -> Result<Meta, DecodeError> {
-        Ok(Meta { labels: Labels::new(&self.labels), ..self.without_labels()? })
+        let labels = self.labels.iter().map(|(key, value)| (key, text(value)));
+        Ok(Meta { labels: Labels::new(labels), ..self.without_labels()? })
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.annotations.get(key).map(|value| text(value))
     }
 
     /// The view of it where nobody reads labels, which take time to intern.
     pub(crate) fn without_labels(&self) -> Result<Meta, DecodeError> {
-        let resource_version = match self.resource_version.as_str() {
+        let resource_version = match &*text(&self.resource_version) {
             "" => 0,
             text => text.parse().map_err(|_| {
                 DecodeError(format!("metadata.resourceVersion: {text:?} is not a number"))
@@ -224,16 +313,26 @@ impl ObjectMeta {
         let owners: Vec<OwnerRef> =
             self.owner_references.iter().map(OwnerReference::view).collect();
         Ok(Meta {
-            key: Key::new(&self.namespace, &self.name),
-            uid: self.uid.as_str().into(),
+            key: Key::new(&text(&self.namespace), &text(&self.name)),
+            uid: text(&self.uid).into(),
             resource_version,
             generation: self.generation,
             creation_timestamp: self.creation_timestamp.and_then(Time::view),
             deletion_timestamp: self.deletion_timestamp.and_then(Time::view),
             labels: Labels::default(),
             owners: OwnerRef::shared(&owners),
-            finalizers: self.finalizers.iter().map(|name| intern(name)).collect(),
+            finalizers: self.finalizers.iter().map(|name| intern(&text(name))).collect(),
         })
+    }
+}
+
+// === impl NameOnly ===
+
+impl NameOnly {
+    /// Namespace and name; none without a name.
+    pub fn key(&self) -> Option<Key> {
+        let NameMeta { name, namespace } = &self.metadata;
+        (!name.is_empty()).then(|| Key::new(&text(namespace), &text(name)))
     }
 }
 
@@ -242,10 +341,10 @@ impl ObjectMeta {
 impl OwnerReference {
     fn view(&self) -> OwnerRef {
         OwnerRef {
-            api_version: intern(&self.api_version),
-            kind: intern(&self.kind),
-            name: intern(&self.name),
-            uid: intern(&self.uid),
+            api_version: intern(&text(&self.api_version)),
+            kind: intern(&text(&self.kind)),
+            name: intern(&text(&self.name)),
+            uid: intern(&text(&self.uid)),
             controller: self.controller.unwrap_or(false),
             block_owner_deletion: self.block_owner_deletion.unwrap_or(false),
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use api::wire;
 
-use super::{Buffer, FrameError, OBJECT_BYTES_MAX};
+use super::{Buffer, FrameError, OBJECT_BYTES_MAX, mended};
 
 /// Walks through the list object as the bytes come. Only its frame is read here: what is inside
 /// an item is checked by whoever decodes the item.
@@ -15,6 +15,8 @@ pub(super) struct JsonList {
     place: Place,
     scan: Scan,
     meta: Option<wire::ListMeta>,
+    /// The item that was last given out, if its bytes had to be mended.
+    mended: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -73,7 +75,7 @@ impl JsonList {
                         Place::Name => Place::Colon(Field::parse(self.buffer.at(value))?),
                         Place::Item => {
                             self.place = Place::ItemComma;
-                            return Ok(Some(self.buffer.at(value)));
+                            return Ok(Some(mended(self.buffer.at(value), &mut self.mended)));
                         }
                         Place::Value(Field::Metadata) => {
                             let meta = wire::decode_json(self.buffer.at(value));

@@ -120,6 +120,16 @@ impl Buffer {
     }
 }
 
+/// JSON whose texts are UTF-8. A server that copies what it was sent need not write such.
+fn mended<'a>(json: &'a [u8], space: &'a mut Vec<u8>) -> &'a [u8] {
+    if std::str::from_utf8(json).is_ok() {
+        return json;
+    }
+    space.clear();
+    space.extend_from_slice(String::from_utf8_lossy(json).as_bytes());
+    space
+}
+
 // === Protobuf ===
 
 /// What stands before a field's value, and how long that is.

@@ -6,7 +6,7 @@ use api::{Codec, DecodeError, wire};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Buffer, FrameError, OBJECT_BYTES_MAX, bytes_field};
+use super::{Buffer, FrameError, OBJECT_BYTES_MAX, bytes_field, mended};
 
 /// Takes the events out of a watch. `feed`, then `pop` until there is no more.
 ///
@@ -17,6 +17,8 @@ pub struct WatchDecoder {
     buffer: Buffer,
     /// How far the incomplete line was searched for its end.
     searched: usize,
+    /// The line that was last given out, if its bytes had to be mended.
+    mended: Vec<u8>,
 }
 
 /// What an event says of its object.
@@ -65,7 +67,7 @@ struct Line<'a> {
 impl WatchDecoder {
     /// A decoder of a watch in `codec`.
     pub fn new(codec: Codec) -> Self {
-        Self { codec, buffer: Buffer::default(), searched: 0 }
+        Self { codec, buffer: Buffer::default(), searched: 0, mended: Vec::new() }
     }
 
     /// The next piece of the answer.
@@ -118,7 +120,8 @@ impl WatchDecoder {
             if self.buffer.at(range.clone()).trim_ascii().is_empty() {
                 continue;
             }
-            let line: Line<'_> = serde_json::from_slice(self.buffer.at(range))
+            let line = mended(self.buffer.at(range), &mut self.mended);
+            let line: Line<'_> = serde_json::from_slice(line)
                 .map_err(|error| FrameError::Malformed(format!("an event: {error}")))?;
             let kind = EventKind::parse(line.r#type.as_bytes())?;
             return Ok(Some(Event { kind, object: line.object.get().as_bytes() }));
@@ -150,7 +153,7 @@ impl Mark {
     /// Reads the object of a bookmark. An error also if it says no version.
     pub fn parse(codec: Codec, object: &[u8]) -> Result<Self, DecodeError> {
         let object = wire::decode::<wire::MetadataOnly>(codec, object)?.metadata;
-        let list_end = object.annotations.get("k8s.io/initial-events-end");
+        let list_end = object.annotation("k8s.io/initial-events-end");
         let list_end = list_end.is_some_and(|value| value == "true");
         match object.meta()?.resource_version {
             0 => Err(DecodeError("a bookmark without metadata.resourceVersion".to_owned())),

@@ -432,3 +432,18 @@ fn errors_read_the_same_in_both_codecs() {
     assert_eq!(silent, "an ERROR event with code 500");
     assert_eq!(error_of(Codec::Json, b"7").to_string().split(':').next(), Some("an ERROR event"));
 }
+
+/// A server that copies what it was sent: the bytes of a text need not be UTF-8.
+#[test]
+fn json_is_mended() {
+    let item = [&br#"{"metadata":{"name":"a"},"x":"_"#[..], &[0xff], br#""}"#].concat();
+    let mut list = ListDecoder::new(Codec::Json);
+    list.feed(&[br#"{"metadata":{"resourceVersion":"5"},"items":["#, &*item, b"]}"].concat());
+    let mended = "{\"metadata\":{\"name\":\"a\"},\"x\":\"_\u{fffd}\"}";
+    assert_eq!(list.pop().unwrap(), Some(mended.as_bytes()));
+    assert_eq!(list.pop().unwrap(), None);
+    let mut watch = WatchDecoder::new(Codec::Json);
+    watch.feed(&[br#"{"type":"ADDED","object":"#, &*item, b"}\n"].concat());
+    let event = watch.pop().unwrap().unwrap();
+    assert_eq!((event.kind, event.object), (EventKind::Added, mended.as_bytes()));
+}
