@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Codec, Key, Metadata, Object};
+use api::{Codec, DecodeError, Key, Metadata, Object};
 use client::{Answer, ApiError};
 use runtime::Instant;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, error_of};
 use crate::health::Trouble;
-use crate::informer::{Decoded, Informer};
+use crate::informer::{Decoded, Informer, Unread};
 use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, Why};
 
 /// A watch is asked to end after a time in [min, 2 * min), so that watches spread over the servers.
@@ -66,6 +66,10 @@ enum Happened<T> {
     Set(Arc<T>),
     /// Its last state, and whether that could be read whole.
     Gone(Arc<T>, bool),
+    /// It is there, but it cannot be read.
+    SetUnread(Key),
+    /// It is gone, and its last state cannot be read.
+    GoneUnread(Key),
 }
 
 // === impl Drive ===
@@ -151,6 +155,8 @@ impl<T: Object> Drive<T> {
                     Some(Happened::Gone(object, _)) => {
                         drop(self.collected.remove(&object.meta().key));
                     }
+                    Some(Happened::SetUnread(key)) => self.collect_held(&key),
+                    Some(Happened::GoneUnread(key)) => drop(self.collected.remove(&key)),
                     None => {}
                 }
                 Next::More
@@ -248,15 +254,29 @@ impl<T: Object> Drive<T> {
                         Err(error) => ApiError::Decode(format!("a bookmark: {error}")),
                     },
                     kind @ (EventKind::Added | EventKind::Modified | EventKind::Deleted) => {
-                        let Some(decoded) = informer.decode(codec, event.object) else { continue };
-                        let Decoded { object, whole } = decoded;
-                        let version = object.meta().resource_version;
-                        *happened = Some(if kind == EventKind::Deleted {
-                            Happened::Gone(object, whole)
-                        } else {
-                            Happened::Set(object)
-                        });
-                        return Input::Event(version);
+                        let is_gone = kind == EventKind::Deleted;
+                        match informer.decode(codec, event.object) {
+                            Ok(Decoded { object, whole }) => {
+                                let version = object.meta().resource_version;
+                                *happened = Some(if is_gone {
+                                    Happened::Gone(object, whole)
+                                } else {
+                                    Happened::Set(object)
+                                });
+                                return Input::Event(version);
+                            }
+                            Err(Unread { key: Some(key), .. }) => {
+                                let unread = if is_gone {
+                                    Happened::GoneUnread
+                                } else {
+                                    Happened::SetUnread
+                                };
+                                *happened = Some(unread(key));
+                                return Input::Event(0);
+                            }
+                            // To pass over it would lose it: all are listed anew.
+                            Err(Unread { key: None, error }) => nameless(&error),
+                        }
                     }
                 },
                 Ok(None) => match open.answer.chunk(open.silence).await {
@@ -288,11 +308,12 @@ impl<T: Object> Drive<T> {
             }
             loop {
                 match decoder.pop() {
-                    Ok(Some(item)) => {
-                        if let Some(decoded) = self.informer.decode(answer.codec, item) {
-                            self.collect(decoded.object);
-                        }
-                    }
+                    Ok(Some(item)) => match self.informer.decode(answer.codec, item) {
+                        Ok(decoded) => self.collect(decoded.object),
+                        Err(Unread { key: Some(key), .. }) => self.collect_held(&key),
+                        // Without it the list would say of some object that it is gone.
+                        Err(Unread { key: None, error }) => return self.failed(nameless(&error)),
+                    },
                     Ok(None) => break,
                     Err(error) => return self.failed(error.into()),
                 }
@@ -324,8 +345,25 @@ impl<T: Object> Drive<T> {
         self.collected.insert(meta.key.clone(), held.unwrap_or(object));
     }
 
+    /// The list has an object of this name, which cannot be read: what is held of it stays.
+    fn collect_held(&mut self, key: &Key) {
+        if let Some(held) = self.informer.read().get(key).map(Arc::clone) {
+            // A state that the list had before is newer.
+            self.collected.entry(key.clone()).or_insert(held);
+        }
+    }
+
     async fn apply(&mut self, event: Happened<T>) {
         match event {
+            // What is held stays.
+            Happened::SetUnread(_) => {}
+            Happened::GoneUnread(key) => {
+                self.informer.health().readable(&key);
+                let held = self.informer.read().get(&key).map(Arc::clone);
+                if let Some(held) = held {
+                    self.informer.update(|store| store.delete(held.meta(), None)).await;
+                }
+            }
             Happened::Set(object) => self.informer.update(|store| store.apply(object)).await,
             Happened::Gone(object, whole) => {
                 let meta = object.meta();
@@ -391,6 +429,11 @@ impl From<FrameError> for ApiError {
     fn from(error: FrameError) -> Self {
         Self::Decode(error.to_string())
     }
+}
+
+/// The error of an answer with an object of which not even the name can be read.
+fn nameless(error: &DecodeError) -> ApiError {
+    ApiError::Decode(format!("an object cannot be read, nor its name: {error}"))
 }
 
 fn failure_of(error: &ApiError) -> Failure {

@@ -105,6 +105,13 @@ pub(crate) struct Decoded<T> {
     pub(crate) whole: bool,
 }
 
+/// An object of which not even the metadata could be read.
+pub(crate) struct Unread {
+    /// What it is called, if that could be read.
+    pub(crate) key: Option<Key>,
+    pub(crate) error: DecodeError,
+}
+
 // === impl Informer ===
 
 impl<T: Object> Informer<T> {
@@ -374,32 +381,36 @@ impl<T: Object> Informer<T> {
         self.renewals.wait_for(|count| Some(*count).filter(|count| *count != done)).await
     }
 
-    /// Decodes an object. One that is broken is logged, and none if not even its metadata can be
+    /// Decodes an object. One that is broken is logged; an error if not even its metadata can be
     /// read.
-    pub(crate) fn decode(&self, codec: Codec, bytes: &[u8]) -> Option<Decoded<T>> {
-        let decoded = fenced(|| T::decode(codec, bytes));
-        let decoded = decoded.unwrap_or_else(|panic| Err(DecodeError(panic.0)));
-        let error = match decoded {
+    pub(crate) fn decode(&self, codec: Codec, bytes: &[u8]) -> Result<Decoded<T>, Unread> {
+        let error = match or_panic(|| T::decode(codec, bytes)) {
             Ok(object) => {
                 self.health().readable(&object.meta().key);
-                return Some(Decoded { object: Arc::new(object), whole: true });
+                return Ok(Decoded { object: Arc::new(object), whole: true });
             }
             Err(error) => error,
         };
-        let resource = &self.resource;
-        match Meta::decode(codec, bytes) {
-            Ok(meta) => {
-                if self.health().unreadable(&meta.key, &error.0) {
-                    let object = &meta.key;
-                    tracing::warn!(%resource, %object, %error, "an object cannot be read");
-                }
-                let object = Arc::new(T::unreadable(meta, &error));
-                Some(Decoded { object, whole: false })
+        let unreadable = |meta| {
+            let object = T::unreadable(meta, &error);
+            self.log_unreadable(&object.meta().key, &error, "an object cannot be read");
+            Decoded { object: Arc::new(object), whole: false }
+        };
+        or_panic(|| Meta::decode(codec, bytes).map(unreadable)).map_err(|metadata| {
+            let error = DecodeError(format!("{error}; its metadata: {metadata}"));
+            let key = fenced(|| Key::decode(codec, bytes)).ok().flatten();
+            if let Some(key) = &key {
+                let text = "the metadata of an object cannot be read; what is known of it stays";
+                self.log_unreadable(key, &error, text);
             }
-            Err(metadata) => {
-                tracing::warn!(%resource, %error, %metadata, "skipped an object without metadata");
-                None
-            }
+            Unread { key, error }
+        })
+    }
+
+    /// Once for each text.
+    fn log_unreadable(&self, object: &Key, error: &DecodeError, text: &str) {
+        if self.health().unreadable(object, &error.0) {
+            tracing::warn!(resource = %self.resource, %object, %error, "{text}");
         }
     }
 
@@ -506,6 +517,11 @@ impl<T: Object> Followed for Informer<T> {
         forget(&self.hooks);
         forget(&self.followers);
     }
+}
+
+/// A panic is an error as any other.
+fn or_panic<T>(decode: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+    fenced(decode).unwrap_or_else(|panic| Err(DecodeError(panic.0)))
 }
 
 /// Lets go of all, none of whom is told any more. They end outside of the lock: what ends with them

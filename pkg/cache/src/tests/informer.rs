@@ -267,12 +267,74 @@ fn holds_broken_objects() {
         stream.send(event("MODIFIED", &json("a", "a", 12))).await;
         test.hears(&["+ default/c@11", "at 11", "~ default/a@5>12", "at 12"]).await;
         assert_eq!(test.held(), ["a@12", "b@6", "c@11"]);
-        assert_eq!(test.informer.status().unreadable, 1);
+        assert_eq!(test.informer.status().unreadable, 2);
 
         // Nor can its last state be read: handlers get what was held.
         stream.send(event("DELETED", &broken.replace("11", "13"))).await;
         test.hears(&["- default/c@11", "at 13"]).await;
-        assert_eq!(test.informer.status().unreadable, 0);
+        assert_eq!(test.informer.status().unreadable, 1);
+    });
+}
+
+/// An object whose metadata cannot be read any more is still there as long as a list names it: what
+/// was held of it stays, by stream and by list, and until somebody says that it is gone.
+#[test]
+fn what_cannot_be_read_is_not_gone() {
+    run(async {
+        let broken = |version: u64| {
+            let meta = r#""resourceVersion":"none","#;
+            json("a", "a", version).replace(r#""name":"a","#, &format!(r#""name":"a",{meta}"#))
+        };
+        let broken =
+            |version| broken(version).replace(&format!(r#","resourceVersion":"{version}""#), "");
+        let (mut test, mut stream) = Test::watching().await;
+        stream.send(event("MODIFIED", &broken(11))).await;
+        stream.send(event("ERROR", &status(500, "InternalError", "etcd"))).await;
+        let mut stream = test.server.json(&stream_at(10)).await;
+        stream.send(event("ADDED", &broken(11))).await;
+        stream.send(event("ADDED", &json("b", "b", 6))).await;
+        stream.send(bookmark(20, true)).await;
+        test.hears(&["at 20"]).await;
+        assert_eq!(test.held(), ["a@5", "b@6"]);
+        assert_eq!(test.informer.status().unreadable, 1);
+
+        stream.send(event("ERROR", &status(500, "InternalError", "etcd"))).await;
+        test.server.error(&stream_at(20), 400, "Invalid", FORBIDDEN).await;
+        let mut list = test.server.json("/api/v1/pods?resourceVersion=20").await;
+        let items = [broken(11), broken(11).replace(r#""name":"a""#, r#""name":"new""#)].join(",");
+        list.send(format!(r#"{{"metadata":{{"resourceVersion":"30"}},"items":[{items}]}}"#)).await;
+        drop(list);
+        test.hears(&["- default/b@6", "at 30"]).await;
+        assert_eq!(test.held(), ["a@5"], "nothing can be said of one that was never known");
+
+        let mut stream = test.server.json(&watch_from(30)).await;
+        stream.send(event("DELETED", &broken(31))).await;
+        stream.send(event("DELETED", &broken(32).replace(r#""name":"a""#, r#""name":"x""#))).await;
+        stream.send(bookmark(33, false)).await;
+        test.hears(&["- default/a@5", "at 33"]).await;
+    });
+}
+
+/// Without the name nobody knows of which object nothing is known: the list is refused, which says
+/// so, and the cache stays.
+#[test]
+fn a_list_with_a_nameless_object_is_refused() {
+    run(async {
+        let nameless = r#"{"metadata":{"name":["a"],"resourceVersion":"11"}}"#;
+        let said = "an object cannot be read, nor its name: metadata.name: invalid type: sequence, \
+                    expected a string";
+        let (mut test, mut stream) = Test::watching().await;
+        stream.send(event("MODIFIED", nameless)).await;
+        let mut stream = test.server.json(&stream_at(10)).await;
+        assert!(test.error().unwrap().starts_with(said), "{:?}", test.error());
+        stream.send(event("ADDED", nameless)).await;
+        let mut list = test.server.json("/api/v1/pods?resourceVersion=10").await;
+        let text = format!(r#"{{"metadata":{{"resourceVersion":"30"}},"items":[{nameless}]}}"#);
+        list.send(text).await;
+        drop(list);
+        let _next = test.server.json(&stream_at(10)).await;
+        assert!(test.error().unwrap().starts_with(said), "{:?}", test.error());
+        assert_eq!(test.held(), ["a@5", "b@6"]);
     });
 }
 
