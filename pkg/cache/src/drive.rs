@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use api::{Codec, DecodeError, Key, Metadata, Object};
 use client::{Answer, ApiError};
-use runtime::Instant;
+use runtime::{Instant, fenced_async};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, error_of};
 use crate::health::Trouble;
 use crate::informer::{Decoded, Informer, Unread};
-use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, Why};
+use crate::reflector::{At, Backoff, Effect, Failure, Input, Reflector, Request, Why};
 
 /// A watch is asked to end after a time in [min, 2 * min), so that watches spread over the servers.
 const WATCH_SECONDS_MIN: u32 = 300;
@@ -72,13 +72,33 @@ enum Happened<T> {
     GoneUnread(Key),
 }
 
+/// Lists and watches until the runtime is cancelled. A panic is one of ours, and no reason to leave
+/// a cache as it is for ever: who dies is started again after a pause, from what the cache holds.
+pub(crate) async fn keep<T: Object>(informer: Arc<Informer<T>>) {
+    let runtime = informer.runtime().clone();
+    let (started, mut backoff) = (runtime.clock.instant(), Backoff::default());
+    loop {
+        let Err(panic) = fenced_async(Drive::new(Arc::clone(&informer)).run()).await else {
+            return;
+        };
+        informer.died(&panic.0);
+        let delay = backoff.step(runtime.clock.instant().duration_since(started));
+        let pause = runtime.clock.sleep(runtime.random.jitter(delay, 1.0));
+        if runtime.cancel.run_until_cancelled(pause).await.is_none() {
+            return;
+        }
+    }
+}
+
 // === impl Drive ===
 
 impl<T: Object> Drive<T> {
+    /// That goes on from what the cache holds.
     pub(crate) fn new(informer: Arc<Informer<T>>) -> Self {
         Self {
             started: informer.runtime().clock.instant(),
-            reflector: if informer.streams() { Reflector::default() } else { Reflector::listing() },
+            reflector: if informer.streams() { Reflector::default() } else { Reflector::listing() }
+                .after(informer.version()),
             informer,
             open: None,
             event: None,

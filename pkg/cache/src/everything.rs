@@ -422,6 +422,7 @@ impl Everything {
             let resource = resource.clone();
             let informer = Informer::<Metadata>::of(resource, client.clone(), runtime.clone());
             let informer = informer.with_streams(*streams).with_metrics(metrics);
+            let informer = informer.counting_panics(self.parts.metrics.as_ref());
             Arc::new(informer.with_lists(Arc::clone(&self.lists)))
         };
         Kind::new(informer, is_shared, runtime.cancel)

@@ -157,6 +157,15 @@ impl SharedInformerFactory {
         }
     }
 
+    /// An error that names the informers whose tasks panic again and again, if there are any.
+    pub fn alive(&self) -> Result<(), String> {
+        let status = self.status();
+        let dying = status.iter().filter_map(|status| Some((status, status.dying.as_ref()?)));
+        let named: Vec<_> =
+            dying.map(|(status, why)| format!("{}: {}", status.resource, why.error)).collect();
+        if named.is_empty() { Ok(()) } else { Err(named.join("; ")) }
+    }
+
     /// How the informers fare, sorted by resource.
     pub fn status(&self) -> Vec<Status> {
         let mut all: Vec<_> = self.all().into_iter().map(|informer| informer.status()).collect();

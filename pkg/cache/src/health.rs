@@ -7,6 +7,10 @@ use api::{Key, Resource, Time};
 
 /// Between two log lines that say that the server cannot be reached.
 const UNREACHABLE_LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// Who dies as often, without so long a life in between, keeps dying.
+const DEATHS: u32 = 3;
+/// A life that is long enough: as the back-off between two lives sees it, and a pause besides.
+const LIFE_MIN: Duration = Duration::from_mins(3);
 /// Broken objects that are remembered, so that each is logged once.
 const UNREADABLE_MAX: usize = 1024;
 
@@ -30,6 +34,10 @@ pub struct Status {
     pub last_event: Option<Time>,
     /// Set while it fails.
     pub failing: Option<Failing>,
+    /// How often its task has panicked.
+    pub panics: u64,
+    /// Set while its task panics again and again: since when, and the last panic.
+    pub dying: Option<Failing>,
 }
 
 /// Why an informer does not get on.
@@ -47,10 +55,20 @@ pub(crate) struct Health {
     pub(crate) lists: u64,
     pub(crate) last_event: Option<Time>,
     pub(crate) failing: Option<Failing>,
+    panics: u64,
+    deaths: Option<Deaths>,
     /// The error that was last logged, and when; forgotten once something arrives.
     logged: Option<(Time, Trouble)>,
     /// Broken objects and what is wrong with them.
     unreadable: BTreeMap<Key, String>,
+}
+
+/// Panics with little time between any two.
+#[derive(Debug)]
+struct Deaths {
+    count: u32,
+    last: Time,
+    why: Failing,
 }
 
 /// An error of a round.
@@ -89,6 +107,28 @@ impl Health {
         self.last_event = Some(now);
         self.failing = None;
         self.logged.take().is_some()
+    }
+
+    /// The task has panicked.
+    pub(crate) fn died(&mut self, panic: &str, now: Time) {
+        self.panics += 1;
+        let error = format!("it panicked: {panic}");
+        let before = self.deaths.take().filter(|deaths| now.since(deaths.last) < LIFE_MIN);
+        let (count, since) = before.map_or((0, now), |deaths| (deaths.count, deaths.why.since));
+        let why = Failing { since, error: error.clone() };
+        self.deaths = Some(Deaths { count: count.saturating_add(1), last: now, why });
+        self.failing.get_or_insert(Failing { since: now, error: String::new() }).error = error;
+    }
+
+    pub(crate) fn panics(&self) -> u64 {
+        self.panics
+    }
+
+    /// Why it keeps dying, if it does.
+    pub(crate) fn dying(&self, now: Time) -> Option<&Failing> {
+        let deaths = self.deaths.as_ref()?;
+        let keeps_dying = deaths.count >= DEATHS && now.since(deaths.last) < LIFE_MIN;
+        keeps_dying.then_some(&deaths.why)
     }
 
     /// An object could not be read. Whether that should be logged.

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use runtime::{Cancel, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
 
-use crate::drive::Drive;
+use crate::drive::keep;
 use crate::health::{Health, Status};
 use crate::metrics::{Meter, Metrics};
 use crate::store::Store;
@@ -49,6 +49,7 @@ pub struct Informer<T: Object> {
     renewals: Latest<u64>,
     health: Mutex<Health>,
     meter: Option<Meter>,
+    metrics: Option<Metrics>,
     /// How many may list at once.
     lists: Option<Arc<Semaphore>>,
     /// Whether it may ask for streaming lists.
@@ -132,6 +133,7 @@ impl<T: Object> Informer<T> {
             renewals: Latest::new(0),
             health: Mutex::default(),
             meter: None,
+            metrics: None,
             lists: None,
             streams: true,
             started: AtomicBool::new(false),
@@ -149,7 +151,13 @@ impl<T: Object> Informer<T> {
 
     /// This informer, counting in `metrics`.
     pub(crate) fn with_metrics(self, metrics: Option<&Metrics>) -> Self {
-        Self { meter: metrics.map(|metrics| metrics.meter(&self.resource)), ..self }
+        let meter = metrics.map(|metrics| metrics.meter(&self.resource));
+        Self { meter, ..self.counting_panics(metrics) }
+    }
+
+    /// This informer, counting nothing but panics in `metrics`.
+    pub(crate) fn counting_panics(self, metrics: Option<&Metrics>) -> Self {
+        Self { metrics: metrics.cloned(), ..self }
     }
 
     /// This informer, listing only when it gets a permit of `lists`, or has long waited for one.
@@ -162,11 +170,11 @@ impl<T: Object> Informer<T> {
         Self { streams, ..self }
     }
 
-    /// Starts the task that lists and watches, until the runtime is cancelled. Later calls do
-    /// nothing.
+    /// Starts the task that lists and watches, until the runtime is cancelled; after a panic it
+    /// goes on, with back-off. Later calls do nothing.
     pub fn start(self: &Arc<Self>) {
         if !self.started.swap(true, Ordering::Relaxed) {
-            spawn("informer", Drive::new(Arc::clone(self)).run());
+            spawn("informer", keep(Arc::clone(self)));
         }
     }
 
@@ -249,7 +257,20 @@ impl<T: Object> Informer<T> {
             relists: health.lists.saturating_sub(1),
             last_event: health.last_event,
             failing: health.failing.clone(),
+            panics: health.panics(),
+            dying: health.dying(self.runtime.clock.now()).cloned(),
         }
+    }
+
+    /// The task has panicked, perhaps in the middle of a change.
+    pub(crate) fn died(&self, panic: &str) {
+        self.store.write().unwrap_or_else(PoisonError::into_inner).index_anew();
+        let resource = &self.resource;
+        self.health().died(panic, self.runtime.clock.now());
+        if let Some(metrics) = &self.metrics {
+            metrics.panics(resource).inc();
+        }
+        tracing::error!(%resource, panic, "an informer panicked; it will be started again");
     }
 
     #[cfg(test)]

@@ -1,12 +1,14 @@
 //! `informer_*`, as upstream's component-base/metrics/prometheus/clientgo/fifo, and what upstream's
 //! garbage collector counts of the informers that it starts.
 //!
+//! `kcm_informer_panics_total` is ours.
+//!
 //! `informer_store_resource_version` is left out: upstream registers it too, but shows no series.
 
 use std::time::Duration;
 
 use api::Resource;
-use metrics::{Error, Family, GaugeVec, HistogramVec, IntCounter, Registry};
+use metrics::{Error, Family, GaugeVec, HistogramVec, IntCounter, IntCounterVec, Registry};
 
 /// The informers' name at upstream.
 const NAME: &str = "kube-controller-manager";
@@ -44,6 +46,8 @@ const TYPED_GROUPS: [&str; 20] = [
 pub struct Metrics {
     queued: GaugeVec,
     latency: HistogramVec,
+    /// Label `resource`.
+    panics: IntCounterVec,
     registry: Registry,
 }
 
@@ -65,11 +69,21 @@ impl Metrics {
             "informer_processing_latency_seconds",
             "Time taken to process events after popping from the queue.",
         );
+        let panics = Family::alpha(
+            "kcm_informer_panics_total",
+            "Panics that were caught while a kind was listed or watched; it is listed anew.",
+        );
         Ok(Self {
             queued: registry.family(&queued.labels(LABELS))?,
             latency: registry.family(&latency.labels(LABELS).buckets(SECONDS))?,
+            panics: registry.family(&panics.labels(&["resource"]))?,
             registry: registry.clone(),
         })
+    }
+
+    /// Counts the panics of an informer; a series once there was one.
+    pub(crate) fn panics(&self, resource: &Resource) -> IntCounter {
+        self.panics.with_label_values(&[&resource.to_string()])
     }
 
     /// What counts the troubles with the informers of all kinds. It is registered here: upstream

@@ -198,7 +198,7 @@ pub enum Why {
 
 /// Exponential delays, as `Backoff.DelayWithReset` of k8s.io/apimachinery.
 #[derive(Debug)]
-struct Backoff {
+pub(crate) struct Backoff {
     next: Duration,
     last: Duration,
 }
@@ -212,7 +212,7 @@ impl Default for Reflector {
             lists: false,
             shown: None,
             unavailable: false,
-            backoff: Backoff { next: BACKOFF_MIN, last: Duration::ZERO },
+            backoff: Backoff::default(),
             since: Duration::ZERO,
             events: false,
         }
@@ -223,6 +223,11 @@ impl Reflector {
     /// One that never asks for a streaming list.
     pub fn listing() -> Self {
         Self { lists: true, ..Self::default() }
+    }
+
+    /// This one, going on where another one ended, which had shown this version; 0: none.
+    pub fn after(self, shown: u64) -> Self {
+        Self { shown: Some(shown).filter(|shown| *shown > 0), ..self }
     }
 
     /// Takes what happened at `now` (any monotonic time) and says what to do next.
@@ -410,8 +415,14 @@ impl Reflector {
 
 // === impl Backoff ===
 
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { next: BACKOFF_MIN, last: Duration::ZERO }
+    }
+}
+
 impl Backoff {
-    fn step(&mut self, now: Duration) -> Duration {
+    pub(crate) fn step(&mut self, now: Duration) -> Duration {
         if now.saturating_sub(self.last) > BACKOFF_RESET {
             self.next = BACKOFF_MIN;
         }

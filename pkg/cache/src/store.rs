@@ -13,7 +13,8 @@ use mutant::Mutant;
 ///
 /// Never goes back: an event that is older than what is held, or than the version of the store for
 /// an object that is not held, changes nothing. Each method that changes it returns the changes in
-/// the order in which handlers must hear of them.
+/// the order in which handlers must hear of them. Should one of them panic, the objects are as they
+/// were before, and the indexes can be made from them again.
 pub struct Store<T: Object> {
     /// A map would hold each key twice, which is some 45 bytes an object.
     objects: BTreeSet<ByKey<T>>,
@@ -66,7 +67,6 @@ impl<T: Object> Store<T> {
         if version <= held.as_ref().map_or(self.version, |held| held.meta().resource_version) {
             return Vec::new();
         }
-        self.advance(version);
         let changes = match held {
             None => vec![Change::Added(Arc::clone(&object))],
             Some(old) if old.meta().uid == object.meta().uid || mutant::is(Mutant::UidIgnored) => {
@@ -74,10 +74,11 @@ impl<T: Object> Store<T> {
             }
             Some(old) => vec![Change::Deleted(old), Change::Added(Arc::clone(&object))],
         };
-        self.objects.replace(ByKey(object));
         for change in &changes {
             self.index(change);
         }
+        self.objects.replace(ByKey(object));
+        self.advance(version);
         changes
     }
 
@@ -93,9 +94,9 @@ impl<T: Object> Store<T> {
             return Vec::new();
         }
         let held = Arc::clone(held);
-        self.advance(meta.resource_version);
-        self.objects.remove(&meta.key);
         self.index(&Change::Deleted(Arc::clone(&held)));
+        self.objects.remove(&meta.key);
+        self.advance(meta.resource_version);
         let last = last.filter(|last| last.meta().uid == held.meta().uid);
         vec![Change::Deleted(last.unwrap_or(held))]
     }
@@ -124,12 +125,26 @@ impl<T: Object> Store<T> {
                 Some(_) | None => changes.push(Change::Added(Arc::clone(new))),
             }
         }
-        self.objects = list.into_values().map(ByKey).collect();
-        self.advance(version);
         for change in &changes {
             self.index(change);
         }
+        self.objects = list.into_values().map(ByKey).collect();
+        self.advance(version);
         changes
+    }
+
+    /// Makes the indexes from the objects. One without a value for an index, or for which asking
+    /// for it panics, is not in it.
+    pub(crate) fn index_anew(&mut self) {
+        self.indexes = T::INDEXES.iter().map(|_| BTreeMap::new()).collect();
+        for ByKey(object) in &self.objects {
+            for (index, buckets) in T::INDEXES.iter().zip(&mut self.indexes) {
+                let value = runtime::fenced(|| (index.value)(object)).ok().flatten();
+                if let Some(value) = value {
+                    put(buckets.entry(value).or_default(), object);
+                }
+            }
+        }
     }
 
     /// Everything up to `version` was seen, as a bookmark says.

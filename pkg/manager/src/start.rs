@@ -199,6 +199,9 @@ impl Manager {
         let at_once = runtime.clock.timeout(STANDBY_AFTER, turn.comes()).await;
         // A standby keeps its caches warm.
         informers.start();
+        let known = Arc::downgrade(&informers);
+        let alive = move || known.upgrade().map_or(Ok(()), |informers| informers.alive());
+        shown.health.add("informers", alive);
         let stale = at_once.is_err().then_some(&*informers);
         let lead = Lead { turn: &turn, discovery, stale, shown: &shown, runtime: &runtime };
         lead.run(running, options.controller_start_interval).await?;

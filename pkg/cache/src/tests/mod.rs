@@ -5,6 +5,7 @@ mod frames;
 mod health;
 mod informer;
 mod metrics;
+mod panics;
 mod reflector;
 mod store;
 

@@ -69,6 +69,10 @@ pub(super) struct Informer {
     pub(super) last_event: Option<Time>,
     pub(super) failing_since: Option<Time>,
     pub(super) error: Option<String>,
+    /// How often its task has panicked.
+    pub(super) panics: u64,
+    /// The last panic, if there was one after the other.
+    pub(super) dying: Option<String>,
 }
 
 // === impl Overview ===
@@ -188,12 +192,16 @@ impl Informer {
             last_event: status.last_event,
             failing_since,
             error,
+            panics: status.panics,
+            dying: status.dying.map(|dying| dying.error),
         }
     }
 
     fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
-        if let Some(error) = &self.error {
+        if let Some(why) = &self.dying {
+            troubles.push(format!("the watch dies again and again: {why}"));
+        } else if let Some(error) = &self.error {
             troubles.push(format!("the watch fails: {error}"));
         } else if !self.synced {
             troubles.push("its first list is not complete".to_owned());

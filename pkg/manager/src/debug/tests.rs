@@ -173,6 +173,8 @@ fn informers() -> Vec<cache::Status> {
         relists: 1,
         last_event: Some(ago(2)),
         failing: None,
+        panics: 0,
+        dying: None,
     };
     let failing = cache::Failing { since: ago(90), error: "connection refused".to_owned() };
     let sets = cache::Status {
@@ -184,6 +186,8 @@ fn informers() -> Vec<cache::Status> {
         relists: 0,
         last_event: None,
         failing: Some(failing),
+        panics: 1,
+        dying: None,
     };
     vec![pods, sets]
 }

@@ -172,7 +172,8 @@ async fn json_tells_the_same() {
     assert_eq!(one["status"]["plans"][1]["error"], Value::Null);
     let expected = json!({"resource": "replicasets.apps", "synced": false, "objects": 0,
         "unreadable": 2, "resourceVersion": "0", "relists": 0, "lastEvent": null,
-        "failingSince": "1970-01-01T05:58:30Z", "error": "connection refused"});
+        "failingSince": "1970-01-01T05:58:30Z", "error": "connection refused",
+        "panics": 1, "dying": null});
     assert_eq!(all["informers"][1], expected);
 
     let path = "/debug/controllers/replicaset/explain?key=shop%2Fweb";
