@@ -428,10 +428,15 @@ impl<T: Object> Drive<T> {
         }
         let trouble = match why {
             Why::Failed(Failure::Unavailable) => Trouble::Unreachable(text.clone()),
-            Why::Failed(_) | Why::Short | Why::Incomplete | Why::Older { .. } => {
-                Trouble::Error(text.clone())
-            }
+            Why::Failed(_)
+            | Why::Short
+            | Why::Incomplete
+            | Why::Older { .. }
+            | Why::Rewound { .. } => Trouble::Error(text.clone()),
         };
+        if let Why::Rewound { list, shown } = why {
+            self.informer.rewound(list, shown);
+        }
         let now = self.informer.runtime().clock.now();
         if self.informer.health().failed(trouble, now) {
             tracing::warn!(%resource, error = text, "cannot list or watch; will try again");

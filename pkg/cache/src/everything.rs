@@ -367,7 +367,9 @@ impl Everything {
                 kind.lacked = None;
                 // In another version it stays until that one has taken its place; nobody has heard
                 // of one that was to take a place.
-                return !wanted.contains(resource) && !kind.leads;
+                let is_preferred = wanted.contains(resource);
+                let is_rewound = !kind.is_shared && kind.informer.is_rewound();
+                return if is_preferred { is_rewound } else { !kind.leads };
             }
             if kind.leads && served.failed.contains_key(&resource.api_version()) {
                 kind.lacked = None;

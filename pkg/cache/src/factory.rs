@@ -9,11 +9,11 @@ use api::Kind;
 use client::Client;
 use controller::{Caches, Lister};
 use discovery::Discovery;
-use runtime::Runtime;
+use runtime::{Latest, Runtime};
 
 use crate::everything::{Everything, Parts};
 use crate::health::Status;
-use crate::informer::{Followed, Informer};
+use crate::informer::{Followed, Informer, Rewound};
 use crate::metrics::Metrics;
 use crate::store::Store;
 
@@ -32,6 +32,8 @@ pub struct SharedInformerFactory {
     streams: bool,
     /// How often handlers hear of all objects.
     resync: Option<Duration>,
+    /// Set by the first informer that finds that the API server has gone back.
+    rewound: Latest<Option<Rewound>>,
     informers: BTreeMap<TypeId, Entry>,
     everything: Option<Arc<Everything>>,
 }
@@ -61,6 +63,7 @@ impl SharedInformerFactory {
             metrics: None,
             streams: true,
             resync: None,
+            rewound: Latest::new(None),
             informers: BTreeMap::new(),
             everything: None,
         }
@@ -108,8 +111,8 @@ impl SharedInformerFactory {
             return Arc::clone(informer);
         }
         let informer = Informer::<T>::new(self.client.clone(), self.runtime.clone());
-        let informer = informer.with_streams(self.streams);
-        let informer = Arc::new(informer.with_metrics(self.metrics.as_ref()));
+        let informer = informer.with_streams(self.streams).with_metrics(self.metrics.as_ref());
+        let informer = Arc::new(informer.with_rewound(self.rewound.clone()));
         let erased: Arc<dyn Followed> = Arc::clone(&informer) as _;
         self.informers.insert(kind, Entry { erased, typed: Box::new(Arc::clone(&informer)) });
         informer
@@ -155,6 +158,13 @@ impl SharedInformerFactory {
         if let Some(everything) = &self.everything {
             everything.renew();
         }
+    }
+
+    /// Waits until it is certain that the API server has gone back to an older state, which caches
+    /// cannot follow. Of kinds that [`Everything`] alone watches that is not said: their storage
+    /// may be that of another API server, and they are listed as if they were new.
+    pub async fn rewound(&self) -> Rewound {
+        self.rewound.wait_for(Clone::clone).await
     }
 
     /// An error that names the informers whose tasks panic again and again, if there are any.

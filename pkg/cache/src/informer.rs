@@ -50,6 +50,8 @@ pub struct Informer<T: Object> {
     health: Mutex<Health>,
     meter: Option<Meter>,
     metrics: Option<Metrics>,
+    /// Where it says that the API server has gone back.
+    rewound: Latest<Option<Rewound>>,
     /// How many may list at once.
     lists: Option<Arc<Semaphore>>,
     /// Whether it may ask for streaming lists.
@@ -97,6 +99,24 @@ pub(crate) trait Followed: AnyInformer {
     fn follow(&self, follower: Follower) -> BoxFuture<'_, ()>;
     /// Lets go of all who are told of changes.
     fn forget(&self);
+    /// Whether the API server has gone back, so that nothing new will ever come.
+    fn is_rewound(&self) -> bool;
+}
+
+/// An API server has gone back to an older state for good: etcd was restored from a backup. What
+/// caches hold, and what was concluded from them, may be wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the API server has {resource} as of version {list} only, for a minute now, and {shown} was \
+     seen before: etcd was restored to an older state, and all that is in memory may be wrong"
+)]
+pub struct Rewound {
+    /// The kind of which that was seen.
+    pub resource: Resource,
+    /// The latest version that the server has.
+    pub list: u64,
+    /// The version that was seen before.
+    pub shown: u64,
 }
 
 /// An object as far as it could be read.
@@ -134,6 +154,7 @@ impl<T: Object> Informer<T> {
             health: Mutex::default(),
             meter: None,
             metrics: None,
+            rewound: Latest::new(None),
             lists: None,
             streams: true,
             started: AtomicBool::new(false),
@@ -158,6 +179,11 @@ impl<T: Object> Informer<T> {
     /// This informer, counting nothing but panics in `metrics`.
     pub(crate) fn counting_panics(self, metrics: Option<&Metrics>) -> Self {
         Self { metrics: metrics.cloned(), ..self }
+    }
+
+    /// This informer, which says here that the API server has gone back.
+    pub(crate) fn with_rewound(self, rewound: Latest<Option<Rewound>>) -> Self {
+        Self { rewound, ..self }
     }
 
     /// This informer, listing only when it gets a permit of `lists`, or has long waited for one.
@@ -271,6 +297,11 @@ impl<T: Object> Informer<T> {
             metrics.panics(resource).inc();
         }
         tracing::error!(%resource, panic, "an informer panicked; it will be started again");
+    }
+
+    /// The API server has forgotten what was shown.
+    pub(crate) fn rewound(&self, list: u64, shown: u64) {
+        self.rewound.set(Some(Rewound { resource: self.resource.clone(), list, shown }));
     }
 
     #[cfg(test)]
@@ -537,6 +568,10 @@ impl<T: Object> Followed for Informer<T> {
         forget(&self.handlers);
         forget(&self.hooks);
         forget(&self.followers);
+    }
+
+    fn is_rewound(&self) -> bool {
+        self.rewound.with(Option::is_some)
     }
 }
 

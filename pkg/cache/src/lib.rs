@@ -25,6 +25,6 @@ mod tests;
 pub use everything::{Everything, MetadataHandler, MetadataVersionHook, ServedHook};
 pub use factory::{Listers, SharedInformerFactory};
 pub use health::{Failing, Status};
-pub use informer::{AnyInformer, Handler, Informer, VersionHook};
+pub use informer::{AnyInformer, Handler, Informer, Rewound, VersionHook};
 pub use metrics::Metrics;
 pub use store::Store;

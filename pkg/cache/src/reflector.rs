@@ -6,9 +6,13 @@
 //! would make it again. A list is refused if it is older than what was shown before: versions are
 //! comparable numbers since Kubernetes 1.35. And the first list asks for the latest state, where
 //! upstream takes any (`resourceVersion=0`): a server that is behind does not know what this
-//! process did before it was started again, or the one that led before it. After an etcd restore to
-//! an older revision the process must be restarted, or the revision bumped, as Kubernetes documents
-//! it.
+//! process did before it was started again, or the one that led before it.
+//!
+//! After a restore of etcd to an older revision every list is older, for as long as the process
+//! lives. Servers that are behind, or that lie, do not answer a list of the latest state so, again
+//! and again: [`Why::Rewound`] says that it is certain. Where a server lets a watch begin at a
+//! version that it has not reached, nothing comes; so a watch that ends without even a bookmark is
+//! followed by a list.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,6 +27,13 @@ pub const BACKOFF_MIN: Duration = Duration::from_millis(800);
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// After so long without a wait the next one is the shortest again.
 pub const BACKOFF_RESET: Duration = Duration::from_mins(2);
+/// A watch that was silent for so long is not believed to be well: bookmarks come each minute.
+pub const WATCH_SILENT: Duration = Duration::from_mins(2);
+/// So many lists of the latest state, one after the other and all older than what was shown, are no
+/// accident,
+pub const REWOUND_LISTS: u32 = 5;
+/// if so much time lies between the first and the last of them.
+pub const REWOUND_AFTER: Duration = Duration::from_mins(1);
 /// A watch that ends sooner, without an event, is an error.
 pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 
@@ -39,8 +50,11 @@ pub struct Reflector {
     backoff: Backoff,
     /// When the last request was sent, or the list of a stream was complete.
     since: Duration,
-    /// Whether an event came since then.
+    /// Whether an event came since then, or a bookmark of a version that was not shown before.
     events: bool,
+    /// The lists of the latest state that were older than what was shown, since the last one that
+    /// was not: when the first one came, and how many.
+    older: Option<(Duration, u32)>,
 }
 
 /// Where the reflector stands.
@@ -194,6 +208,14 @@ pub enum Why {
         /// The version that was shown.
         shown: u64,
     },
+    /// The same, and so were [`REWOUND_LISTS`] lists of the latest state, for [`REWOUND_AFTER`]:
+    /// the server has forgotten what was shown, and will not have it again.
+    Rewound {
+        /// Version of the list.
+        list: u64,
+        /// The version that was shown.
+        shown: u64,
+    },
 }
 
 /// Exponential delays, as `Backoff.DelayWithReset` of k8s.io/apimachinery.
@@ -215,6 +237,7 @@ impl Default for Reflector {
             backoff: Backoff::default(),
             since: Duration::ZERO,
             events: false,
+            older: None,
         }
     }
 }
@@ -306,7 +329,7 @@ impl Reflector {
             }
             (State::Watching, Input::Bookmark { version, .. }) => {
                 let version = version + if mutant::is(Mutant::BookmarkTooFar) { 10 } else { 0 };
-                self.events = true;
+                self.events = self.events || self.shown <= Some(version);
                 self.shown = self.shown.max(Some(version));
                 Effect::Advance(version)
             }
@@ -322,6 +345,8 @@ impl Reflector {
             }
             (State::Watching, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
             (State::Watching, Input::Ended) if self.is_short(now) => self.rest(Why::Short, now),
+            // The server may be at an older version, where nothing is new for a long time.
+            (State::Watching, Input::Ended) if self.is_silent(now) => self.stream(now),
             (State::Watching, Input::Ended) => self.watch(now),
 
             // A driver that keeps the contract never says these; a new round is safe after any.
@@ -391,12 +416,28 @@ impl Reflector {
         if let Some(shown) =
             self.shown.filter(|&shown| version < shown && !mutant::is(Mutant::OlderLists))
         {
-            return self.rest(Why::Older { list: version, shown }, now);
+            return self.refuse(version, shown, now);
         }
+        self.older = None;
         self.shown = Some(version);
         self.unavailable = false;
         self.state = State::Replacing { stream };
         Effect::Replace(version)
+    }
+
+    /// A list is older than what was shown. The latest is asked for then, and what says that it is
+    /// that is counted.
+    fn refuse(&mut self, list: u64, shown: u64, now: Duration) -> Effect {
+        if !std::mem::replace(&mut self.unavailable, true) {
+            return self.rest(Why::Older { list, shown }, now);
+        }
+        let (first, count) = self.older.unwrap_or((now, 0));
+        let count = count.saturating_add(1);
+        self.older = Some((first, count));
+        let is_certain = count >= REWOUND_LISTS && now.saturating_sub(first) >= REWOUND_AFTER;
+        let why =
+            if is_certain { Why::Rewound { list, shown } } else { Why::Older { list, shown } };
+        self.rest(why, now)
     }
 
     fn rest(&mut self, why: Why, now: Duration) -> Effect {
@@ -406,6 +447,10 @@ impl Reflector {
     fn wait(&mut self, state: State, why: Why, now: Duration) -> Effect {
         self.state = state;
         Effect::Wait { delay: self.backoff.step(now), why }
+    }
+
+    fn is_silent(&self, now: Duration) -> bool {
+        !self.events && now.saturating_sub(self.since) >= WATCH_SILENT
     }
 
     fn is_short(&self, now: Duration) -> bool {
@@ -441,7 +486,7 @@ impl fmt::Display for Why {
             Self::Failed(_) => f.write_str("the request failed"),
             Self::Short => f.write_str("the watch ended within a second without an event"),
             Self::Incomplete => f.write_str("the stream ended before it had sent all objects"),
-            Self::Older { list, shown } => {
+            Self::Older { list, shown } | Self::Rewound { list, shown } => {
                 write!(f, "the server's list is of version {list}, older than {shown} seen before")
             }
         }

@@ -193,7 +193,8 @@ impl Manager {
         })
     }
 
-    /// Runs until the runtime is cancelled, or until somebody else leads, which is an error.
+    /// Runs until the runtime is cancelled, or until somebody else leads, which is an error; as it
+    /// is that the API server has gone back to an older state for good.
     pub async fn lead(self) -> anyhow::Result<()> {
         let Self { options, shown, running, informers, turn, discovery, runtime, .. } = self;
         let at_once = runtime.clock.timeout(STANDBY_AFTER, turn.comes()).await;
@@ -204,12 +205,29 @@ impl Manager {
         shown.health.add("informers", alive);
         let stale = at_once.is_err().then_some(&*informers);
         let lead = Lead { turn: &turn, discovery, stale, shown: &shown, runtime: &runtime };
-        lead.run(running, options.controller_start_interval).await?;
-        // Upstream releases the lease only behind this gate, off by default. Who says nothing gets
-        // a fast take-over; who says no gets what upstream does.
-        let release = options.gates.given(features::RELEASE_LEASE).unwrap_or(true);
-        turn.give_up(release).await;
-        Ok(())
+        let led = async {
+            lead.run(running, options.controller_start_interval).await?;
+            // Upstream releases the lease only behind this gate, off by default. Who says nothing
+            // gets a fast take-over; who says no gets what upstream does.
+            let release = options.gates.given(features::RELEASE_LEASE).unwrap_or(true);
+            turn.give_up(release).await;
+            Ok(())
+        };
+        unless_rewound(&informers, Box::pin(led)).await
+    }
+}
+
+/// Runs `led`, or ends at once with an error when the API server has gone back to an older state:
+/// what was expected and concluded is wrong then too, and only a new process is sure to know
+/// better.
+async fn unless_rewound(
+    informers: &SharedInformerFactory,
+    led: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    tokio::select! {
+        biased;
+        rewound = informers.rewound() => Err(rewound.into()),
+        led = led => led,
     }
 }
 

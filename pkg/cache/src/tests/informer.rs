@@ -240,14 +240,15 @@ fn never_goes_back() {
         stream.send(event("ADDED", &json("a", "a", 5))).await;
         stream.send(bookmark(12, true)).await;
 
-        test.server.error(&stream_at(15), 400, "Invalid", FORBIDDEN).await;
+        test.server.error(STREAM, 400, "Invalid", FORBIDDEN).await;
         let older = "the server's list is of version 12, older than 15 seen before";
         assert_eq!(test.error().as_deref(), Some(older));
-        let mut list = test.server.json("/api/v1/pods?resourceVersion=15").await;
+        let mut list = test.server.json("/api/v1/pods?limit=500").await;
         list.send(r#"{"metadata":{"resourceVersion":"14"},"items":[]}"#).await;
         drop(list);
 
-        let mut stream = test.server.json(&stream_at(15)).await;
+        // Some server lies: the latest must do.
+        let mut stream = test.server.json(STREAM).await;
         assert_eq!(test.held(), ["a@15", "b@6"]);
         stream.send(event("ADDED", &json("a", "a", 15))).await;
         stream.send(bookmark(16, true)).await;
@@ -338,6 +339,27 @@ fn a_list_with_a_nameless_object_is_refused() {
     });
 }
 
+/// A watch that a server began at a version that it has not reached brings nothing.
+#[test]
+fn lists_after_a_watch_that_brought_nothing() {
+    run(async {
+        let (mut test, mut stream) = Test::watching().await;
+        stream.send(event("MODIFIED", &json("a", "a", 15))).await;
+        test.hears(&["~ default/a@5>15", "at 15"]).await;
+        drop(stream);
+        let mut quiet = test.server.json(&watch_from(15)).await;
+        quiet.send(bookmark(15, false)).await;
+        test.server.runtime.clock.sleep(Duration::from_mins(5)).await;
+        drop(quiet);
+        // A bookmark is enough, but not one of a version that was passed long ago.
+        let mut behind = test.server.json(&watch_from(15)).await;
+        behind.send(bookmark(12, false)).await;
+        test.server.runtime.clock.sleep(Duration::from_mins(5)).await;
+        drop(behind);
+        test.server.json(&stream_at(15)).await;
+    });
+}
+
 /// The same in protobuf, byte by byte.
 #[test]
 fn reads_protobuf_in_small_pieces() {
@@ -381,9 +403,17 @@ fn leaves_a_silent_watch() {
         let call = test.server.call().await;
         let silence = call.at.duration_since(opened).as_secs();
         assert!((330..630).contains(&silence), "silent for {silence} s");
-        assert_eq!(call.without_timeout(), watch_from(10));
+        assert_eq!(call.without_timeout(), stream_at(10));
 
         // The same before the answer begins; that is an error.
+        let mut stream = call.answer(200, "application/json");
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        stream.send(bookmark(10, true)).await;
+        stream.send(bookmark(10, false)).await;
+        test.server.runtime.clock.sleep(Duration::from_secs(2)).await;
+        drop(stream);
+        let call = test.server.call().await;
+        assert_eq!(call.without_timeout(), watch_from(10));
         let (asked, timeout) = (call.at, call.timeout().unwrap());
         let call = test.server.call().await;
         let waited = call.at.duration_since(asked).as_millis();

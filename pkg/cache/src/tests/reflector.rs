@@ -144,14 +144,14 @@ fn streaming_list_again() {
         ],
     );
     check(
-        "ours: an older list is refused, and the version asked for stays",
+        "ours: an older list is refused, and the newest state is asked for",
         &[
             watching(),
             expired.clone(),
             vec![
                 (6001, Event(5), Collect),
                 (6001, list_end(9), wait(1600, Why::Older { list: 9, shown: 10 })),
-                (8000, Waited, stream(10)),
+                (8000, Waited, STREAM),
                 (8001, list_end(10), Replace(10)),
             ],
         ],
@@ -281,7 +281,7 @@ fn failing_lists() {
             relist,
             vec![
                 (6002, page(9, None), wait(1600, Why::Older { list: 9, shown: 10 })),
-                (9000, Waited, stream(10)),
+                (9000, Waited, STREAM),
             ],
         ],
     );
@@ -379,6 +379,85 @@ fn without_streaming_lists() {
     ] {
         check_of(Reflector::listing(), name, &[synced.clone(), rest]);
     }
+}
+
+/// Nobody is told anything by a server that is at an older version than the watch began at.
+#[test]
+fn silent_watches() {
+    check(
+        "a minute without a bookmark is none to worry about; two are",
+        &[watching(), vec![(119_000, Ended, watch(10)), (239_000, Ended, stream(10))]],
+    );
+    check(
+        "a bookmark of the version that is known is a sign of life, an older one is none",
+        &[
+            watching(),
+            vec![
+                (60_000, mark(10), Advance(10)),
+                (300_000, Ended, watch(10)),
+                (360_000, mark(9), Advance(9)),
+                (600_000, Ended, stream(10)),
+            ],
+        ],
+    );
+}
+
+/// After a restore of etcd the latest is older than what is held, for good.
+#[test]
+fn rewound() {
+    let (list, shown) = (7, 10);
+    let (older, rewound) = (Why::Older { list, shown }, Why::Rewound { list, shown });
+    let refused = |at: u64, delay: u64, why: Why| {
+        vec![(at, Waited, STREAM), (at, list_end(list), wait(delay, why))]
+    };
+    let begin = vec![
+        (20, Failed(Other), wait(800, Why::Failed(Other))),
+        (1_000, Waited, stream(10)),
+        // A server that does not look at the version that it is asked for proves nothing.
+        (1_000, list_end(list), wait(1_600, older)),
+    ];
+    let three = [refused(3_000, 3_200, older), refused(9_000, 6_400, older)].concat();
+    let three = [three, refused(20_000, 12_800, older)].concat();
+    check(
+        "five lists, over a minute",
+        &[
+            watching(),
+            begin.clone(),
+            three.clone(),
+            refused(40_000, 25_600, older),
+            refused(62_999, 30_000, older),
+            refused(63_000, 30_000, rewound),
+            refused(100_000, 30_000, rewound),
+        ],
+    );
+    check(
+        "fewer lists, however long it takes",
+        &[
+            watching(),
+            begin.clone(),
+            three.clone(),
+            refused(90_000, 25_600, older),
+            refused(120_000, 30_000, rewound),
+        ],
+    );
+    check(
+        "one that is as new as it should be in between: from the start again",
+        &[
+            watching(),
+            begin,
+            three,
+            vec![
+                (40_000, Waited, STREAM),
+                (40_000, list_end(10), Replace(10)),
+                (40_000, Replaced, Read),
+                (50_000, Failed(TooLarge), wait(25_600, Why::Failed(TooLarge))),
+                (80_000, Waited, stream(10)),
+                (80_000, Failed(TooLarge), STREAM),
+                (80_000, list_end(list), wait(30_000, older)),
+            ],
+            refused(120_000, 30_000, older),
+        ],
+    );
 }
 
 /// TestBackoffManager and `Backoff.DelayWithReset`: 800 ms, doubled up to 30 s, from the start

@@ -211,8 +211,11 @@ impl Nodes {
     }
 
     /// A kind is no longer watched, so nothing is known of its objects: those that nobody depends
-    /// on are forgotten, the others are to be looked for.
+    /// on are forgotten, the others are to be looked for. And so is what did not exist: a kind is
+    /// also dropped when its API server has gone back to an older state, in which objects that were
+    /// deleted are there again, with their uids.
     pub(super) fn drop_kind(&mut self, resource: &Resource, wake: &mut Wake) {
+        self.absent = Absent::new(ABSENT_MAX);
         let Some(kind) = self.kinds.remove(resource) else { return };
         let of_kind = self.slab.iter().filter(|(_, node)| Arc::ptr_eq(&node.kind, &kind));
         let slots: Vec<_> = of_kind.map(|(slot, _)| slot).collect();

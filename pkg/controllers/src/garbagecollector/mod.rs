@@ -27,7 +27,8 @@
 //!   another owner.
 //! - **An owner that is known not to exist** is not read. It was deleted while it was watched, or
 //!   not there in a live read that began when its uid was known already. Uids are never used twice,
-//!   so that stays true. Caches do not go back, so an old list makes no owner disappear.
+//!   so that stays true; only a restored etcd brings them back, see `Nodes::drop_kind`. Caches do
+//!   not go back, so an old list makes no owner disappear.
 //! - **Everything else is read live**: owners that nobody has observed, because their cache is not
 //!   complete, broken, or there is none; owners of which a reference says something else than what
 //!   was observed; owners that wait for their dependents, since they may have been told by now to

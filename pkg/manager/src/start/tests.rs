@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use workqueue::Limiter;
 
-use super::{Context, Running, run};
+use super::{Context, Running, run, unless_rewound};
 use crate::options::Options;
 use crate::registry::REGISTRY;
 use crate::serve::Shown;
@@ -238,5 +238,43 @@ fn the_token_controller_has_no_account() {
                 }
             }
         }
+    });
+}
+
+/// Its caches would never hear of anything again.
+#[test]
+fn an_etcd_that_was_restored_ends_the_process() {
+    cache::fixture::run(async {
+        let mut server = cache::fixture::Server::default();
+        let (client, runtime) = (server.client.clone(), server.runtime.clone());
+        let mut informers = cache::SharedInformerFactory::new(client, runtime.clone());
+        informers.informer::<api::Pod>();
+        informers.start();
+        let (sender, ended) = oneshot::channel();
+        runtime::spawn("led", async move {
+            let led = std::future::pending::<anyhow::Result<()>>();
+            drop(sender.send(unless_rewound(&informers, led).await));
+        });
+        let mut ended = std::pin::pin!(ended);
+        let mut version = 10;
+        let began = runtime.clock.instant();
+        let error = loop {
+            tokio::select! {
+                biased;
+                ended = &mut ended => break ended.unwrap().unwrap_err().to_string(),
+                call = server.call() => {
+                    assert!(call.at - began < cache::fixture::LIMIT, "it goes on");
+                    let mut stream = call.answer(200, "application/json");
+                    stream.send(cache::fixture::bookmark(version, true)).await;
+                    version = 7;
+                }
+            }
+        };
+        let expected = "the API server has pods as of version 7 only, for a minute now, and 10 was \
+                        seen before: etcd was restored to an older state, and all that is in \
+                        memory may be wrong";
+        assert_eq!(error, expected);
+        let took = runtime.clock.instant() - began;
+        assert!((60..240).contains(&took.as_secs()), "{took:?}");
     });
 }

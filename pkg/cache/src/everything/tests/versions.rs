@@ -203,3 +203,29 @@ fn a_kind_goes_at_once_with_its_definition() {
         test.hears_nothing().await;
     });
 }
+
+/// The storage of another API server went back to an older state: that harms nobody else.
+#[test]
+fn a_kind_that_went_back_is_dropped_and_comes_anew() {
+    run(async {
+        let (mut test, stream) = Test::watching().await;
+        drop(stream);
+        let mut lists = 0;
+        loop {
+            let call = test.server.find("GET", "/apis/example.com/v1/widgets").await;
+            let mut stream = call.answer(200, "application/json");
+            stream.send(event("ADDED", &json("b", "b", 3))).await;
+            stream.send(bookmark(4, true)).await;
+            test.server.runtime.clock.sleep(PERIOD + SECOND).await;
+            lists += 1;
+            if let Ok(heard) = test.heard.try_recv() {
+                assert_eq!(heard, GONE);
+                break;
+            }
+            assert!(lists < 20);
+        }
+        assert!(lists > 5, "{lists}");
+        let _stream = test.list(&widgets(), &[("b", "b", 3)], 4).await;
+        test.hears(&["widgets + default/b@3", "widgets at 4"]).await;
+    });
+}

@@ -52,6 +52,20 @@ fn objects_of_a_kind_that_is_dropped_leave_the_graph_and_delete_nothing() {
     w.is("", "");
 }
 
+/// A kind is dropped, too, when its API server has gone back to an older state.
+#[test]
+fn what_did_not_exist_is_looked_for_again_after_a_drop() {
+    let mut w = World::new();
+    w.add(&deployment(), &[]);
+    w.add(&pod("a"), &[&deployment()]);
+    w.delete(&deployment());
+    assert_ne!(w.absent(), "");
+    w.drop_kind(&ROLES);
+    assert_eq!(w.absent(), "");
+    w.live(&deployment(), &object(&deployment(), &[]));
+    assert!(!w.look().contains("delete"), "it is there again");
+}
+
 /// A kind could not be listed, its object was found by a live read, and is gone by the time that
 /// the list is there: nothing else would ever tell.
 #[test]
