@@ -395,7 +395,10 @@ impl Everything {
         let mut kinds = self.kinds_mut();
         let before = kinds.values().find(|it| it.leads && name(it.resource()) == name(resource));
         let Some(before) = before else {
-            return kinds.entry(resource.clone()).or_insert(kind).start(&self.hooks, &self.listening);
+            return kinds
+                .entry(resource.clone())
+                .or_insert(kind)
+                .start(&self.hooks, &self.listening);
         };
         let from = &*before.resource().version;
         tracing::info!(%resource, from, to = &*resource.version, "another version is preferred");

@@ -5,9 +5,7 @@ use cache::fixture::{Call, run};
 use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
 use serde_json::json;
 
-use super::world::{
-    PODS, World, accept, body, make, missing, orphan, pod, refuse, set, with,
-};
+use super::world::{PODS, World, accept, body, make, missing, orphan, pod, refuse, set, with};
 
 /// A set that is about to adopt pod `a`.
 async fn adopting() -> (World, Call) {
