@@ -22,7 +22,7 @@ pub(crate) enum Fault {
     Internal,
     /// 503.
     Unavailable,
-    /// It is done, and the answer says 504.
+    /// It is done, and the answer says 500, 502, 503 or 504: which, its moment says.
     Timeout,
     /// It is done, and the body of the answer is no JSON.
     Garbage,

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
@@ -267,7 +267,13 @@ impl Life {
             }
             Some(Fault::Timeout) => {
                 self.forward(about, request, None).await?;
-                return Ok(failed(504, "Timeout"));
+                let (code, reason) = match about.sent.as_millis() % 4 {
+                    0 => (500, "InternalError"),
+                    1 => (502, ""),
+                    2 => (503, "ServiceUnavailable"),
+                    _ => (504, "Timeout"),
+                };
+                return Ok(failed(code, reason));
             }
             Some(Fault::CrashAfter) => {
                 self.forward(about, request, None).await?;
@@ -353,6 +359,7 @@ impl Life {
     ) -> Result<Answer, BoxError> {
         let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
         let mut request = Request::from_parts(parts, Full::new(body));
+        let trimmed = about.method != Method::GET && ask_for_whole(request.headers_mut());
         self.site.look();
         let (server, fault) = older::answers(&self.site, about, fault, request.uri_mut());
         let answer = server.service().oneshot(request).await?;
@@ -361,7 +368,7 @@ impl Life {
             return Ok(answer.map(|body| flow(body).body()));
         }
         let (head, body) = answer.into_parts();
-        let body = body.collect().await?.to_bytes();
+        let mut body = body.collect().await?.to_bytes();
         if about.method == Method::GET && head.status == StatusCode::OK {
             let at = self.site.now();
             self.site.log().oracle.heard(&about.account, &about.path, &body, at);
@@ -387,6 +394,9 @@ impl Life {
             if about.is_of_election() && code < 300 {
                 log.contest.renewed(&self.name, &sent, about.sent);
             }
+            if trimmed && code < 300 {
+                body = json!({"metadata": got["metadata"]}).to_string().into();
+            }
         }
         Ok(Response::from_parts(head, Full::new(body).map_err(Into::into).boxed_unsync()))
     }
@@ -394,6 +404,14 @@ impl Life {
 
 pub(crate) fn broken(text: &str) -> BoxError {
     std::io::Error::new(std::io::ErrorKind::ConnectionReset, text.to_owned()).into()
+}
+
+/// The oracle judges whole objects, also where the manager wants no more than metadata. Whether it
+/// does.
+fn ask_for_whole(headers: &mut HeaderMap) -> bool {
+    let accept = headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let accept = accept.as_ref().and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata;"))
 }
 
 pub(crate) fn status(code: u16, reason: &str) -> Value {
