@@ -5,9 +5,11 @@ use cluster_tests::{Answer, Binary, Caller, Cluster, Manager, Options, User, sin
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -149,12 +151,101 @@ async fn the_debug_pages_explain(cluster: &Cluster, manager: &Manager) -> anyhow
     Ok(())
 }
 
+/// Who may see the debug pages sees no more of objects there than the API server would show. There is
+/// no such priority class, so no pod can be made, and the plan goes on to hold its body.
+#[tokio::test]
+async fn an_explanation_shows_bodies_to_who_may_get_their_objects() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;
+    let args = ["--controllers=replicaset"];
+    let mut manager = Manager::start(&cluster, Binary::Ours, User::ControllerManager, &args)?;
+    manager.healthy().await?;
+    let pages = json!([{"nonResourceURLs": ["/debug/controllers/*"], "verbs": ["get"]}]);
+    let pods = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    grant(&cluster, "pages", &["looks", "reads"], &pages).await?;
+    grant(&cluster, "pods", &["reads"], &pods).await?;
+    let looks = Caller::Token(token_of(&cluster, "looks").await?);
+    let reads = Caller::Token(token_of(&cluster, "reads").await?);
+    let sets: Api<ReplicaSet> = Api::namespaced(cluster.admin()?, "default");
+    let set = json!({"metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"priorityClassName": "none", "containers": [{"name": "main", "image": "main",
+                "env": [{"name": "PASSWORD", "value": "hunter2"}]}]}}}});
+    sets.create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+    let path = "/debug/controllers/replicaset/explain?key=default/web";
+    for (caller, is_seen) in [(&looks, false), (&reads, true)] {
+        wait_until(&format!("{caller:?}"), LIMIT, async || {
+            let answer = manager.ask_for(&cluster, caller, path, "application/json").await?;
+            let Answer { code, body, .. } = answer;
+            let is_planned = code == 200 && body.contains("create pods in default");
+            let why = body.contains("… (you may not get all pods in default)");
+            ensure!(!is_planned || body.contains("hunter2") == is_seen && why != is_seen, body);
+            Ok(is_planned.then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// TestKubeControllerManagerInformerMetrics (test/integration/serving): the garbage collector alone
+/// has informers, and they are counted under upstream's labels.
+#[tokio::test]
+async fn informers_of_the_garbage_collector_are_counted_as_upstreams() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;
+    let (user, args) = (User::ControllerManager, ["--controllers=garbagecollector"]);
+    let mut ours = Manager::start(&cluster, Binary::Ours, user, &args)?;
+    let mut upstreams = Manager::start(&cluster, Binary::Upstream, user, &args)?;
+    ours.healthy().await?;
+    upstreams.healthy().await?;
+    wait_until("the same informers", LIMIT, async || {
+        let (ours, theirs) = (informers(&ours).await?, informers(&upstreams).await?);
+        ensure!(theirs.len() > 30, "{theirs:?}");
+        ensure!(ours == theirs, "ours: {ours:#?}\nupstream's: {theirs:#?}");
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// The labels of all that is counted of informers.
+async fn informers(manager: &Manager) -> anyhow::Result<BTreeSet<String>> {
+    let page = manager.get("/metrics").await?;
+    let start = "informer_queued_items{";
+    let queued = page.lines().filter_map(|line| line.strip_prefix(start)?.split_once('}'));
+    Ok(queued.map(|(labels, _)| labels.to_owned()).collect())
+}
+
+/// Grants service accounts of the default namespace what these rules say.
+async fn grant(
+    cluster: &Cluster,
+    name: &str,
+    accounts: &[&str],
+    rules: &Value,
+) -> anyhow::Result<()> {
+    let (client, post) = (cluster.admin()?, PostParams::default());
+    let role = json!({"metadata": {"name": name}, "rules": rules});
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    roles.create(&post, &serde_json::from_value(role)?).await?;
+    let subject = |name| json!({"kind": "ServiceAccount", "namespace": "default", "name": name});
+    let subjects: Vec<_> = accounts.iter().map(subject).collect();
+    let role =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+    let binding = json!({"metadata": {"name": name}, "subjects": subjects, "roleRef": role});
+    let bindings: Api<ClusterRoleBinding> = Api::all(client);
+    bindings.create(&post, &serde_json::from_value(binding)?).await?;
+    Ok(())
+}
+
 /// A token of a service account without any rights.
 async fn token(cluster: &Cluster) -> anyhow::Result<String> {
+    token_of(cluster, "it").await
+}
+
+/// A token of a new service account.
+async fn token_of(cluster: &Cluster, name: &str) -> anyhow::Result<String> {
     let accounts: Api<ServiceAccount> = Api::namespaced(cluster.admin()?, "default");
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "it"}});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
     accounts.create(&PostParams::default(), &serde_json::from_value(account)?).await?;
     let asked: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}}))?;
-    let made = accounts.create_token_request("it", &PostParams::default(), &asked).await?;
+    let made = accounts.create_token_request(name, &PostParams::default(), &asked).await?;
     made.status.and_then(|status| status.token).context("a token")
 }

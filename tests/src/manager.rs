@@ -133,8 +133,28 @@ impl Manager {
         caller: &Caller,
         path: &str,
     ) -> anyhow::Result<Answer> {
+        self.send(cluster, caller, Request::get(path)).await
+    }
+
+    /// As [`Manager::ask`], with this header `Accept`.
+    pub async fn ask_for(
+        &self,
+        cluster: &Cluster,
+        caller: &Caller,
+        path: &str,
+        accept: &str,
+    ) -> anyhow::Result<Answer> {
+        self.send(cluster, caller, Request::get(path).header("accept", accept)).await
+    }
+
+    async fn send(
+        &self,
+        cluster: &Cluster,
+        caller: &Caller,
+        request: http::request::Builder,
+    ) -> anyhow::Result<Answer> {
         let client = cluster.client_as(&self.url, caller)?;
-        let response = client.send(Request::get(path).body(Body::empty())?).await?;
+        let response = client.send(request.body(Body::empty())?).await?;
         let (head, body) = response.into_parts();
         let content_type = head.headers.get("content-type").map(|value| value.to_str());
         Ok(Answer {
