@@ -151,8 +151,8 @@ async fn the_debug_pages_explain(cluster: &Cluster, manager: &Manager) -> anyhow
     Ok(())
 }
 
-/// Who may see the debug pages sees no more of objects there than the API server would show. There is
-/// no such priority class, so no pod can be made, and the plan goes on to hold its body.
+/// Who may see the debug pages sees no more of objects there than the API server would show. There
+/// is no such priority class, so no pod can be made, and the plan goes on to hold its body.
 #[tokio::test]
 async fn an_explanation_shows_bodies_to_who_may_get_their_objects() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;

@@ -53,7 +53,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cluster = sandbox::Cluster::start(server.clone(), &nodes, runtime.random.bits());
     let flags = vec![format!("--controllers={}", arguments.controllers)];
     let world = World::on(cluster, &flags, &runtime)?;
-    let pages = debug::router(world.source.clone());
+    let pages = debug::router(world.source.clone(), debug::Audience::Insiders);
     let serving = server.clone();
     let served = runtime::spawn("http", async move { serving.serve(listener, pages).await });
 

@@ -15,9 +15,9 @@ const NAME: &str = "kube-controller-manager";
 const LABELS: &[&str] = &["name", "group", "version", "resource"];
 const SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The groups that client-go has typed informers for (its informers/generic.go). Of what the garbage
-/// collector watches, upstream counts those alone: other kinds it watches by their metadata, with
-/// informers without a name.
+/// The groups that client-go has typed informers for (its informers/generic.go). Of what the
+/// garbage collector watches, upstream counts those alone: other kinds it watches by their
+/// metadata, with informers without a name.
 const TYPED_GROUPS: [&str; 20] = [
     "",
     "admissionregistration.k8s.io",

@@ -346,7 +346,7 @@ impl Reflector {
             (State::Watching, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
             (State::Watching, Input::Ended) if self.is_short(now) => self.rest(Why::Short, now),
             // The server may be at an older version, where nothing is new for a long time.
-            (State::Watching, Input::Ended) if self.is_silent(now) => self.stream(now),
+            (State::Watching, Input::Ended) if self.is_silent(now) => self.begin(now),
             (State::Watching, Input::Ended) => self.watch(now),
 
             // A driver that keeps the contract never says these; a new round is safe after any.

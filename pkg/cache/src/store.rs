@@ -139,8 +139,7 @@ impl<T: Object> Store<T> {
         self.indexes = T::INDEXES.iter().map(|_| BTreeMap::new()).collect();
         for ByKey(object) in &self.objects {
             for (index, buckets) in T::INDEXES.iter().zip(&mut self.indexes) {
-                let value = runtime::fenced(|| (index.value)(object)).ok().flatten();
-                if let Some(value) = value {
+                for value in runtime::fenced(|| index.of(object)).unwrap_or_default() {
                     put(buckets.entry(value).or_default(), object);
                 }
             }

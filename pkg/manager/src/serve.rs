@@ -16,7 +16,7 @@ use metrics::{Registry, Slis};
 use runtime::Runtime;
 use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
 
-use crate::debug::{self, Permits, Source};
+use crate::debug::{self, Audience, Source};
 use crate::gates::{Versions, features};
 use crate::logging;
 use crate::options::Options;
@@ -131,15 +131,15 @@ pub(crate) fn start(
     options: &Options,
     runtime: &Runtime,
 ) -> anyhow::Result<()> {
-    let permits = Arc::new(guard.clone());
-    let router = server::router(pages(site, permits, options, runtime)?, Door(guard), runtime);
+    let audience = Audience::Users(Arc::new(guard.clone()));
+    let router = server::router(pages(site, audience, options, runtime)?, Door(guard), runtime);
     runtime::spawn("https", port.serve(router));
     Ok(())
 }
 
 fn pages(
     site: Site,
-    permits: Arc<dyn Permits>,
+    audience: Audience,
     options: &Options,
     runtime: &Runtime,
 ) -> anyhow::Result<Pages> {
@@ -170,7 +170,7 @@ fn pages(
         status: options.gates.is_on(features::COMPONENT_STATUSZ).then_some(status),
         cbor: options.gates.is_on(features::CBOR_SERVING_AND_STORAGE),
         debugging: options.profiling.then_some(debugging),
-        extra: debug::router(source, permits),
+        extra: debug::router(source, audience),
     })
 }
 

@@ -20,13 +20,10 @@ struct Fragile(Meta);
 
 impl Object for Fragile {
     const CODEC: Codec = Codec::Json;
-    const INDEXES: &'static [Index<Self>] = &[Index {
-        name: BY_NAME,
-        value: |it| {
-            assert!(&*it.0.key.name != "fatal", "a bug in an index");
-            Some(it.0.key.name.clone())
-        },
-    }];
+    const INDEXES: &'static [Index<Self>] = &[Index::one(BY_NAME, |it| {
+        assert!(&*it.0.key.name != "fatal", "a bug in an index");
+        Some(it.0.key.name.clone())
+    })];
 
     fn meta(&self) -> &Meta {
         &self.0

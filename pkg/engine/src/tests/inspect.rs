@@ -245,7 +245,7 @@ impl Viewer for Stranger {
 #[test]
 fn bodies_are_shown_to_whoever_may_see_them() {
     run(async {
-        let controller = controllers::replicaset::Controller { burst_replicas: 500 };
+        let controller = controllers::replicaset::Controller::new(500);
         let mut cold = Cold::new(controller, 2, DRAIN_LIMIT);
         let (_sets, _pods) = cold.warm(&[set(1, 3, 0)], &[pod("a", 1)]).await;
         cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;

@@ -8,7 +8,7 @@ use api::{Key, Kind, ReplicaSet};
 use cache::fixture::run;
 use controller::{Answer, Facts, Plan, Query};
 
-use crate::Inspect as _;
+use crate::{Insider, Inspect as _};
 
 use super::steps::{create, together};
 use super::world::{Log, Probe, Seen, World, accept, make, refuse, set};
@@ -60,7 +60,7 @@ fn failures_are_part_of_what_is_looked_at() {
         let taken = || std::mem::take(&mut *seen.lock().unwrap());
         world.wait(Duration::from_millis(20)).await;
         assert_eq!(taken(), [0, 1, 2]);
-        engine.explain(&Key::new("shop", "web")).await;
+        engine.explain(&Key::new("shop", "web"), &Insider).await;
         assert_eq!(taken(), [3]);
         fails.store(false, Ordering::Relaxed);
         world.wait(Duration::from_millis(100)).await;

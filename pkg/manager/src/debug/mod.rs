@@ -31,7 +31,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use engine::Inspect;
+use engine::{Insider, Inspect};
 use runtime::Clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,8 +40,8 @@ use tokio::sync::Semaphore;
 use accept::Format;
 use document::Page;
 use model::{Controller, Overview};
-pub use viewer::Permits;
 use viewer::Visitor;
+pub use viewer::{Audience, Permits};
 
 /// How many explanations are made at once; more are refused. Each may read live, on the rate limit
 /// of its controller.
@@ -121,7 +121,7 @@ pub enum Role {
 
 struct Site {
     source: Arc<dyn Source>,
-    permits: Arc<dyn Permits>,
+    audience: Audience,
     explaining: Semaphore,
 }
 
@@ -145,8 +145,8 @@ struct Asked {
 ///   Secrets to nobody. Who asks is the [`User`] among the extensions of the request.
 /// - `/debug/controllers/<name or alias>/graph?uid=<uid>&uid=…`: as DOT, what the garbage collector
 ///   knows of owners and dependents. As `debugHTTPHandler` of upstream's.
-pub fn router(source: Arc<dyn Source>, permits: Arc<dyn Permits>) -> Router {
-    let site = Site { source, permits, explaining: Semaphore::new(EXPLAINING_MAX) };
+pub fn router(source: Arc<dyn Source>, audience: Audience) -> Router {
+    let site = Site { source, audience, explaining: Semaphore::new(EXPLAINING_MAX) };
     Router::new()
         .route("/debug/controllers", get(overview))
         .route("/debug/controllers/{name}", get(controller))
@@ -261,8 +261,13 @@ impl Site {
             let why = format!("{EXPLAINING_MAX} explanations are being made, try again");
             Answer::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, &why)
         })?;
-        let (permits, clock) = (Arc::clone(&self.permits), self.source.clock().clone());
-        let explanation = engine.explain(&key, &Visitor { user, permits, clock }).await;
+        let explanation = match &self.audience {
+            Audience::Insiders => engine.explain(&key, &Insider).await,
+            Audience::Users(permits) => {
+                let (permits, clock) = (Arc::clone(permits), self.source.clock().clone());
+                engine.explain(&key, &Visitor { user, permits, clock }).await
+            }
+        };
         let leadership = self.source.leadership();
         let json = json!({
             "controller": row.name,

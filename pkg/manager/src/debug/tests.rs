@@ -23,7 +23,7 @@ use runtime::{Clock, Instant};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{Absence, Graph, Leadership, Permits, Role, Row, Source, router};
+use super::{Absence, Audience, Graph, Leadership, Permits, Role, Row, Source, router};
 
 /// A name that no API server admits, and what it would do to a page.
 const ODD: &str = "<script>alert('x' & \"y\")</script>";
@@ -284,7 +284,8 @@ impl Manager {
     }
 
     fn router(&self) -> Router {
-        router(Arc::new(self.clone()), Arc::clone(&self.permits) as Arc<dyn Permits>)
+        let permits = Arc::clone(&self.permits) as Arc<dyn Permits>;
+        router(Arc::new(self.clone()), Audience::Users(permits))
     }
 
     async fn json(&self, path: &str) -> (u16, Value) {

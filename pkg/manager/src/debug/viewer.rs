@@ -17,6 +17,14 @@ const ASKING_MAX: Duration = Duration::from_secs(3);
 /// How many single objects are asked about for one look: a plan may write thousands.
 const NAMED_MAX: usize = 20;
 
+/// Who looks at the pages.
+pub enum Audience {
+    /// Whoever reaches them may see everything anyway: nobody guards them.
+    Insiders,
+    /// Users that were let in, who may get what this says.
+    Users(Arc<dyn Permits>),
+}
+
 /// Says what users may read.
 pub trait Permits: Send + Sync {
     /// Whether a user may `get` this. An error if nobody could say.

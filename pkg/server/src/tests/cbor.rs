@@ -1,8 +1,8 @@
 //! CBOR, byte for byte.
 //!
-//! The bodies were written by `NewSerializerInfo` of k8s.io/apimachinery pkg/runtime/serializer/cbor
-//! of v0.36.3, whose order of fields is the deterministic one; the rest of the answers are those of
-//! `flagz.Install` with the feature gate CBORServingAndStorage.
+//! The bodies were written by `NewSerializerInfo` of k8s.io/apimachinery's
+//! pkg/runtime/serializer/cbor of v0.36.3, whose order of fields is the deterministic one; the rest
+//! of the answers are those of `flagz.Install` with the feature gate CBORServingAndStorage.
 
 use http::HeaderMap;
 use serde_json::{Value, json};

@@ -338,7 +338,7 @@ fn metadata_is_small() {
 }
 
 /// TestKubeControllerManagerInformerMetrics (test/integration/serving): the garbage collector alone
-/// has informers that are counted; a CustomResourceDefinition's are not, as upstream's have no name.
+/// has informers that are counted; those of custom kinds are not, as upstream's have no name.
 #[test]
 fn kinds_that_client_go_has_types_for_are_counted() {
     run(async {
