@@ -398,6 +398,7 @@ impl Oracle {
         let Some(before) = before else { return };
         if ["PUT", "PATCH"].contains(method) {
             self.judge_change(it, &before);
+            self.judge_news(it, &before);
             self.judge_wait(it, &before);
         }
         if *method == "DELETE" {

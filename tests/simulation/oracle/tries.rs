@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Oracle;
 use super::fields::{controller, text};
+use super::{Oracle, Written};
 
 /// For how long creations that came through count as of the same sync.
 const SYNC: Duration = Duration::from_mins(1);
@@ -113,6 +113,18 @@ impl Oracle {
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);
+        }
+    }
+
+    /// A status that is what it was is not written: not even by a key that is woken for nothing. Who
+    /// was not told what came of the last try may find on the live object that it was done.
+    pub(super) fn judge_news(&mut self, it: &Written<'_>, before: &Value) {
+        let Written { account, method, path, got, .. } = it;
+        let version = |of: &Value| text(of, "/metadata/resourceVersion").to_owned();
+        let is_status = *method == "PUT" && path.ends_with("/status");
+        let last = ((*method).to_owned(), (*path).to_owned());
+        if is_status && version(before) == version(got) && !self.tries.undone.contains(&last) {
+            self.blame("status-has-news", format!("{account} {method} {path} changes nothing"));
         }
     }
 
