@@ -526,6 +526,8 @@ fn the_cache_is_ahead_of_its_handlers() {
         let probe = Probe::new(&Log::default(), hook, |_, _| together(&[]));
         let (mut world, started) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
         assert!(engine.set(started).is_ok());
+        // Its handlers are connected by then, so they hear of the pod as a change.
+        world.settle().await;
         world.pods.added(&pod("a", 11)).await;
         world.settle().await;
         assert_eq!(awaited.get(), Some(&true));

@@ -477,8 +477,9 @@ fn without_the_gate_no_new_generations_are_told() {
     let of_condition = r#"exists","observedGeneration":1,"#;
     let of_status = r#"],"observedGeneration":1,"#;
     for (status, condition) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
-        let mut world = World::new(&[], &[observed(status, condition)]);
+        let mut world = World::new(&[], &[]);
         world.controller = Controller::new(-1).tracking_generations(false);
+        world.pods(&[observed(status, condition)]);
         world.pass(&[]);
         world.at(80);
         let plan = world.pass(&[]).1.to_string();
