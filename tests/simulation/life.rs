@@ -219,11 +219,13 @@ impl Life {
         }
         if about.counts() {
             let at = self.site.now();
+            // An answer that nobody can read tells nothing.
+            let is_answered = result.as_ref().is_ok_and(|answer| answer.status().is_success());
             let tried = Tried {
                 method: about.method.as_str(),
                 path: &about.path,
                 body: &body,
-                is_told: result.as_ref().is_ok_and(|answer| answer.status().is_success()),
+                is_told: is_answered && fault != Some(Fault::Garbage),
                 at,
             };
             self.site.log().oracle.tried(&tried);

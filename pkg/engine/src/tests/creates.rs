@@ -255,7 +255,9 @@ fn a_whole_list_needs_no_bookmark() {
     run(async {
         let foreign = json!({"metadata": {"ownerReferences": null, "labels": null}});
         let other = with(pod("other", 10), foreign);
-        let whole = |pods: &[serde_json::Value]| json!({"metadata": {"resourceVersion": "99"}, "items": pods});
+        let whole = |pods: &[serde_json::Value]| {
+            json!({"metadata": {"resourceVersion": "99"}, "items": pods})
+        };
         let mut world = World::new(&[set(1, 1, 0)], std::slice::from_ref(&other)).await;
         world.post().await.reset();
         let list = doubts(&mut world, "connection reset").await;
