@@ -466,7 +466,8 @@ fn failed_preconditions_are_recognised() {
         ),
         (
             "Operation cannot be fulfilled on Pod \"a\": the ResourceVersion in the precondition \
-             (1) does not match the ResourceVersion in record (7). The object might have been modified",
+             (1) does not match the ResourceVersion in record (7). The object might have been \
+             modified",
             true,
         ),
         (

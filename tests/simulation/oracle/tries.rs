@@ -116,8 +116,8 @@ impl Oracle {
         }
     }
 
-    /// A status that is what it was is not written: not even by a key that is woken for nothing. Who
-    /// was not told what came of the last try may find on the live object that it was done.
+    /// A status that is what it was is not written: not even by a key that is enqueued for nothing.
+    /// A manager that did not learn what came of its last try may find that it was done.
     pub(super) fn judge_news(&mut self, it: &Written<'_>, before: &Value) {
         let Written { account, method, path, got, .. } = it;
         let version = |of: &Value| text(of, "/metadata/resourceVersion").to_owned();

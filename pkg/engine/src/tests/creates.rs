@@ -255,9 +255,8 @@ fn a_whole_list_needs_no_bookmark() {
     run(async {
         let foreign = json!({"metadata": {"ownerReferences": null, "labels": null}});
         let other = with(pod("other", 10), foreign);
-        let whole = |pods: &[serde_json::Value]| {
-            json!({"metadata": {"resourceVersion": "99"}, "items": pods})
-        };
+        let version = json!({"resourceVersion": "99"});
+        let whole = |pods: &[serde_json::Value]| json!({"metadata": version, "items": pods});
         let mut world = World::new(&[set(1, 1, 0)], std::slice::from_ref(&other)).await;
         world.post().await.reset();
         let list = doubts(&mut world, "connection reset").await;
