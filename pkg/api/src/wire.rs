@@ -56,7 +56,7 @@ pub struct ListMeta {
     pub r#continue: String,
 }
 
-/// `metav1.ObjectMeta`. Its texts are bytes, see [`text`].
+/// `metav1.ObjectMeta`. Its texts are bytes, see `text`.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
