@@ -45,12 +45,17 @@ impl Turn {
             // Once more where nothing is told meanwhile: the old one may just have told of a change
             // that the new one does not know.
             let is_behind = || !is_late && self.new.version() < self.old.version();
-            let took = self.old_gate.shut_if(|| if is_behind() { None } else { Some(self.take()) });
+            let mut is_ended = false;
+            let took = self.old_gate.shut_if(|| {
+                let old = if is_behind() { None } else { Some(self.take()) };
+                is_ended = matches!(old, Some(None));
+                old.flatten()
+            });
             match took {
+                Some(old) => return old,
+                // The new one was ended, which ends this too; the old one leads on.
+                None if is_ended => pending().await,
                 None => {}
-                Some(Some(old)) => return old,
-                // The new one was ended, which ends this too.
-                Some(None) => pending().await,
             }
         }
     }
