@@ -61,8 +61,6 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// How many seeds run if nobody says, always the same ones.
 const SEEDS: u64 = 60;
-/// How many run if nobody says that nobody has seen yet.
-const FRESH: u64 = 40;
 /// After how many failures no more are looked for.
 const FAILURES: usize = 20;
 /// After how many runs is told how far it is.
@@ -89,10 +87,14 @@ fn seeds_keep_the_promises() -> anyhow::Result<()> {
     try_seeds(number("FROM")?.unwrap_or(0), number("SEEDS")?.unwrap_or(SEEDS))
 }
 
-/// `FRESH=1000` runs as many.
+/// `FRESH=1000` runs as many. Without it none: the gate plays seeds that are known, so that a change
+/// fails for what it does and not for when it is tried.
 #[test]
 fn seeds_that_nobody_has_seen_keep_the_promises() -> anyhow::Result<()> {
-    try_seeds(now_unix_seconds()? * 1000, number("FRESH")?.unwrap_or(FRESH))
+    match number("FRESH")? {
+        Some(count) => try_seeds(now_unix_seconds()? * 1000, count),
+        None => Ok(()),
+    }
 }
 
 /// What a variable says.
