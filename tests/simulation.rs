@@ -87,8 +87,8 @@ fn seeds_keep_the_promises() -> anyhow::Result<()> {
     try_seeds(number("FROM")?.unwrap_or(0), number("SEEDS")?.unwrap_or(SEEDS))
 }
 
-/// `FRESH=1000` runs as many. Without it none: the gate plays seeds that are known, so that a change
-/// fails for what it does and not for when it is tried.
+/// `FRESH=1000` runs as many. Without it none: the gate plays known seeds, so that a change fails
+/// for what it does and not for when it is tried.
 #[test]
 fn seeds_that_nobody_has_seen_keep_the_promises() -> anyhow::Result<()> {
     match number("FRESH")? {
