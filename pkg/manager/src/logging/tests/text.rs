@@ -88,7 +88,6 @@ async fn a_panic_is_a_line() {
         line.and_then(|count| count.parse::<u32>().ok()).unwrap()
     };
     let before = panics();
-    let line = line!() + 5;
     let lines = text(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(panics::log));
@@ -103,6 +102,7 @@ async fn a_panic_is_a_line() {
     let [(letter, said), (_, next)] = &lines[..] else { panic!("{lines:?}") };
     let start = "\"Observed a panic\" key=\"shop/web\" panic=\"no \\\"way\\\"\" stacktrace=<\n\t";
     assert!(*letter == 'E' && said.starts_with(start), "{letter} {said}");
-    assert!(said.contains(&format!("text.rs:{line}")) && said.ends_with("\n >"), "{said}");
+    // Files and lines are there only if the build has them.
+    assert!(said.contains("text::a_panic_is_a_line") && said.ends_with("\n >"), "{said}");
     assert_eq!(next, "\"goes on\"");
 }
