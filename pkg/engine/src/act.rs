@@ -85,7 +85,11 @@ impl Act {
                 Step::Fetch(_) => Ok(()),
             };
             if let Err(failure) = done {
-                if failure.is_namespace_terminating() || matches!(failure, ApiError::Fenced(_)) {
+                // The fence may let writes through again, unless the process ends.
+                let stops = self.runtime.cancel.is_cancelled();
+                if failure.is_namespace_terminating()
+                    || (stops && matches!(failure, ApiError::Fenced(_)))
+                {
                     return Outcome { unsettled: true, ..outcome };
                 }
                 let status = failure.status();
@@ -416,7 +420,8 @@ impl Act {
             error.status().is_some_and(|it| announce.silent.contains(&&*it.reason))
         };
         let (r#type, reason, message) = match (result, announce.done, &announce.failed) {
-            (Ok(_), None, _) => return,
+            // Nothing was tried: that is no news about the object.
+            (Ok(_), None, _) | (Err(ApiError::Fenced(_)), ..) => return,
             (Err(error), ..) if is_silent(error) => return,
             (Ok(name), Some((reason, start)), _) => {
                 (EventType::Normal, reason, format!("{start}{name}"))

@@ -53,6 +53,11 @@ impl Doubts {
         }
     }
 
+    /// Whoever is gone has nothing to be unsure of.
+    fn forget(&mut self, key: &Key) {
+        self.0.remove(key);
+    }
+
     /// Those of `key`, each kind and namespace for itself.
     fn places(&self, key: &Key) -> Vec<BTreeMap<About, Instant>> {
         let mut places = BTreeMap::<_, BTreeMap<About, Instant>>::new();
@@ -120,6 +125,12 @@ impl Act {
     /// The doubts about `key`, in words.
     pub(crate) fn doubts_of(&self, key: &Key) -> Vec<String> {
         self.doubts().0.get(key).into_iter().flatten().map(|(about, _)| about.to_string()).collect()
+    }
+
+    /// Nothing is awaited for `key`, and no write of it is in doubt: its object is gone.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.expectations().forget(key);
+        self.doubts().forget(key);
     }
 
     /// Notes that a write may have been done although it failed. Not of a kind that the controller

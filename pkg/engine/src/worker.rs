@@ -290,7 +290,7 @@ impl<C: Controller> Engine<C> {
         }
         match synced {
             Synced::Gone => {
-                self.act.expectations().forget(key);
+                self.act.forget(key);
                 self.queue.gone(key);
                 self.act.record.succeeded(key);
             }
@@ -525,7 +525,7 @@ impl<C: Controller> Engine<C> {
                 Call::Now(key) => self.queue.add(key),
                 Call::After(key, delay) => self.queue.add_after(key, delay),
                 Call::Forget(key) => {
-                    self.act.expectations().forget(&key);
+                    self.act.forget(&key);
                     self.queue.add(key);
                 }
             }

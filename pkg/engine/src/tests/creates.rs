@@ -535,3 +535,14 @@ fn the_cache_is_ahead_of_its_handlers() {
         assert!(engine.get().unwrap().act.expectations().is_empty(), "then they have heard");
     });
 }
+
+/// An object that is gone leaves no question behind: nobody would act on the answer.
+#[test]
+fn a_doubt_ends_with_its_object() {
+    run(async {
+        let (mut world, _log) = World::probe(|_, _| together(&[create("a")])).await;
+        refuse(world.post().await, 500, "InternalError", "etcdserver: request timed out").await;
+        world.sets.deleted(&set(11, 0, 0)).await;
+        world.quiet().await;
+    });
+}

@@ -281,6 +281,40 @@ fn an_engine_that_ends_leaves_the_recorder_to_others() {
     });
 }
 
+/// leaderelection.go, renew: a lease that ran out may be renewed after all, by an answer that was
+/// under way. Then this process leads on, and nobody else wakes the keys whose writes were refused.
+#[test]
+fn what_the_fence_refused_is_tried_again() {
+    run(async {
+        let (mut world, log) = World::probe(|_, _| together(&[create("a")])).await;
+        world.close_fence(true);
+        world.wait(Duration::from_millis(20)).await;
+        assert_eq!(log.observed(), [0, 5, 15]);
+        world.close_fence(false);
+        let post = world.post().await;
+        make(post, "a", 11).await;
+        world.settle().await;
+        assert_eq!(world.retries(), 3);
+    });
+}
+
+/// The same where the process is asked to stop meanwhile: the next leader decides anew.
+#[test]
+fn what_the_fence_refused_ends_with_the_process() {
+    run(async {
+        let plan = |_: &_, _: &_| {
+            Plan::one("two", controller::Step::InOrder(vec![create("a"), create("b")]))
+        };
+        let (mut world, log) = World::probe(plan).await;
+        let post = world.post().await;
+        world.close_fence(true);
+        world.server.runtime.cancel.cancel();
+        make(post, "a", 11).await;
+        assert_eq!(world.stop().await, Duration::ZERO);
+        assert_eq!(log.take(), ["0 observe web", "0 decide web"]);
+    });
+}
+
 /// Issue, shutdown: a request that hangs is given up after 5 s, and what would follow it is not
 /// written any more.
 #[test]

@@ -3,6 +3,7 @@
 //! Everything takes place in namespace `shop`. Objects of the first lists have version 1, the lists
 //! themselves version 10.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ pub(super) struct World {
     pub(super) sets: Feed,
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
+    /// While it is true the fence refuses writes, as where the lease has run out.
+    fence_closed: Arc<AtomicBool>,
     engine: Task,
     /// Its informers tell nobody once it is gone.
     _informers: SharedInformerFactory,
@@ -58,6 +61,7 @@ pub(super) struct Cold<C: Controller> {
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
     pub(super) engine: Arc<Engine<C>>,
+    fence_closed: Arc<AtomicBool>,
     informers: SharedInformerFactory,
 }
 
@@ -275,6 +279,11 @@ impl World {
         self.pods = Feed::begin(&mut self.server, "/api/v1/pods", pods, version).await;
     }
 
+    /// From now on the fence refuses writes, or lets them through again.
+    pub(super) fn close_fence(&self, closed: bool) {
+        self.fence_closed.store(closed, Ordering::Relaxed);
+    }
+
     /// Nothing is asked of the server for a second.
     pub(super) async fn quiet(&mut self) {
         self.wait(Duration::from_secs(1)).await;
@@ -330,6 +339,12 @@ impl<C: Controller> Cold<C> {
         let runtime = server.runtime.clone();
         let registry = Registry::default();
         let metrics = Metrics::new(&registry).unwrap();
+        let fence_closed = Arc::new(AtomicBool::new(false));
+        let closed = Arc::clone(&fence_closed);
+        let fence = move || match closed.load(Ordering::Relaxed) {
+            true => Err("the lease ran out".to_owned()),
+            false => Ok(()),
+        };
         let queue_metrics = WorkqueueMetrics::new(&registry).unwrap().for_queue("test");
         let parts = Parts {
             name: "test-controller",
@@ -337,7 +352,7 @@ impl<C: Controller> Cold<C> {
             workers,
             drain_limit,
             queue: Queue::new(runtime.clock.clone(), Limiter::default(), Some(queue_metrics)),
-            client: server.client.clone(),
+            client: server.client.guarded(Arc::new(fence)),
             recorder: Recorder::start(events.client.clone(), "test-controller", &runtime),
             runtime: runtime.clone(),
             metrics: metrics.clone(),
@@ -346,7 +361,8 @@ impl<C: Controller> Cold<C> {
             .with_metadata_client(reader.client.clone());
         let engine = Engine::new(controller, parts, &mut factory);
         factory.start();
-        Self { server, events, reader, metrics, registry, engine, informers: factory }
+        let informers = factory;
+        Self { server, events, reader, metrics, registry, engine, fence_closed, informers }
     }
 
     /// Runs it.
@@ -358,7 +374,8 @@ impl<C: Controller> Cold<C> {
     pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine<C>>) {
         let task = self.run();
         let (sets, pods) = self.warm(sets, pods).await;
-        let Self { server, events, reader, metrics, registry, engine, informers } = self;
+        let engine = Arc::clone(&self.engine);
+        let Self { server, events, reader, metrics, registry, fence_closed, informers, .. } = self;
         let world = World {
             server,
             events,
@@ -367,6 +384,7 @@ impl<C: Controller> Cold<C> {
             sets,
             metrics,
             registry,
+            fence_closed,
             engine: task,
             _informers: informers,
         };
