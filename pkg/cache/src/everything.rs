@@ -406,6 +406,7 @@ impl Everything {
             new: Arc::clone(&kind.informer),
             old: Arc::clone(&before.informer),
             old_gate: Arc::clone(&before.gate),
+            old_alone: before.alone(),
             kinds: Arc::clone(&self.kinds),
             clock: self.parts.runtime.clock.clone(),
             cancel: kind.cancel.clone(),

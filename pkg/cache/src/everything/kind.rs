@@ -24,6 +24,8 @@ pub(super) struct Kind {
     pub(super) cancel: Cancel,
     /// Whether the handlers have heard of all objects, or never will.
     told: Latest<bool>,
+    /// Whether they have heard that the version before is dropped, if there was one.
+    alone: Latest<bool>,
 }
 
 /// Lets changes through to the handlers until it is shut. Since it is held meanwhile, nothing comes
@@ -37,8 +39,8 @@ pub(super) struct Gate {
 
 impl Kind {
     pub(super) fn new(informer: Arc<dyn Followed>, is_shared: bool, cancel: Cancel) -> Self {
-        let (gate, told) = (Arc::default(), Latest::new(false));
-        Self { informer, is_shared, leads: true, lacked: None, gate, cancel, told }
+        let (gate, told, alone) = (Arc::default(), Latest::new(false), Latest::new(true));
+        Self { informer, is_shared, leads: true, lacked: None, gate, cancel, told, alone }
     }
 
     /// Starts the informer, and a task that tells `hooks` of what it holds once somebody is
@@ -76,6 +78,8 @@ impl Kind {
     /// is dropped. Where nobody listens yet, it is dropped first: none of it was told.
     pub(super) fn start_after(&self, turn: Turn, hooks: &Arc<Hooks>) {
         let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
+        let alone = self.alone.clone();
+        alone.set(false);
         let (gate, hooks, told) = (Arc::clone(&self.gate), Arc::clone(hooks), self.told.clone());
         let definitions = self.of_definitions(&hooks);
         spawn("kind", async move {
@@ -94,6 +98,7 @@ impl Kind {
                 if let Some(before) = before.take() {
                     before.stop(turn.old.resource(), &hooks);
                 }
+                alone.set(true);
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => return,
@@ -107,6 +112,7 @@ impl Kind {
             if let Some(before) = before {
                 before.stop(turn.old.resource(), &hooks);
             }
+            alone.set(true);
             told.set(true);
         });
     }
@@ -137,6 +143,11 @@ impl Kind {
     /// Shows true once [`Kind::is_told`], or once this has ended.
     pub(super) fn told(&self) -> Latest<bool> {
         self.told.clone()
+    }
+
+    /// Shows true once the handlers have heard that the version before is dropped.
+    pub(super) fn alone(&self) -> Latest<bool> {
+        self.alone.clone()
     }
 
     /// If these are objects that say what the API server serves: hears of them also while nobody

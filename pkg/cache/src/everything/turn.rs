@@ -21,6 +21,8 @@ pub(super) struct Turn {
     /// Of the version that handlers hear of, until this one's turn comes.
     pub(super) old: Arc<dyn Followed>,
     pub(super) old_gate: Arc<Gate>,
+    /// Whether that version's own turn is over.
+    pub(super) old_alone: Latest<bool>,
     pub(super) kinds: Arc<Kinds>,
     pub(super) clock: Clock,
     /// Ends the new version.
@@ -36,6 +38,8 @@ impl Turn {
     pub(super) async fn comes(&self) -> Kind {
         Arc::clone(&self.new).start();
         self.new.watch_synced().wait_for(|synced| synced.then_some(())).await;
+        // What the turn before drops may be the version that comes now: that is said first.
+        self.old_alone.wait_for(|alone| alone.then_some(())).await;
         let progress = self.progress().await;
         let end = self.clock.instant() + CATCH_UP_MAX;
         loop {

@@ -124,6 +124,31 @@ fn a_version_may_come_back() {
     });
 }
 
+/// The old version is preferred again while the new one is still being told of, which takes a while
+/// where there are many: that the old one is dropped is said before its objects are told anew.
+#[test]
+fn a_version_comes_back_once_the_turn_before_is_over() {
+    const MANY: u64 = 50_000;
+    run(async {
+        let (mut test, _stream) = Test::turning().await;
+        let call = test.server.find("GET", "/apis/example.com/v2/widgets").await;
+        let mut new = call.answer(200, "application/json");
+        let widget = |number: u64| event("ADDED", &json(&number.to_string(), "many", 11));
+        new.send((0..MANY).map(widget).collect::<String>()).await;
+        new.send(bookmark(20, true)).await;
+        test.hears(&["widgets/v2 + default/0@11"]).await;
+        test.everything.apply(&served([widgets()]), test.server.runtime.clock.instant());
+        let _old = test.list(&widgets(), &[("a", "a", 11)], 21).await;
+        let mut heard = Vec::new();
+        while heard.last().is_none_or(|last| last != "widgets/v2 dropped") {
+            heard.push(test.heard.recv().await.unwrap());
+        }
+        heard.retain(|line| !line.starts_with("widgets/v2 + "));
+        let expected = ["widgets/v2 at 20", GONE, "widgets + default/a@11", "widgets at 21"];
+        assert_eq!(heard[..4], expected);
+    });
+}
+
 /// Both versions go with their definition, the one that nobody has heard of without a word.
 #[test]
 fn versions_go_together() {
