@@ -226,6 +226,7 @@ impl Life {
                 path: &about.path,
                 body: &body,
                 is_told: is_answered && fault != Some(Fault::Garbage),
+                is_done: is_answered || matches!(fault, Some(Fault::Lost | Fault::Timeout)),
                 at,
             };
             self.site.log().oracle.tried(&tried);

@@ -18,6 +18,8 @@ pub(crate) struct Tried<'a> {
     pub(crate) body: &'a [u8],
     /// Whether the manager is told that it was done.
     pub(crate) is_told: bool,
+    /// Whether it was done, whatever the manager is told: what it changed may wake a key.
+    pub(crate) is_done: bool,
     pub(crate) at: Duration,
 }
 
@@ -40,8 +42,8 @@ const SYNCS: usize = 2;
 pub(super) struct Tries {
     /// By the uid of the owner: creations of pods.
     creations: BTreeMap<String, Creations>,
-    /// How many writes came through at one moment, and when.
-    told: (Duration, usize),
+    /// How many writes were done at one moment, and when.
+    written: (Duration, usize),
     /// By account: how many requests failed.
     failures: BTreeMap<String, usize>,
     /// By path: when its deletion was last tried.
@@ -107,9 +109,11 @@ impl Oracle {
         let write = (it.method.to_owned(), it.path.to_owned());
         if it.is_told {
             self.tries.undone.remove(&write);
-            self.tries.told = (it.at, one_more(self.tries.told, it.at));
         } else {
             self.tries.undone.insert(write);
+        }
+        if it.is_done {
+            self.tries.written = (it.at, one_more(self.tries.written, it.at));
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.judge_slow_start(it);
@@ -142,7 +146,7 @@ impl Oracle {
         }
         creations.failed = (it.at, one_more(creations.failed, it.at));
         let (failed, done) = (creations.failed.1, creations.done.len());
-        let woken = one_more(self.tries.told, it.at) - 1;
+        let woken = one_more(self.tries.written, it.at) - 1;
         if failed > (SYNCS + woken) * (done + 1) {
             let name = text(&pod, "/metadata/generateName");
             let text = format!("{name}: {failed} creations failed at once, after {done} good ones");
