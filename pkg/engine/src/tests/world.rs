@@ -341,9 +341,9 @@ impl<C: Controller> Cold<C> {
         let metrics = Metrics::new(&registry).unwrap();
         let fence_closed = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&fence_closed);
-        let fence = move || match closed.load(Ordering::Relaxed) {
-            true => Err("the lease ran out".to_owned()),
-            false => Ok(()),
+        let fence = move || {
+            let is_closed = closed.load(Ordering::Relaxed);
+            if is_closed { Err("the lease ran out".to_owned()) } else { Ok(()) }
         };
         let queue_metrics = WorkqueueMetrics::new(&registry).unwrap().for_queue("test");
         let parts = Parts {
