@@ -117,7 +117,7 @@ const CODE_LINES_MAX: usize = 600;
 const LONG: [(&str, usize); 0] = [];
 
 /// Documents that people read from start to end, and how many lines they may have.
-const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 300), ("pkg/STYLE.md", 200)];
+const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 400), ("pkg/STYLE.md", 200)];
 
 /// Unfinished work is an issue, not a word in the code. Split so that this file passes.
 const BANNED_WORDS: [&str; 6] = [

@@ -9,8 +9,8 @@ use api::{Codec, Edit, Key, Kind, Resource, Served, Time};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Caches, Call, Change, Controller, Everything, Handler, Lister, MetadataChange, UpdateStatus,
-    View, Wake, Watches,
+    Caches, Call, Change, Controller, Everything, Handler, Lister, MetadataChange, Shared,
+    UpdateStatus, View, Wake, Watches,
 };
 
 /// The moment at which tests take place.
@@ -28,15 +28,16 @@ pub struct Fixture {
 struct Objects<T>(BTreeMap<Key, Arc<T>>);
 
 /// Asks the rows of a watch table whom a change wakes.
-struct Asked<'a, C> {
+struct Asked<'a, C: Controller> {
     controller: &'a C,
-    news: News<'a>,
+    memory: &'a Shared<C::Memory>,
+    heard: Heard<'a>,
     view: &'a View<'a>,
     wake: Wake,
 }
 
 /// What a watch table is told.
-enum News<'a> {
+enum Heard<'a> {
     /// A `Change<T>`.
     Changed(&'a dyn Any),
     Metadata(&'a Resource, &'a MetadataChange<'a>),
@@ -124,32 +125,48 @@ pub fn woken<C: Controller, T: Kind>(
     change: &Change<T>,
     fixture: &Fixture,
 ) -> String {
-    lines(&heard(controller, News::Changed(change), fixture))
+    lines(&remembered(controller, &Shared::default(), change, fixture))
+}
+
+/// The same, by a controller that remembers changes.
+pub fn remembered<C: Controller, T: Kind>(
+    controller: &C,
+    memory: &Shared<C::Memory>,
+    change: &Change<T>,
+    fixture: &Fixture,
+) -> Wake {
+    heard(controller, memory, Heard::Changed(change), fixture)
 }
 
 /// Whom a change of any object wakes, by the controller's watch table.
 pub fn woken_by_any<C: Controller>(
     controller: &C,
-    resource: &Resource,
-    change: &MetadataChange<'_>,
+    memory: &Shared<C::Memory>,
+    (resource, change): (&Resource, &MetadataChange<'_>),
     fixture: &Fixture,
 ) -> Wake {
-    heard(controller, News::Metadata(resource, change), fixture)
+    heard(controller, memory, Heard::Metadata(resource, change), fixture)
 }
 
 /// Whom it wakes that the API server serves these kinds, by the controller's watch table.
 pub fn woken_by_served<C: Controller>(
     controller: &C,
+    memory: &Shared<C::Memory>,
     served: &Arc<Served>,
     fixture: &Fixture,
 ) -> Wake {
-    heard(controller, News::Served(served), fixture)
+    heard(controller, memory, Heard::Served(served), fixture)
 }
 
-fn heard<C: Controller>(controller: &C, news: News<'_>, fixture: &Fixture) -> Wake {
+fn heard<C: Controller>(
+    controller: &C,
+    memory: &Shared<C::Memory>,
+    heard: Heard<'_>,
+    fixture: &Fixture,
+) -> Wake {
     let view = fixture.view();
-    let mut asked = Asked { controller, news, view: &view, wake: Wake::default() };
-    C::watches(&mut asked);
+    let mut asked = Asked { controller, memory, heard, view: &view, wake: Wake::default() };
+    controller.watches(&mut asked);
     asked.wake
 }
 
@@ -214,23 +231,24 @@ impl<T: Kind> Lister<T> for Objects<T> {
     }
 }
 
-impl<C: 'static> Watches<C> for Asked<'_, C> {
-    fn on<T: Kind>(&mut self, handler: Handler<C, T>) {
-        if let News::Changed(change) = self.news
+impl<C: Controller> Watches<C> for Asked<'_, C> {
+    fn row<T: Kind>(&mut self, handler: Handler<C, T>) {
+        if let Heard::Changed(change) = self.heard
             && let Some(change) = change.downcast_ref::<Change<T>>()
         {
-            handler(self.controller, change, self.view, &mut self.wake);
+            handler.hears((self.controller, self.memory), change, self.view, &mut self.wake);
         }
     }
 
     fn everything(&mut self, handlers: Everything<C>) {
-        match self.news {
-            News::Changed(_) => {}
-            News::Metadata(resource, change) => {
-                let Self { controller, view, wake, .. } = self;
-                (handlers.changed)(controller, resource, change, view, wake);
+        let Self { controller, memory, view, wake, .. } = self;
+        let memory = &mut memory.write();
+        match self.heard {
+            Heard::Changed(_) => {}
+            Heard::Metadata(resource, change) => {
+                (handlers.changed)(controller, memory, resource, change, view, wake);
             }
-            News::Served(served) => (handlers.served)(self.controller, served, &mut self.wake),
+            Heard::Served(served) => (handlers.served)(controller, memory, served, wake),
         }
     }
 }

@@ -9,6 +9,7 @@ mod claim;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod history;
+mod memory;
 pub mod owners;
 mod plan;
 pub mod pods;
@@ -17,6 +18,7 @@ mod view;
 mod watch;
 
 pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
+pub use memory::{News, Shared};
 pub use plan::{
     Action, Announce, Answer, Counter, Create, Delete, DeleteCollection, Event, EventType, Facts,
     Guard, Histogram, ObjectRef, Outcome, Patch, PatchKind, Plan, Propagation, Query, Refused,
@@ -24,7 +26,9 @@ pub use plan::{
 };
 pub use rank::{Costs, victims};
 pub use view::{Caches, Lister, View};
-pub use watch::{Call, Change, Everything, Handler, MetadataChange, Wake, Watches};
+pub use watch::{
+    Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
+};
 
 use api::Key;
 
@@ -33,6 +37,14 @@ use api::Key;
 pub trait Controller: Send + Sync + Sized + 'static {
     /// Everything that one decision may look at, read at one moment, the time included.
     type Snapshot: Send + Sync;
+
+    /// What it knows that no cache shows: since when something is so, what live reads found. Lost
+    /// with the process. Changed by the handlers of the watch table and by `remember`, and by
+    /// nothing else: to ask for an explanation changes nothing.
+    type Memory: Default + Send + Sync;
+
+    /// What was decided, and what live reads found, as far as `report` and `remember` need it.
+    type Verdict: Send + Sync;
 
     /// The histograms that its plans fill.
     const HISTOGRAMS: &'static [Histogram] = &[];
@@ -51,38 +63,42 @@ pub trait Controller: Send + Sync + Sized + 'static {
     const RETRIES_MAX: Option<u32> = None;
 
     /// The watch table: the kinds that it reads, and whose key each of their events wakes.
-    fn watches(table: &mut impl Watches<Self>);
+    fn watches(&self, table: &mut impl Watches<Self>);
 
     /// The key of what a person means who asks about `key`, and may have left away a part of it;
     /// none: what it says. Not asked for keys of the queue.
-    fn named(&self, key: &Key) -> Option<Key> {
-        let _ = key;
+    fn named(&self, key: &Key, memory: &Self::Memory) -> Option<Key> {
+        let _ = (key, memory);
         None
     }
 
-    /// Reads the caches. None: the object is gone, nothing is to be done and all that the engine
-    /// remembers of the key is forgotten.
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Self::Snapshot>;
+    /// Reads the caches and the memory. None: the object is gone, nothing is to be done and all
+    /// that the engine remembers of the key is forgotten.
+    fn observe(&self, key: &Key, view: &View<'_>, memory: &Self::Memory) -> Option<Self::Snapshot>;
 
-    /// What should be written, and why. Infallible; `facts` holds the answers to what earlier plans
-    /// for the same snapshot asked to fetch.
-    fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> Plan;
-
-    /// A live read was answered that began after this snapshot was taken, and was asked for by a
-    /// plan for it. For a controller whose own state holds what cannot be watched; the plan itself
-    /// finds the answer in its facts. Not called when a plan is only explained.
-    fn learn(&self, snapshot: &Self::Snapshot, query: &Query, answer: &Answer, wake: &mut Wake) {
-        let _ = (snapshot, query, answer, wake);
-    }
+    /// What should be written, and why; and what `report` must know of that. Infallible; `facts`
+    /// holds the answers to what earlier plans for the same snapshot asked to fetch.
+    fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> (Plan, Self::Verdict);
 
     /// What the snapshot comes to, as short facts for somebody who asks why the controller does
     /// what it does: name and value, in the order in which they should be read.
     fn summary(&self, snapshot: &Self::Snapshot) -> Vec<(&'static str, String)>;
 
-    /// The status write that follows from the snapshot and from how the plan went. Also asked when
-    /// the plan was not acted on because earlier writes are not visible yet.
-    fn report(&self, snapshot: &Self::Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
-        let _ = (snapshot, outcome);
+    /// The status write that follows from the snapshot, from what was decided and from how the plan
+    /// went. Without a verdict nothing was decided, since earlier writes are not visible yet.
+    fn report(
+        &self,
+        snapshot: &Self::Snapshot,
+        verdict: Option<&Self::Verdict>,
+        outcome: &Outcome,
+    ) -> Option<UpdateStatus> {
+        let _ = (snapshot, verdict, outcome);
         None
+    }
+
+    /// Keeps what no cache shows: what live reads found, what was acted on. Not called for what is
+    /// only explained.
+    fn remember(&self, memory: &mut Self::Memory, news: News<'_, Self>, wake: &mut Wake) {
+        let _ = (memory, news, wake);
     }
 }

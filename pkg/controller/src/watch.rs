@@ -5,18 +5,28 @@ use std::time::Duration;
 
 use api::{Key, Kind, Meta, Object, Resource, Served, Text};
 
-use crate::View;
+use crate::{Controller, Shared, View};
 
 /// Takes the rows of a controller's watch table: the kinds that it reads, and what their changes
 /// wake.
-pub trait Watches<C> {
+pub trait Watches<C: Controller> {
     /// Kind `T` is read, and `handler` called for each of its changes. Handlers are pure and run
     /// while the informer waits, so they do little.
-    fn on<T: Kind>(&mut self, handler: Handler<C, T>);
+    fn row<T: Kind>(&mut self, handler: Handler<C, T>);
 
     /// The metadata of all objects is read, whatever their kind: of every kind that the API server
     /// serves and that can be listed, watched and deleted, as they come and go.
     fn everything(&mut self, handlers: Everything<C>);
+
+    /// A row whose changes wake keys.
+    fn on<T: Kind>(&mut self, wakes: fn(&C, &Change<T>, &View<'_>, &mut Wake)) {
+        self.row(Handler::Wakes(wakes));
+    }
+
+    /// A row whose changes are remembered, and may wake keys.
+    fn remembers<T: Kind>(&mut self, keeps: Keeps<C, T>) {
+        self.row(Handler::Remembers(keeps));
+    }
 
     /// Kind `T` is read, and its changes wake nobody.
     fn reads<T: Kind>(&mut self) {
@@ -24,16 +34,28 @@ pub trait Watches<C> {
     }
 }
 
-/// Says whom a change wakes.
-pub type Handler<C, T> = fn(&C, &Change<T>, &View<'_>, &mut Wake);
+/// What a change does.
+pub enum Handler<C: Controller, T> {
+    /// It wakes keys.
+    Wakes(fn(&C, &Change<T>, &View<'_>, &mut Wake)),
+    /// It is also remembered.
+    Remembers(Keeps<C, T>),
+}
+
+/// Remembers a change, and says whom it wakes.
+pub type Keeps<C, T> = fn(&C, &mut <C as Controller>::Memory, &Change<T>, &View<'_>, &mut Wake);
 
 /// What a controller wants to hear that reads the metadata of everything.
-pub struct Everything<C> {
+pub struct Everything<C: Controller> {
     /// The API server serves other kinds than before, or the first answer is there.
-    pub served: fn(&C, &Arc<Served>, &mut Wake),
+    pub served: fn(&C, &mut C::Memory, &Arc<Served>, &mut Wake),
     /// An object of this kind changed; or the kind is no longer watched.
-    pub changed: fn(&C, &Resource, &MetadataChange<'_>, &View<'_>, &mut Wake),
+    pub changed: ChangedAny<C>,
 }
+
+/// As [`Keeps`], of an object of any kind.
+pub type ChangedAny<C> =
+    fn(&C, &mut <C as Controller>::Memory, &Resource, &MetadataChange<'_>, &View<'_>, &mut Wake);
 
 /// A change of an object of which the metadata is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +110,24 @@ pub enum Call {
 pub struct Wake {
     /// The calls, in order.
     pub calls: Vec<Call>,
+}
+
+// === impl Handler ===
+
+impl<C: Controller, T: Kind> Handler<C, T> {
+    /// Lets it hear of a change.
+    pub fn hears(
+        &self,
+        (controller, memory): (&C, &Shared<C::Memory>),
+        change: &Change<T>,
+        view: &View<'_>,
+        wake: &mut Wake,
+    ) {
+        match self {
+            Self::Wakes(wakes) => wakes(controller, change, view, wake),
+            Self::Remembers(keeps) => keeps(controller, &mut memory.write(), change, view, wake),
+        }
+    }
 }
 
 // === impl Change ===

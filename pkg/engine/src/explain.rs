@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::{Key, Time};
-use controller::{Answer, Controller, Facts, Plan, Query, View};
+use controller::{Answer, Facts, Plan, Query, View};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use runtime::{Instant, fenced, fenced_async};
@@ -23,7 +23,7 @@ struct Wall {
     instant: Instant,
 }
 
-impl<C: Controller> Inspect for Engine<C> {
+impl Inspect for Engine {
     fn status(&self) -> Status {
         let backlog = self.queue.backlog();
         let unsettled = self.act.expectations().len();
@@ -73,7 +73,7 @@ impl<C: Controller> Inspect for Engine<C> {
     }
 }
 
-impl<C: Controller> Engine<C> {
+impl Engine {
     async fn explained(&self, asked: &Key, viewer: &dyn Viewer) -> Explanation {
         let named = fenced(|| self.controller.named(asked)).unwrap_or_default();
         let key = named.as_ref().unwrap_or(asked);

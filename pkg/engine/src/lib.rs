@@ -9,6 +9,7 @@
 
 mod act;
 mod both;
+mod door;
 mod doubts;
 pub mod events;
 mod expectations;

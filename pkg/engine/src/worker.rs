@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::{Key, Kind, Resource, Text};
+use api::{Key, Resource, Text};
 use cache::{AnyInformer, Listers, SharedInformerFactory};
 use client::Client;
 use controller::{
-    Answer, Call, Change, Controller, Everything, Facts, Handler, MetadataChange, ObjectRef,
-    Outcome, Plan, Query, View, Wake, Watches,
+    Answer, Call, Controller, Facts, MetadataChange, ObjectRef, Outcome, Plan, Query, Shared, View,
+    Wake,
 };
 use discovery::Discovery;
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use mutant::Mutant;
 use runtime::{Runtime, Task, fenced, fenced_async};
@@ -21,6 +20,7 @@ use tracing::Instrument;
 use workqueue::Queue;
 
 use crate::act::Act;
+use crate::door::{Constants, Door, Opaque, Typed};
 use crate::events::Recorder;
 use crate::metrics::{Histograms, Syncs};
 use crate::record::Alive;
@@ -42,9 +42,14 @@ const CONFLICT: &str = "Conflict";
 /// The error of a sync whose plans never have enough.
 pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after eight rounds";
 
+/// Asks a handler what it makes of a change, and whom that wakes.
+pub(crate) type Ask<'a> = &'a dyn Fn(&View<'_>, &mut Wake);
+
 /// Runs one controller.
-pub struct Engine<C: Controller> {
-    pub(crate) controller: C,
+pub struct Engine {
+    pub(crate) controller: Arc<dyn Door>,
+    /// What the controller says of itself.
+    constants: Constants,
     /// The kind that its keys name, if it is one.
     pub(crate) own: Option<Resource>,
     pub(crate) workers: usize,
@@ -89,19 +94,6 @@ pub(crate) struct Kinds {
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }
 
-/// Finds the kinds of a watch table.
-struct Collect<'a> {
-    factory: &'a mut SharedInformerFactory,
-    kinds: Kinds,
-}
-
-/// Prepares the connection of the handlers of a watch table.
-struct Subscribe<'a, C: Controller> {
-    factory: &'a mut SharedInformerFactory,
-    engine: &'a Arc<Engine<C>>,
-    subscriptions: Vec<BoxFuture<'static, ()>>,
-}
-
 /// How a sync went, for the one switch over it.
 enum Synced {
     /// The object is gone.
@@ -112,6 +104,17 @@ enum Synced {
     Unsettled,
     /// Try again with back-off.
     Failed(Failed),
+}
+
+/// What came of a sync.
+struct Done {
+    outcome: Outcome,
+    /// Of the last plan, if there was one.
+    verdict: Option<Opaque>,
+    /// When to look again.
+    again: Option<Duration>,
+    /// Whether its error is a quiet one.
+    quiet: bool,
 }
 
 /// Why a sync failed.
@@ -125,17 +128,28 @@ struct Failed {
     code: Option<u16>,
 }
 
-impl<C: Controller> Engine<C> {
-    /// Builds the engine over the kinds of its watch table. To be called before the informers
-    /// start.
-    pub fn new(controller: C, parts: Parts, factory: &mut SharedInformerFactory) -> Arc<Self> {
-        let mut collect = Collect { factory, kinds: Kinds::default() };
-        C::watches(&mut collect);
-        let kinds = collect.kinds;
+impl Engine {
+    /// Builds the engine over the kinds of its watch table. Several engines that are one controller
+    /// share its memory. To be called before the informers start.
+    pub fn new<C: Controller>(
+        controller: C,
+        memory: Arc<Shared<C::Memory>>,
+        parts: Parts,
+        factory: &mut SharedInformerFactory,
+    ) -> Arc<Self> {
+        Self::behind(Arc::new(Typed { controller, memory }), parts, factory)
+    }
+
+    fn behind(
+        controller: Arc<dyn Door>,
+        parts: Parts,
+        factory: &mut SharedInformerFactory,
+    ) -> Arc<Self> {
+        let (kinds, constants) = (controller.kinds(factory), controller.constants());
         let Parts { name, own, workers, queue, drain_limit, client, recorder, runtime, metrics } =
             parts;
-        let histograms = metrics.histograms(C::HISTOGRAMS);
-        let syncs = C::SYNCS.as_ref().and_then(|families| metrics.syncs(families));
+        let histograms = metrics.histograms(constants.histograms);
+        let syncs = constants.syncs.as_ref().and_then(|families| metrics.syncs(families));
         let act = Act {
             controller: name,
             discovery: Discovery::new(client.clone()),
@@ -146,13 +160,13 @@ impl<C: Controller> Engine<C> {
             doubts: Mutex::default(),
             kinds,
             record: Arc::new(Record::new(runtime.clock.clone())),
-            counters: metrics.counters(C::COUNTERS),
+            counters: metrics.counters(constants.counters),
             runtime,
             metrics,
         };
-        let subscriptions = Mutex::default();
-        let engine = Self {
-            controller,
+        let engine = Arc::new(Self {
+            controller: Arc::clone(&controller),
+            constants,
             own,
             workers,
             queue,
@@ -160,12 +174,9 @@ impl<C: Controller> Engine<C> {
             drain_limit,
             histograms,
             syncs,
-            subscriptions,
-        };
-        let engine = Arc::new(engine);
-        let mut subscribe = Subscribe { factory, engine: &engine, subscriptions: Vec::new() };
-        C::watches(&mut subscribe);
-        *engine.subscriptions() = subscribe.subscriptions;
+            subscriptions: Mutex::default(),
+        });
+        *engine.subscriptions() = controller.subscriptions(factory, &Arc::downgrade(&engine));
         engine
     }
 
@@ -188,7 +199,7 @@ impl<C: Controller> Engine<C> {
             workers = self.workers,
             "starting workers"
         );
-        for seed in C::SEEDS {
+        for seed in self.constants.seeds {
             self.queue.add(Key::parse(seed));
         }
         let worker = |_| {
@@ -291,6 +302,7 @@ impl<C: Controller> Engine<C> {
         match synced {
             Synced::Gone => {
                 self.act.forget(key);
+                self.call(self.controller.gone(key));
                 self.queue.gone(key);
                 self.act.record.succeeded(key);
             }
@@ -327,7 +339,7 @@ impl<C: Controller> Engine<C> {
 
     /// Whether it has failed too often to be tried again.
     fn is_given_up(&self, key: &Key) -> bool {
-        C::RETRIES_MAX.is_some_and(|max| self.queue.num_requeues(key) >= max)
+        self.constants.retries_max.is_some_and(|max| self.queue.num_requeues(key) >= max)
     }
 
     /// Its failures, if there were any, are over.
@@ -355,15 +367,17 @@ impl<C: Controller> Engine<C> {
             self.controller.observe(key, &view.after(self.queue.num_requeues(key)))
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
-        let (outcome, again, quiet) = if settled == Settled::Yes {
+        let done = if settled == Settled::Yes {
             match self.carry_out(key, &snapshot).await {
                 Ok(done) => done,
                 Err(ended) => return ended,
             }
         } else {
-            (Outcome { unsettled: true, ..Outcome::default() }, None, false)
+            let outcome = Outcome { unsettled: true, ..Outcome::default() };
+            Done { outcome, verdict: None, again: None, quiet: false }
         };
-        if let Some(status) = self.controller.report(&snapshot, &outcome)
+        let Done { outcome, verdict, again, quiet } = done;
+        if let Some(status) = self.controller.report(&snapshot, verdict.as_ref(), &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
         {
             let status = error.status();
@@ -387,18 +401,13 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// Decides and acts, in as many rounds as the live reads ask for. How the last plan went, when
-    /// to look again, and whether its error is a quiet one; or how the sync ends although there is
-    /// no such plan.
-    async fn carry_out(
-        &self,
-        key: &Key,
-        snapshot: &C::Snapshot,
-    ) -> Result<(Outcome, Option<Duration>, bool), Synced> {
+    /// Decides and acts, in as many rounds as the live reads ask for. What came of it; or how the
+    /// sync ends although there is no last plan.
+    async fn carry_out(&self, key: &Key, snapshot: &Opaque) -> Result<Done, Synced> {
         let client = self.act.client(key);
         let mut facts = Facts::default();
         for round in 0..=FETCH_ROUNDS_MAX {
-            let plan = self.controller.decide(snapshot, &facts);
+            let (plan, verdict) = self.controller.decide(snapshot, &facts);
             tracing::debug!(why = %plan.why, steps = plan.steps.len(), "decided");
             let (steps, queries) = plan.round();
             if round == FETCH_ROUNDS_MAX && queries.is_some() {
@@ -421,7 +430,9 @@ impl<C: Controller> Engine<C> {
                 tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
             }
             let Some(queries) = queries.filter(|_| outcome == Outcome::default()) else {
-                return Ok((outcome, plan.again, quiet));
+                self.call(self.controller.acted(snapshot, &verdict, &outcome));
+                let (verdict, again) = (Some(verdict), plan.again);
+                return Ok(Done { outcome, verdict, again, quiet });
             };
             let answers = read::fetch(&client, &self.act.discovery, queries).await;
             for (query, answer) in queries.iter().zip(answers) {
@@ -437,11 +448,11 @@ impl<C: Controller> Engine<C> {
     pub(crate) async fn decide(
         &self,
         client: &Client,
-        snapshot: &C::Snapshot,
+        snapshot: &Opaque,
         facts: &mut Facts,
     ) -> Option<Plan> {
         for round in 0..=FETCH_ROUNDS_MAX {
-            let plan = self.controller.decide(snapshot, facts);
+            let (plan, _) = self.controller.decide(snapshot, facts);
             let ([], Some(queries)) = plan.round() else { return Some(plan) };
             if round == FETCH_ROUNDS_MAX {
                 break;
@@ -452,36 +463,31 @@ impl<C: Controller> Engine<C> {
         None
     }
 
-    fn learn(&self, snapshot: &C::Snapshot, query: &Query, answer: &Answer) {
+    fn learn(&self, snapshot: &Opaque, query: &Query, answer: &Answer) {
         if let Answer::Served(served) = answer {
             self.act.metrics.keep(served);
         }
-        let mut wake = Wake::default();
-        self.controller.learn(snapshot, query, answer, &mut wake);
-        self.call(wake);
+        self.call(self.controller.answered(snapshot, query, answer));
     }
 
-    /// A change in the cache: first whom it wakes, then what it settles. What the handlers keep is
-    /// looked at by a key that settled. Versions are settled by [`Engine::reached`], once all
-    /// changes that came together are told: those of a list come in the order of their names.
-    fn changed<T: Kind>(&self, handler: Handler<C, T>, change: &Change<T>) {
-        let wake = self.tell(&T::RESOURCE, |view, wake| {
-            handler(&self.controller, change, view, wake);
-        });
-        self.gone(&T::RESOURCE, change.gone());
+    /// A change in the cache of a kind, which may be that the object with this uid is gone: first
+    /// whom it wakes, then what it settles. What the handlers keep is looked at by a key that
+    /// settled. Versions are settled by [`Engine::reached`], once all changes that came together
+    /// are told: those of a list come in the order of their names.
+    pub(crate) fn changed(&self, resource: &Resource, gone: Option<&Text>, handler: Ask<'_>) {
+        let wake = self.tell(resource, handler);
+        self.gone(resource, gone);
         self.call(wake);
     }
 
     /// The same of an object of which the metadata is looked at.
-    fn metadata_changed(
+    pub(crate) fn metadata_changed(
         &self,
-        handlers: &Everything<C>,
         resource: &Resource,
         change: &MetadataChange<'_>,
+        handler: Ask<'_>,
     ) {
-        let wake = self.tell(resource, |view, wake| {
-            (handlers.changed)(&self.controller, resource, change, view, wake);
-        });
+        let wake = self.tell(resource, handler);
         match change {
             MetadataChange::Dropped => {
                 self.act.metrics.forget(resource);
@@ -503,7 +509,7 @@ impl<C: Controller> Engine<C> {
 
     /// Tells a handler of a change, and returns whom it wakes. One that panics wakes nobody; what
     /// the change settles is settled all the same.
-    fn tell(&self, resource: &Resource, handler: impl FnOnce(&View<'_>, &mut Wake)) -> Wake {
+    fn tell(&self, resource: &Resource, handler: Ask<'_>) -> Wake {
         fenced(|| self.ask(handler)).unwrap_or_else(|panic| {
             let controller = self.act.controller;
             tracing::error!(controller, %resource, panic = panic.0, "a handler panicked");
@@ -511,8 +517,13 @@ impl<C: Controller> Engine<C> {
         })
     }
 
+    /// Wakes whom a handler says.
+    pub(crate) fn told(&self, handler: Ask<'_>) {
+        self.call(self.ask(handler));
+    }
+
     /// Asks a handler whom it wakes.
-    fn ask(&self, handler: impl FnOnce(&View<'_>, &mut Wake)) -> Wake {
+    fn ask(&self, handler: Ask<'_>) -> Wake {
         let mut wake = Wake::default();
         let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
         handler(&view, &mut wake);
@@ -585,65 +596,5 @@ impl Kinds {
             Some(informer) => informer.holds(key, uid),
             None => self.everything.as_ref().is_some_and(|all| all.holds(resource, key, uid)),
         }
-    }
-}
-
-impl<C> Watches<C> for Collect<'_> {
-    fn on<T: Kind>(&mut self, _: Handler<C, T>) {
-        let informer = self.factory.informer::<T>();
-        self.kinds.listers.add(informer.lister());
-        self.kinds.informers.insert(T::RESOURCE, informer);
-    }
-
-    fn everything(&mut self, _: Everything<C>) {
-        self.kinds.everything = Some(self.factory.everything());
-    }
-}
-
-// === impl Subscribe ===
-
-impl<C: Controller> Watches<C> for Subscribe<'_, C> {
-    fn on<T: Kind>(&mut self, handler: Handler<C, T>) {
-        let informer = self.factory.informer::<T>();
-        // Weak: the engine holds the informers, which hold these.
-        let engine = Arc::downgrade(self.engine);
-        let changed = Box::new(move |change: &Change<T>| {
-            if let Some(engine) = engine.upgrade() {
-                engine.changed(handler, change);
-            }
-        });
-        let engine = Arc::downgrade(self.engine);
-        let reached = Box::new(move |version| {
-            if let Some(engine) = engine.upgrade() {
-                engine.reached(&T::RESOURCE, version);
-            }
-        });
-        let subscribe = async move { informer.subscribe(changed, reached).await };
-        self.subscriptions.push(subscribe.boxed());
-    }
-
-    fn everything(&mut self, handlers: Everything<C>) {
-        let everything = self.factory.everything();
-        let handlers = Arc::new(handlers);
-        let engine = Arc::downgrade(self.engine);
-        let served = handlers.served;
-        everything.on_served(Box::new(move |kinds| {
-            if let Some(engine) = engine.upgrade() {
-                engine.call(engine.ask(|_, wake| served(&engine.controller, kinds, wake)));
-            }
-        }));
-        let engine = Arc::downgrade(self.engine);
-        everything.add_handler(Box::new(move |resource, change| {
-            if let Some(engine) = engine.upgrade() {
-                engine.metadata_changed(&handlers, resource, change);
-            }
-        }));
-        let engine = Arc::downgrade(self.engine);
-        everything.on_version(Box::new(move |resource, version| {
-            if let Some(engine) = engine.upgrade() {
-                engine.reached(resource, version);
-            }
-        }));
-        self.subscriptions.push(async move { everything.listen() }.boxed());
     }
 }

@@ -12,7 +12,7 @@ use api::{
     ClusterRole, DaemonSet, Deployment, Key, Kind, Namespace, Node, Pod, ReplicaSet,
     ServiceAccount, TokenSecret,
 };
-use controller::Costs;
+use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::{legacytokencleaner, podgc, serviceaccounttoken};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
@@ -223,16 +223,18 @@ pub static REGISTRY: &[Entry] = &[
             let workers = context.workers(handles::CONCURRENT_GC_SYNCS);
             // Nothing waits here for the graph; dashboards find the series.
             context.queue("garbage_collector_graph_changes");
-            let graph = Arc::new(Graph::default());
+            let graph = Arc::new(Shared::<Graph>::default());
             let writer = context.writer(entry);
             // The first one keeps the graph: it must hear of changes before the other one.
-            let collector = Collector::new(Arc::clone(&graph));
             let work = (context.queue("garbage_collector_attempt_to_delete"), workers);
-            let collector = context.start_with(&writer, None, work, collector);
-            let orphaner = Orphaner::new(Arc::clone(&graph));
+            let collector = context.start_sharing(&writer, None, work, (Collector, &graph));
             let work = (context.queue("garbage_collector_attempt_to_orphan"), workers);
-            let orphaner = context.start_with(&writer, None, work, orphaner);
-            collector.both(orphaner).with_graph(Arc::new(move |uids| graph.dot(uids)))
+            let orphaner = context.start_sharing(&writer, None, work, (Orphaner, &graph));
+            let page = move |uids: &[&str]| {
+                let picture = graph.read().picture(uids);
+                picture.dot()
+            };
+            collector.both(orphaner).with_graph(Arc::new(page))
         }),
         ..NOT_YET
     },
@@ -509,7 +511,7 @@ pub static REGISTRY: &[Entry] = &[
         folder: Some("ttl"),
         start: Some(|entry, context| {
             let queue = context.queue("ttlcontroller");
-            let controller = controllers::ttl::Controller::default();
+            let controller = controllers::ttl::Controller;
             context.start(entry, Node::RESOURCE, (queue, 5), controller)
         }),
         ..NOT_YET

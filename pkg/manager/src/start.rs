@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use api::{Key, Resource};
 use cache::SharedInformerFactory;
 use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
-use controller::Controller;
+use controller::{Controller, Shared};
 use engine::events::Recorder;
 use engine::{Both, Engine, Inspect, Parts};
 use futures::future::BoxFuture;
@@ -510,8 +510,19 @@ impl Context {
         &mut self,
         writer: &Writer,
         own: impl Into<Option<Resource>>,
-        (queue, workers): (Queue<Key>, usize),
+        work: (Queue<Key>, usize),
         controller: C,
+    ) -> Running {
+        self.start_sharing(writer, own, work, (controller, &Arc::default()))
+    }
+
+    /// The same for engines that share a memory, too.
+    pub fn start_sharing<C: Controller>(
+        &mut self,
+        writer: &Writer,
+        own: impl Into<Option<Resource>>,
+        (queue, workers): (Queue<Key>, usize),
+        (controller, memory): (C, &Arc<Shared<C::Memory>>),
     ) -> Running {
         let Writer { name, client, recorder, account } = writer;
         let parts = Parts {
@@ -525,7 +536,8 @@ impl Context {
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),
         };
-        let engine = Engine::new(controller, parts, &mut self.informers);
+        let memory = Arc::clone(memory);
+        let engine = Engine::new(controller, memory, parts, &mut self.informers);
         let inspect: Arc<dyn Inspect> = Arc::clone(&engine) as _;
         let run = Box::pin(engine.run());
         let (account, recorder) = (account.clone(), recorder.clone());

@@ -37,17 +37,19 @@ pub struct Controller;
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<ClusterRole>(|_, change, view, wake| role_changed(change, view, wake));
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         snapshot::observe(key, view)
     }
 
-    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> Plan {
-        decide::decide(snapshot)
+    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

@@ -51,8 +51,8 @@ fn caches(roles: &[Value]) -> Fixture {
 
 /// The plan for the role `combined`.
 fn planned(roles: &[Value]) -> Plan {
-    let snapshot = Controller.observe(&Key::new("", "combined"), &caches(roles).view());
-    Controller.decide(&snapshot.unwrap(), &Facts::default())
+    let snapshot = Controller.observe(&Key::new("", "combined"), &caches(roles).view(), &());
+    Controller.decide(&snapshot.unwrap(), &Facts::default()).0
 }
 
 /// The text of a plan that gives `combined` these rules, instead of so many.
@@ -216,10 +216,10 @@ fn what_cannot_be_known_is_not_written() {
         role: decode(&combined(&["bar"], &[])),
         others: vec![decode(&role("a", "bar", &saw())), broken("bar")],
     };
-    let plan = Controller.decide(&snapshot, &Facts::default()).to_string();
+    let plan = Controller.decide(&snapshot, &Facts::default()).0.to_string();
     assert_eq!(plan, format!("{unknown}cannot read clusterrole b: rules: no\n"));
     snapshot.others[1] = broken("not-bar");
-    let plan = Controller.decide(&snapshot, &Facts::default()).to_string();
+    let plan = Controller.decide(&snapshot, &Facts::default()).0.to_string();
     assert_eq!(plan, applies(&saw(), 0), "one that nobody asks for does not matter");
 }
 
@@ -241,14 +241,14 @@ fn any_change_wakes_all_that_aggregate() {
     ] {
         assert_eq!(woken(&Controller, &change, &fixture), expected, "{change:?}");
     }
-    assert_eq!(Controller.observe(&Key::new("", "gone"), &fixture.view()).map(|_| ()), None);
+    assert_eq!(Controller.observe(&Key::new("", "gone"), &fixture.view(), &()).map(|_| ()), None);
 }
 
 #[test]
 fn a_summary_counts() {
     let roles = [role("a", "bar", &saw()), combined(&["bar", "x"], &hammer())];
     let facts = |name: &str| {
-        let snapshot = Controller.observe(&Key::new("", name), &caches(&roles).view());
+        let snapshot = Controller.observe(&Key::new("", name), &caches(&roles).view(), &());
         let facts = Controller.summary(&snapshot.unwrap()).into_iter();
         facts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>()
     };

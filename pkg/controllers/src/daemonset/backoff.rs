@@ -3,7 +3,6 @@
 //! one as fast as it fails the last.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::{DaemonSet, Text, Time};
@@ -17,9 +16,12 @@ pub(super) const SWEEP_MIN: usize = 1024;
 /// More places are not remembered: all start over.
 pub(super) const PLACES_MAX: usize = 100_000;
 
-/// What is remembered, of all sets.
+/// What is remembered, of all sets. Lost when the process ends, as upstream's.
 #[derive(Debug, Default)]
-pub(super) struct Backoff(Mutex<Table>);
+pub struct Backoff {
+    places: BTreeMap<Place, Entry>,
+    sweep_at: usize,
+}
 
 /// A node, for one version of one set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,12 +40,6 @@ pub(super) struct Delay {
     pub(super) next: Duration,
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    places: BTreeMap<Place, Entry>,
-    sweep_at: usize,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     delay: Duration,
@@ -52,41 +48,14 @@ struct Entry {
 
 impl Backoff {
     /// A failed pod has gone from the place.
-    pub(super) fn count(&self, place: Place, now: Time) {
-        let mut table = self.table();
-        let delay = table.delay(&place, now).next;
-        table.make_room(now);
-        table.places.insert(place, Entry { delay, since: now });
+    pub(super) fn count(&mut self, place: Place, now: Time) {
+        let delay = self.delay(&place, now).next;
+        self.make_room(now);
+        self.places.insert(place, Entry { delay, since: now });
     }
 
     /// How the place stands.
     pub(super) fn delay(&self, place: &Place, now: Time) -> Delay {
-        self.table().delay(place, now)
-    }
-
-    /// How many places are remembered.
-    #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
-        self.table().places.len()
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Place {
-    pub(super) fn new(set: &DaemonSet, node: &Text) -> Self {
-        Self {
-            set_uid: set.meta.uid.clone(),
-            observed_generation: set.status.observed_generation,
-            node: node.clone(),
-        }
-    }
-}
-
-impl Table {
-    fn delay(&self, place: &Place, now: Time) -> Delay {
         match self.places.get(place) {
             Some(entry) if !entry.is_idle(now) => Delay {
                 left: entry.delay.saturating_sub(now.since(entry.since)),
@@ -94,6 +63,12 @@ impl Table {
             },
             Some(_) | None => Delay { left: Duration::ZERO, next: DELAY_MIN },
         }
+    }
+
+    /// How many places are remembered.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.places.len()
     }
 
     /// Drops what is idle whenever the number of places has doubled.
@@ -106,6 +81,16 @@ impl Table {
             self.places.clear();
         }
         self.sweep_at = (2 * self.places.len()).min(PLACES_MAX);
+    }
+}
+
+impl Place {
+    pub(super) fn new(set: &DaemonSet, node: &Text) -> Self {
+        Self {
+            set_uid: set.meta.uid.clone(),
+            observed_generation: set.status.observed_generation,
+            node: node.clone(),
+        }
     }
 }
 

@@ -63,7 +63,8 @@ use api::{ControllerRevision, DaemonSet, Key, Node, Phase, Pod};
 use controller::owners::{owner_key, owner_of, wake_managers, wake_owner};
 use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
-use backoff::{Backoff, Place};
+pub use backoff::Backoff;
+use backoff::Place;
 use fit::Fit;
 pub use snapshot::Snapshot;
 
@@ -72,22 +73,20 @@ const HASH_LABEL: &str = "controller-revision-hash";
 /// The same in a number, for sets that were made by API servers of old.
 const GENERATION_LABEL: &str = "pod-template-generation";
 
-/// The controller, with its options.
-#[derive(Debug)]
+/// The controller, with its options. It remembers on which nodes pods failed, from events only: the
+/// same events at the same times give the same back-off.
+#[derive(Clone, Copy, Debug)]
 pub struct Controller {
     /// How many pods one sync makes, and how many it deletes, at most.
     burst_replicas: usize,
     compares_tolerations: bool,
-    /// Lost when the process ends, as upstream's. It is fed by events only: the same events at the
-    /// same times give the same back-off.
-    failed_pods: Backoff,
 }
 
 impl Controller {
     /// A controller that makes and deletes at most so many pods in one sync; upstream's
     /// `BurstReplicas`, 250.
     pub fn new(burst_replicas: usize) -> Self {
-        Self { burst_replicas, compares_tolerations: false, failed_pods: Backoff::default() }
+        Self { burst_replicas, compares_tolerations: false }
     }
 
     /// This controller, with the gate `TaintTolerationComparisonOperators` on or off: whether
@@ -100,13 +99,15 @@ impl Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = Backoff;
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<DaemonSet>(|_, change, _, wake| wake.own(change));
         table
             .on::<ControllerRevision>(|_, change, view, wake| revision_changed(change, view, wake));
-        table.on::<Pod>(|controller, change, view, wake| {
-            controller.count_failed(change, view);
+        table.remembers::<Pod>(|_, failed_pods, change, view, wake| {
+            count_failed(failed_pods, change, view);
             pod_changed(change, view, wake);
         });
         table.on::<Node>(|controller, change, view, wake| {
@@ -114,40 +115,43 @@ impl controller::Controller for Controller {
         });
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
-        snapshot::observe(key, view, self)
+    fn observe(&self, key: &Key, view: &View<'_>, failed_pods: &Backoff) -> Option<Snapshot> {
+        snapshot::observe(key, view, self, failed_pods)
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self.burst_replicas)
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, facts, self.burst_replicas), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         report::summary(snapshot)
     }
 
-    fn report(&self, snapshot: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        _: Option<&()>,
+        outcome: &Outcome,
+    ) -> Option<UpdateStatus> {
         report::report(snapshot, outcome)
     }
 }
 
 // === Failed pods ===
 
-impl Controller {
-    /// A failed pod that goes makes the next one on its node wait.
-    fn count_failed(&self, change: &Change<Pod>, view: &View<'_>) {
-        let goes = match change {
-            Change::Updated { old, new } => !old.meta.is_terminating() && new.meta.is_terminating(),
-            Change::Deleted(pod) => !pod.meta.is_terminating(),
-            Change::Added(_) => false,
-        };
-        let pod = change.object();
-        if !goes || pod.phase != Phase::Failed {
-            return;
-        }
-        if let (Some(set), Some(node)) = (owner_of(&pod.meta, view), snapshot::node_of(pod)) {
-            self.failed_pods.count(Place::new(&set, node), view.now);
-        }
+/// A failed pod that goes makes the next one on its node wait.
+fn count_failed(failed_pods: &mut Backoff, change: &Change<Pod>, view: &View<'_>) {
+    let goes = match change {
+        Change::Updated { old, new } => !old.meta.is_terminating() && new.meta.is_terminating(),
+        Change::Deleted(pod) => !pod.meta.is_terminating(),
+        Change::Added(_) => false,
+    };
+    let pod = change.object();
+    if !goes || pod.phase != Phase::Failed {
+        return;
+    }
+    if let (Some(set), Some(node)) = (owner_of(&pod.meta, view), snapshot::node_of(pod)) {
+        failed_pods.count(Place::new(&set, node), view.now);
     }
 }
 

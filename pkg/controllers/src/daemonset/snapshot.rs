@@ -8,7 +8,7 @@ use controller::history::{self, Numbers};
 use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
-use super::backoff::{Delay, Place};
+use super::backoff::{Backoff, Delay, Place};
 use super::fit::{self, Fit};
 use super::{Controller, HASH_LABEL, revisions};
 
@@ -46,7 +46,12 @@ pub(super) fn selector(set: &DaemonSet) -> Result<&Selector, Why> {
     set.usable_selector().map_err(|refusal| refusal.why("set"))
 }
 
-pub(super) fn observe(key: &Key, view: &View<'_>, controller: &Controller) -> Option<Snapshot> {
+pub(super) fn observe(
+    key: &Key,
+    view: &View<'_>,
+    controller: &Controller,
+    failed_pods: &Backoff,
+) -> Option<Snapshot> {
     let set = view.of::<DaemonSet>().get(key)?;
     let mut snapshot = Snapshot {
         now: view.now,
@@ -82,7 +87,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>, controller: &Controller) -> Op
     let failed = snapshot.pods.mine.iter().filter(|pod| pod.phase == Phase::Failed);
     let delays = failed.filter_map(|pod| {
         let node = node_of(pod)?;
-        Some((node.clone(), controller.failed_pods.delay(&Place::new(&set, node), view.now)))
+        Some((node.clone(), failed_pods.delay(&Place::new(&set, node), view.now)))
     });
     snapshot.delays = delays.collect();
     Some(snapshot)

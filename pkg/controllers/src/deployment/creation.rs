@@ -3,31 +3,17 @@
 use std::sync::Arc;
 
 use api::{Deployment, Key, Kind, Meta, Raw, ReplicaSet};
-use controller::{
-    Action, Announce, Answer, Create, Facts, Outcome, Plan, Query, Step, controller_ref,
-};
+use controller::{Action, Announce, Answer, Create, Facts, Plan, Query, Step, controller_ref};
 use serde_json::{Map, Value, json};
 
 use super::changes;
+use super::decide::Told;
 use super::revision;
 use super::snapshot::Snapshot;
 use super::template::{self, HASH_LABEL, Template};
 
 /// The API server's word for a name that is taken.
-const ALREADY_EXISTS: &str = "AlreadyExists";
-
-/// How the creation of the new set went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Created {
-    /// It was made.
-    Done,
-    /// It was not tried, or there is one already: it is decided again.
-    Again,
-    /// Another set has its name: the next name is tried.
-    Collided,
-    /// It failed; the error's text.
-    Failed(String),
-}
+pub(super) const ALREADY_EXISTS: &str = "AlreadyExists";
 
 /// The name of the new set, with what makes it unique.
 pub(super) struct Name {
@@ -46,48 +32,33 @@ pub(super) fn name(s: &Snapshot) -> Name {
 
 /// Looks the name up, and makes the new set with so many pods unless it is taken: by the set
 /// itself, which the cache does not show yet, or by one of another template.
-pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> Plan {
+pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> (Plan, Told) {
     let name = name(s);
     let key = Key { namespace: s.deployment.meta.key.namespace.clone(), name: (*name.set).into() };
     let query = Query::object(ReplicaSet::RESOURCE, key);
     match facts.get(&query).map(Answer::object) {
         None => {
-            Plan::fetch("there is no ReplicaSet of the template; is its name free?", vec![query])
+            let why = "there is no ReplicaSet of the template; is its name free?";
+            (Plan::fetch(why, vec![query]), Told::Nothing)
         }
         Some(Ok(Some((meta, raw)))) if is_new(s, meta, raw) => {
-            Plan::failed("the new ReplicaSet exists already", not_visible(&name.set))
+            let error = format!("{} {:?} is not in the cache yet", ReplicaSet::RESOURCE, name.set);
+            (Plan::failed("the new ReplicaSet exists already", error), Told::Nothing)
         }
         // The status says so, and then there is another name.
         Some(Ok(Some(_))) => {
             let why = "the name of the new ReplicaSet is taken by another one";
-            Plan::failed(why, exists(&name.set))
+            let error = format!("{} {:?} already exists", ReplicaSet::RESOURCE, name.set);
+            (Plan::failed(why, error), Told::Collision)
         }
         // If it cannot be read, creating it will tell.
-        Some(Ok(None) | Err(_)) => create(s, &name, replicas),
+        Some(Ok(None) | Err(_)) => (create(s, &name, replicas), Told::Creation(replicas)),
     }
-}
-
-/// What the end of the plan says of the creation.
-pub(super) fn created(s: &Snapshot, outcome: &Outcome) -> Created {
-    let Some(error) = &outcome.error else { return Created::Done };
-    let set = name(s).set;
-    if outcome.reason == ALREADY_EXISTS || *error == not_visible(&set) {
-        return Created::Again;
-    }
-    if *error == exists(&set) { Created::Collided } else { Created::Failed(error.clone()) }
 }
 
 fn is_new(s: &Snapshot, meta: &Meta, raw: &Raw) -> bool {
     let wanted = Template::of(s.deployment.raw.field("spec"));
     meta.is_controlled_by(&s.deployment.meta.uid) && Template::of(raw.field("spec")) == wanted
-}
-
-fn not_visible(set: &str) -> String {
-    format!("{} {set:?} is not in the cache yet", ReplicaSet::RESOURCE)
-}
-
-fn exists(set: &str) -> String {
-    format!("{} {set:?} already exists", ReplicaSet::RESOURCE)
 }
 
 fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {

@@ -12,16 +12,16 @@ use super::snapshot::{Set, Snapshot};
 use super::{creation, limits, progress, report, rollback, rollout, scaling};
 
 /// What one sync does, and how it is told of.
-pub(super) struct Course {
+struct Course {
     why: Why,
     /// What is done.
-    pub(super) work: Work,
+    work: Work,
     /// What is told of it.
-    pub(super) told: Told,
+    told: Told,
 }
 
 /// What one sync does.
-pub(super) enum Work {
+enum Work {
     /// Writes, in order.
     Writes(Vec<Action>),
     /// Makes the new set, with so many pods.
@@ -32,38 +32,53 @@ pub(super) enum Work {
 
 /// What the status says after a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// Nothing: the Deployment itself was written.
+pub enum Told {
+    /// Nothing: the Deployment itself was written, or nothing is known of its pods.
     Nothing,
+    /// That this generation was seen.
+    Seen,
+    /// Nothing new, but for whether it is paused: nothing could be done.
+    Failure,
     /// How many pods there are, if all writes succeeded.
     Counts,
     /// That, and how the rollout goes.
     Rollout,
     /// That, even if a write failed.
     RolloutAnyway,
+    /// How the creation of the new set went, with so many pods.
+    Creation(i32),
+    /// That the name of the new set is taken, so that it gets another one.
+    Collision,
 }
 
-pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
+pub(super) fn decide(s: &Snapshot, facts: &Facts) -> (Plan, Told) {
     if let Some(why) = s.broken() {
-        return Plan::rest(why);
+        return (Plan::rest(why), Told::Nothing);
     }
     if s.selects_all() {
-        return selects_all(s);
+        return (selects_all(s), Told::Seen);
     }
-    s.claim.before(&Deployment::RESOURCE, &s.deployment.meta, facts, || planned(s, facts))
+    let mut told = Told::Nothing;
+    let rest = || {
+        let plan;
+        (plan, told) = planned(s, facts);
+        plan
+    };
+    let plan = s.claim.before(&Deployment::RESOURCE, &s.deployment.meta, facts, rest);
+    (plan, told)
 }
 
-fn planned(s: &Snapshot, facts: &Facts) -> Plan {
+fn planned(s: &Snapshot, facts: &Facts) -> (Plan, Told) {
     let Course { why, work, told } = course(s);
     match work {
         Work::Creation(replicas) => creation::plan(s, facts, replicas),
-        Work::Failure(error) => Plan::failed(why, error),
+        Work::Failure(error) => (Plan::failed(why, error), told),
         Work::Writes(actions) => {
             let plan = match actions.as_slice() {
                 [] => Plan::rest(why),
                 _ => Plan::one(why, Step::InOrder(actions)),
             };
-            plan.again_after(report::next_check(s, told))
+            (plan.again_after(report::next_check(s, told)), told)
         }
     }
 }
@@ -77,7 +92,7 @@ fn selects_all(s: &Snapshot) -> Plan {
 
 /// What is to be done about the ReplicaSets. The annotations of the new one come first: what else
 /// it needs goes into the same write. Nothing waits for them, as in upstream's `getNewReplicaSet`.
-pub(super) fn course(s: &Snapshot) -> Course {
+fn course(s: &Snapshot) -> Course {
     let deployment = &s.deployment;
     let mut changes = Changes::new(s);
     changes.sync_new();
@@ -192,7 +207,7 @@ fn create(s: &Snapshot) -> Course {
 
 fn failure(error: String) -> Course {
     let why = "the Deployment cannot be rolled out".into();
-    Course { why, work: Work::Failure(error), told: Told::Nothing }
+    Course { why, work: Work::Failure(error), told: Told::Failure }
 }
 
 impl Changes<'_> {

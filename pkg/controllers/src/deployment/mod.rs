@@ -66,6 +66,7 @@ use api::{Deployment, DeploymentStrategy, Key, Pod, ReplicaSet};
 use controller::owners::{Owner, owner_of, wake_managers};
 use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
+pub use decide::Told;
 pub use snapshot::{Set, Snapshot};
 
 /// The controller, with its option.
@@ -78,10 +79,12 @@ pub struct Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = Told;
 
     const RETRIES_MAX: Option<u32> = Some(15);
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<Deployment>(|_, change, _, wake| wake.own(change));
         table.on::<ReplicaSet>(|_, change, view, wake| {
             wake_managers::<Deployment>(change, view, wake);
@@ -89,11 +92,11 @@ impl controller::Controller for Controller {
         table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         snapshot::observe(key, view, *self)
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, Told) {
         decide::decide(snapshot, facts)
     }
 
@@ -101,8 +104,13 @@ impl controller::Controller for Controller {
         report::summary(snapshot)
     }
 
-    fn report(&self, snapshot: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
-        report::report(snapshot, outcome)
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        told: Option<&Told>,
+        outcome: &Outcome,
+    ) -> Option<UpdateStatus> {
+        report::report(snapshot, *told?, outcome)
     }
 }
 

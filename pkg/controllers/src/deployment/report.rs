@@ -7,8 +7,8 @@ use api::{DeploymentStatus, DeploymentStrategy, Edit, Status};
 use controller::{Outcome, StatusRetry, UpdateStatus};
 use serde_json::json;
 
-use super::creation::{self, Created};
-use super::decide::{Course, Told, Work, course};
+use super::creation;
+use super::decide::Told;
 use super::revision::{self, REVISION};
 use super::snapshot::{Set, Snapshot};
 use super::{limits, progress};
@@ -20,27 +20,24 @@ struct After {
     revision: Option<String>,
 }
 
-/// None if all is right already, if nothing was decided, and after a failure that says nothing of
-/// the pods.
-pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+/// None if all is right already, and after a failure that says nothing of the pods.
+pub(super) fn report(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<UpdateStatus> {
     // What the cache does not show yet cannot be counted; it wakes the key in a moment.
-    if outcome.unsettled || s.broken().is_some() || s.claim.has_failed(0, outcome) {
+    if outcome.unsettled || s.claim.has_failed(0, outcome) {
         return None;
     }
-    let after = if s.selects_all() {
-        let mut status = s.deployment.status.clone();
-        status.observed_generation = status.observed_generation.max(s.deployment.meta.generation);
-        After { status, revision: None }
-    } else {
-        after(s, &course(s), outcome)?
-    };
-    write(s, after)
+    write(s, after(s, told, outcome)?)
 }
 
 /// When to look at the progress again, if nothing is to be written now.
 pub(super) fn next_check(s: &Snapshot, told: Told) -> Option<Duration> {
     match told {
-        Told::Nothing | Told::Counts => None,
+        Told::Nothing
+        | Told::Seen
+        | Told::Failure
+        | Told::Counts
+        | Told::Creation(_)
+        | Told::Collision => None,
         Told::Rollout | Told::RolloutAnyway => {
             let after = settled(s, told);
             let is_right = after.status == s.deployment.status;
@@ -93,36 +90,33 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What is left after a course that ended so.
-fn after(s: &Snapshot, course: &Course, outcome: &Outcome) -> Option<After> {
-    let told = course.told;
-    match &course.work {
-        Work::Creation(replicas) => match creation::created(s, outcome) {
-            Created::Done => Some(made(s, *replicas)),
-            Created::Again => None,
-            Created::Collided => {
-                let collisions = s.deployment.status.collision_count.unwrap_or(0);
-                let collision_count = Some(collisions.saturating_add(1));
-                let status = DeploymentStatus { collision_count, ..base(s) };
-                Some(After { status, revision: None })
-            }
-            Created::Failed(error) => {
-                let mut status = base(s);
-                let name = creation::name(s).set;
-                progress::note_not_created(s, &mut status, (&name, &error));
-                Some(After { status, revision: None })
-            }
-        },
-        Work::Failure(_) => Some(After { status: base(s), revision: None }),
-        Work::Writes(_) => match (told, &outcome.error) {
-            (Told::Nothing, _) => None,
-            (Told::RolloutAnyway, _) | (Told::Counts | Told::Rollout, None) => {
-                Some(settled(s, told))
-            }
-            (Told::Counts | Told::Rollout, Some(_)) => {
-                Some(After { status: base(s), revision: None })
-            }
-        },
+/// What is left after a plan that ended so.
+fn after(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<After> {
+    let unrevised = |status| Some(After { status, revision: None });
+    match (told, &outcome.error) {
+        (Told::Nothing, _) => None,
+        (Told::Seen, _) => {
+            let mut status = s.deployment.status.clone();
+            let generation = s.deployment.meta.generation;
+            status.observed_generation = status.observed_generation.max(generation);
+            unrevised(status)
+        }
+        (Told::RolloutAnyway, _) | (Told::Counts | Told::Rollout, None) => Some(settled(s, told)),
+        (Told::Failure, _) | (Told::Counts | Told::Rollout, Some(_)) => unrevised(base(s)),
+        (Told::Creation(replicas), None) => Some(made(s, replicas)),
+        // There is one already: it is decided again.
+        (Told::Creation(_), Some(_)) if outcome.reason == creation::ALREADY_EXISTS => None,
+        (Told::Creation(_), Some(error)) => {
+            let mut status = base(s);
+            let name = creation::name(s).set;
+            progress::note_not_created(s, &mut status, (&name, error));
+            unrevised(status)
+        }
+        (Told::Collision, _) => {
+            let collisions = s.deployment.status.collision_count.unwrap_or(0);
+            let collision_count = Some(collisions.saturating_add(1));
+            unrevised(DeploymentStatus { collision_count, ..base(s) })
+        }
     }
 }
 
@@ -150,12 +144,9 @@ fn settled(s: &Snapshot, told: Told) -> After {
     let mut before = base(s);
     progress::note_found(s, &mut before);
     let mut status = counted(s, &before, 0);
-    match told {
-        Told::Rollout | Told::RolloutAnyway => {
-            let new = s.new.as_ref().map(Set::name);
-            progress::note_rollout(s, &before, &mut status, new);
-        }
-        Told::Counts | Told::Nothing => {}
+    if matches!(told, Told::Rollout | Told::RolloutAnyway) {
+        let new = s.new.as_ref().map(Set::name);
+        progress::note_rollout(s, &before, &mut status, new);
     }
     let revision = revision::of_new(s)
         .map(|annotations| annotations.get(REVISION).cloned().unwrap_or_default());

@@ -117,7 +117,7 @@ fn caches(deployments: &[Value], sets: &[Value], pods: &[Value]) -> Fixture {
 
 fn observed(deployment: &Value, sets: &[Value], pods: &[Value]) -> Snapshot {
     let fixture = caches(std::slice::from_ref(deployment), sets, pods);
-    CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view()).unwrap()
+    CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap()
 }
 
 fn found<T: Kind>(object: &Value) -> (Query, Answer) {
@@ -127,14 +127,24 @@ fn found<T: Kind>(object: &Value) -> (Query, Answer) {
     (query, Answer::Found(Box::new((meta, raw))))
 }
 
-/// The plan, where the API server has what the caches show.
-fn planned(deployment: &Value, sets: &[Value], pods: &[Value]) -> Plan {
-    let snapshot = observed(deployment, sets, pods);
+/// What is decided where the API server has what the caches show.
+fn decided(deployment: &Value, snapshot: &Snapshot) -> (Plan, Told) {
     let mut facts = Facts::from([found::<Deployment>(deployment)]);
-    let plan = CONTROLLER.decide(&snapshot, &facts);
-    let Some(Step::Fetch(queries)) = plan.steps.first() else { return plan };
+    let (plan, told) = CONTROLLER.decide(snapshot, &facts);
+    let Some(Step::Fetch(queries)) = plan.steps.first() else { return (plan, told) };
     facts.answers.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
-    CONTROLLER.decide(&snapshot, &facts)
+    CONTROLLER.decide(snapshot, &facts)
+}
+
+fn planned(deployment: &Value, sets: &[Value], pods: &[Value]) -> Plan {
+    decided(deployment, &observed(deployment, sets, pods)).0
+}
+
+/// What is written once the plan went so.
+fn reported(deployment: &Value, sets: &[Value], outcome: &Outcome) -> Option<UpdateStatus> {
+    let snapshot = observed(deployment, sets, &[]);
+    let (_, told) = decided(deployment, &snapshot);
+    CONTROLLER.report(&snapshot, Some(&told), outcome)
 }
 
 fn text(deployment: &Value, sets: &[Value]) -> String {
@@ -195,9 +205,9 @@ fn a_deployment_that_selects_all_is_told_so() {
     let expected = "why: the selector is empty\nin order: event Warning SelectingAll: This \
         deployment is selecting all pods. A non-empty selector is required.\n";
     assert_eq!(text(&all, &[]), expected);
-    assert!(CONTROLLER.report(&observed(&all, &[], &[]), &Outcome::default()).is_none());
+    assert!(reported(&all, &[], &Outcome::default()).is_none());
     let newer = with(all, json!({"metadata": {"generation": 4}}));
-    let update = CONTROLLER.report(&observed(&newer, &[], &[]), &Outcome::default()).unwrap();
+    let update = reported(&newer, &[], &Outcome::default()).unwrap();
     assert_eq!(json!(fixture::status(&update)), json!({"observedGeneration": 4}));
 }
 
@@ -208,21 +218,21 @@ fn what_cannot_be_understood_is_left_alone() {
     let expected = "why: deployment shop/foo has invalid label selector: key \"foo\": \
         \"no value!\" is not a valid label value\n";
     assert_eq!(text(&invalid, &[set("v1", 5)]), expected);
-    assert!(CONTROLLER.report(&observed(&invalid, &[], &[]), &Outcome::default()).is_none());
+    assert!(reported(&invalid, &[], &Outcome::default()).is_none());
     let error = api::DecodeError("spec.replicas: too big".to_owned());
     let mut s = observed(&it, &[set("v1", 1)], &[]);
     let broken = ReplicaSet::unreadable(s.claim.mine[0].meta.clone(), &error);
     s.claim.mine[0] = Arc::new(broken);
-    let plan = CONTROLLER.decide(&s, &Facts::default()).to_string();
+    let plan = CONTROLLER.decide(&s, &Facts::default()).0.to_string();
     let expected = "why: ReplicaSet shop/foo-v1 cannot be read: spec.replicas: too big\n";
     assert_eq!(plan, expected);
     let broken = Deployment::unreadable(s.deployment.meta.clone(), &error);
     let s = Snapshot { deployment: Arc::new(broken), ..s };
-    let plan = CONTROLLER.decide(&s, &Facts::default()).to_string();
-    assert_eq!(plan, "why: the Deployment cannot be read: spec.replicas: too big\n");
-    assert!(CONTROLLER.report(&s, &Outcome::default()).is_none());
+    let (plan, told) = CONTROLLER.decide(&s, &Facts::default());
+    assert_eq!(plan.to_string(), "why: the Deployment cannot be read: spec.replicas: too big\n");
+    assert!(CONTROLLER.report(&s, Some(&told), &Outcome::default()).is_none());
     let fixture = caches(&[it], &[], &[]);
-    assert!(CONTROLLER.observe(&Key::new("shop", "other"), &fixture.view()).is_none());
+    assert!(CONTROLLER.observe(&Key::new("shop", "other"), &fixture.view(), &()).is_none());
 }
 
 #[test]
@@ -242,7 +252,7 @@ fn a_deployment_that_goes_only_counts() {
     let it = deleted(spec(deployment("v2", 5), json!({"paused": true})));
     let sets = [sized(set("v1", 3), 3, 3), orphaned(set("v2", 1))];
     assert_eq!(text(&it, &sets), "why: the Deployment is being deleted\n");
-    let update = CONTROLLER.report(&observed(&it, &sets, &[]), &Outcome::default()).unwrap();
+    let update = reported(&it, &sets, &Outcome::default()).unwrap();
     assert_eq!(fixture::status(&update)["replicas"], 3);
 }
 
@@ -261,13 +271,13 @@ fn sets_are_claimed_first_in_the_plan_that_counts_on_them() {
     assert!(plan.starts_with(why), "{plan}");
     assert_eq!(plan.matches("together: patch replicasets.apps shop/foo-v").count(), 2, "{plan}");
     let snapshot = observed(&it, &sets, &[]);
-    let update = CONTROLLER.report(&snapshot, &Outcome::default()).unwrap();
+    let update = reported(&it, &sets, &Outcome::default()).unwrap();
     assert_eq!(fixture::status(&update)["replicas"], 1, "what is adopted counts");
     let refused = Outcome { step: Some(0), ..failed("no", "") };
-    assert!(CONTROLLER.report(&snapshot, &refused).is_none());
-    assert!(CONTROLLER.report(&snapshot, &failed("can't adopt", "")).is_none());
+    assert!(reported(&it, &sets, &refused).is_none());
+    assert!(reported(&it, &sets, &failed("can't adopt", "")).is_none());
     let facts = Facts::from([found::<Deployment>(&deleted(it))]);
-    let plan = CONTROLLER.decide(&snapshot, &facts).to_string();
+    let plan = CONTROLLER.decide(&snapshot, &facts).0.to_string();
     assert!(plan.contains("error: can't adopt ReplicaSet shop/foo-v1"), "{plan}");
 }
 
@@ -286,9 +296,9 @@ fn a_release_that_does_not_stick_stops_nothing() {
     let snapshot = observed(&it, &sets, &[]);
     let name = super::creation::name(&snapshot).set;
     let query = Query::object(ReplicaSet::RESOURCE, Key::new("shop", &name));
-    let asked = CONTROLLER.decide(&snapshot, &Facts::default()).to_string();
+    let asked = CONTROLLER.decide(&snapshot, &Facts::default()).0.to_string();
     assert!(asked.ends_with(&format!("fetch {query}\n")) && !asked.contains("patch"), "{asked}");
-    let update = CONTROLLER.report(&snapshot, &Outcome::default()).unwrap();
+    let update = reported(&it, &sets, &Outcome::default()).unwrap();
     assert_eq!(body(&update)["status"]["replicas"], 2);
 }
 
@@ -382,7 +392,7 @@ fn a_rollback_restores_template_and_annotations() {
         let it = asked(to);
         let expected = format!("why: asked to roll back to revision {to}\n{expected}");
         assert_eq!(text(&it, &sets), expected, "to {to}");
-        let none = CONTROLLER.report(&observed(&it, &sets, &[]), &Outcome::default());
+        let none = reported(&it, &sets, &Outcome::default());
         assert!(none.is_none(), "a status would be written to an old version");
     }
     let late = text(&annotated(asked("2"), json!({REVISION: "1"})), &sets);

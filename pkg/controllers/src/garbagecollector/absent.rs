@@ -11,14 +11,14 @@ use super::identity::Identity;
 /// than that, deleted at once, makes it ask again and again. One entry costs about 250 bytes.
 pub(super) const ABSENT_MAX: usize = 10_000;
 
-/// The owners that did not exist when somebody looked, the least recently asked for go first. Uids
+/// The owners that did not exist when somebody looked, the least recently used go first. Uids
 /// are never used twice, so what is in here stays true for ever.
 #[derive(Debug)]
 pub(super) struct Absent {
-    /// To when it was asked for last.
+    /// To when it was used last.
     known: BTreeMap<Identity, u64>,
     by_age: BTreeMap<u64, Identity>,
-    /// Counts the calls.
+    /// Counts the uses.
     now: u64,
     max: usize,
 }
@@ -38,23 +38,28 @@ impl Absent {
     }
 
     /// Whether it is known not to exist.
-    pub(super) fn has(&mut self, identity: &Identity) -> bool {
-        let is_known = self.known.contains_key(identity);
-        if is_known {
-            self.touch(identity.clone());
-        }
-        is_known
+    pub(super) fn has(&self, identity: &Identity) -> bool {
+        self.known.contains_key(identity)
     }
 
     /// Whether the owner that an object in `namespace` means is known not to exist: outside
     /// namespaces, or in this one.
-    pub(super) fn has_owner(&mut self, owner: &OwnerRef, namespace: &Text) -> bool {
+    pub(super) fn has_owner(&self, owner: &OwnerRef, namespace: &Text) -> bool {
         if mutant::is(Mutant::AbsentAnywhere) {
             return self.known.keys().any(|known| known.uid == owner.uid);
         }
         !self.known.is_empty()
             && (self.has(&Identity::of(owner, &intern("")))
                 || self.has(&Identity::of(owner, namespace)))
+    }
+
+    /// Somebody acted on that this owner does not exist: it will be forgotten later than others.
+    pub(super) fn used(&mut self, owner: &OwnerRef, namespace: &Text) {
+        for identity in [Identity::of(owner, &intern("")), Identity::of(owner, namespace)] {
+            if self.has(&identity) {
+                self.touch(identity);
+            }
+        }
     }
 
     fn touch(&mut self, identity: Identity) {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use api::{OwnerRef, Text, go};
 
-use super::graph::{Graph, Nodes};
+use super::graph::Graph;
 use super::identity::Identity;
 use super::node::Node;
 
@@ -19,12 +19,44 @@ struct Vertex {
 /// What is told of a box, in the order of its label.
 const CONDITIONS: [&str; 4] = ["beingDeleted", "deletingDependents", "virtual", "missingFromGraph"];
 
+/// What is on the page: what the graph was at one moment.
+pub struct Picture {
+    vertices: Vec<Vertex>,
+    edges: Vec<(Text, Text)>,
+}
+
 impl Graph {
-    /// The objects that have owners or dependents, as a graph in the language of Graphviz; with
-    /// `uids`, those that hang together with one of these objects. A reference to an object that is
-    /// not in the graph gives a box of its own, once for each reference.
-    pub fn dot(&self, uids: &[&str]) -> String {
-        let (mut vertices, mut edges) = self.picture(uids);
+    /// The objects that have owners or dependents; with `uids`, those that hang together with one
+    /// of these objects. A reference to an object that is not in the graph gives a box of its own,
+    /// once for each reference.
+    pub fn picture(&self, uids: &[&str]) -> Picture {
+        let shown: BTreeMap<&str, &Node> = if uids.is_empty() {
+            self.all().map(|node| (&*node.uid, node)).collect()
+        } else {
+            connected(self, uids)
+        };
+        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+        for node in shown.values() {
+            if node.has_dependents() || !node.owners.is_empty() {
+                vertices.push(Vertex::of(node));
+            }
+            for owner in node.owners.iter() {
+                // Only one that nobody links to is left out though it is there.
+                let is_shown = shown.get(&*owner.uid);
+                if !is_shown.is_some_and(|node| node.has_dependents() || !node.owners.is_empty()) {
+                    vertices.push(Vertex::missing(owner));
+                }
+                edges.push((node.uid.clone(), owner.uid.clone()));
+            }
+        }
+        Picture { vertices, edges }
+    }
+}
+
+impl Picture {
+    /// The graph in the language of Graphviz.
+    pub fn dot(self) -> String {
+        let Self { mut vertices, mut edges } = self;
         vertices.sort_by(|a, b| a.identity.uid.cmp(&b.identity.uid));
         edges.sort();
         let mut page = String::from("strict digraph full {\n");
@@ -43,35 +75,10 @@ impl Graph {
         page.push_str("}\n");
         page
     }
-
-    /// What is on the page, read at one moment.
-    fn picture(&self, uids: &[&str]) -> (Vec<Vertex>, Vec<(Text, Text)>) {
-        let nodes = self.lock();
-        let shown: BTreeMap<&str, &Node> = if uids.is_empty() {
-            nodes.all().map(|node| (&*node.uid, node)).collect()
-        } else {
-            connected(&nodes, uids)
-        };
-        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
-        for node in shown.values() {
-            if node.has_dependents() || !node.owners.is_empty() {
-                vertices.push(Vertex::of(node));
-            }
-            for owner in node.owners.iter() {
-                // Only one that nobody links to is left out though it is there.
-                let is_shown = shown.get(&*owner.uid);
-                if !is_shown.is_some_and(|node| node.has_dependents() || !node.owners.is_empty()) {
-                    vertices.push(Vertex::missing(owner));
-                }
-                edges.push((node.uid.clone(), owner.uid.clone()));
-            }
-        }
-        (vertices, edges)
-    }
 }
 
 /// The nodes that can be reached from these, along the edges or against them.
-fn connected<'a>(nodes: &'a Nodes, uids: &[&'a str]) -> BTreeMap<&'a str, &'a Node> {
+fn connected<'a>(nodes: &'a Graph, uids: &[&'a str]) -> BTreeMap<&'a str, &'a Node> {
     let mut shown = BTreeMap::new();
     let mut next: VecDeque<&str> = uids.iter().copied().collect();
     while let Some(uid) = next.pop_front() {

@@ -4,7 +4,7 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Meta, OwnerRef, Resource, Served, Text};
@@ -19,17 +19,12 @@ use super::slab::Slab;
 /// When a virtual node is looked at that was looked for under this name already, and in vain.
 const FOUND_ABSENT_AGAIN: Duration = Duration::from_secs(30);
 
-/// The graph that the two controllers share. One thread at a time reads or changes it, and none
-/// waits for anything else while it does.
-#[derive(Debug, Default)]
-pub struct Graph(Mutex<Nodes>);
-
-/// What the graph holds.
+/// The graph: what the two controllers remember.
 ///
 /// **Invariant:** a node with dependents has each of them once, and each of them names its uid as
 /// an owner. Where a node is there, those that were observed since and name it are its dependents.
 #[derive(Debug)]
-pub(super) struct Nodes {
+pub struct Graph {
     slab: Slab<Node>,
     by_uid: BTreeSet<Entry>,
     kinds: BTreeMap<Resource, Arc<NodeKind>>,
@@ -48,15 +43,7 @@ struct Entry {
 
 // === impl Graph ===
 
-impl Graph {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Nodes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// === impl Nodes ===
-
-impl Default for Nodes {
+impl Default for Graph {
     fn default() -> Self {
         Self {
             slab: Slab::default(),
@@ -70,7 +57,7 @@ impl Default for Nodes {
 }
 
 /// What it can be asked.
-impl Nodes {
+impl Graph {
     pub(super) fn find(&self, uid: &str) -> Option<u32> {
         self.by_uid.get(uid).map(|entry| entry.slot)
     }
@@ -144,7 +131,7 @@ impl Nodes {
     }
 }
 
-/// See [`Nodes::alternate`].
+/// See [`Graph::alternate`].
 pub(super) fn alternate(
     refs: impl Iterator<Item = Identity>,
     absent: &Identity,
@@ -159,7 +146,7 @@ pub(super) fn alternate(
 }
 
 /// What is observed.
-impl Nodes {
+impl Graph {
     /// The API server serves these kinds. Wakes the virtual nodes that can be looked for now.
     pub(super) fn serve(&mut self, served: &Arc<Served>, wake: &mut Wake) {
         let before = self.served.replace(Arc::clone(served)).unwrap_or_default();
@@ -299,7 +286,7 @@ impl Nodes {
 }
 
 /// How it changes.
-impl Nodes {
+impl Graph {
     fn wake(&self, slot: u32, wake: &mut Wake) {
         wake.add(&self.node(slot).queue_key());
     }
@@ -525,10 +512,10 @@ impl Ord for Entry {
 }
 
 #[cfg(test)]
-impl Nodes {
+impl Graph {
     /// How often somebody walked over all nodes.
     pub(super) fn walks(&self) -> usize {
-        self.slab.walks.get()
+        self.slab.walks.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Checks that edges and owners agree, and the counts with both. As upstream's

@@ -94,10 +94,8 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use api::{Key, Meta, Resource, Served};
-use controller::{Answer, Everything, Facts, MetadataChange, Plan, Query, View, Wake, Watches};
+use api::{Key, Meta, Resource};
+use controller::{Everything, Facts, MetadataChange, News, Plan, View, Wake, Watches};
 
 pub use graph::Graph;
 use identity::Identity;
@@ -106,70 +104,72 @@ pub use snapshot::{Orphans, Snapshot};
 
 /// Keeps the graph, and deletes what nobody owns any more. Its queue is upstream's
 /// `garbage_collector_attempt_to_delete`.
-#[derive(Debug)]
-pub struct Collector {
-    graph: Arc<Graph>,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Collector;
 
 /// Lets the dependents of owners go that are deleted without them. Its queue is upstream's
 /// `garbage_collector_attempt_to_orphan`.
-#[derive(Debug)]
-pub struct Orphaner {
-    graph: Arc<Graph>,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Orphaner;
 
 impl Collector {
-    /// That keeps this graph, which must be its own and empty.
-    pub fn new(graph: Arc<Graph>) -> Self {
-        Self { graph }
-    }
-
-    fn served(&self, served: &Arc<Served>, wake: &mut Wake) {
-        self.graph.lock().serve(served, wake);
-    }
-
     fn changed(
-        &self,
+        graph: &mut Graph,
         resource: &Resource,
         change: &MetadataChange<'_>,
-        _: &View<'_>,
         wake: &mut Wake,
     ) {
-        let mut nodes = self.graph.lock();
         match change {
             MetadataChange::Added(meta) | MetadataChange::Updated { new: meta, .. } => {
-                nodes.put(resource, meta, wake);
+                graph.put(resource, meta, wake);
             }
-            MetadataChange::Deleted(meta) => nodes.delete(resource, meta, wake),
-            MetadataChange::Complete => nodes.complete(resource, wake),
-            MetadataChange::Dropped => nodes.drop_kind(resource, wake),
+            MetadataChange::Deleted(meta) => graph.delete(resource, meta, wake),
+            MetadataChange::Complete => graph.complete(resource, wake),
+            MetadataChange::Dropped => graph.drop_kind(resource, wake),
         }
     }
 }
 
 impl controller::Controller for Collector {
     type Snapshot = Snapshot;
+    type Memory = Graph;
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
-        table.everything(Everything { served: Self::served, changed: Self::changed });
+    fn watches(&self, table: &mut impl Watches<Self>) {
+        table.everything(Everything {
+            served: |_, graph, served, wake| graph.serve(served, wake),
+            changed: |_, graph, resource, change, _, wake| {
+                Self::changed(graph, resource, change, wake);
+            },
+        });
     }
 
-    fn named(&self, key: &Key) -> Option<Key> {
-        self.graph.lock().named(key)
+    fn named(&self, key: &Key, graph: &Graph) -> Option<Key> {
+        graph.named(key)
     }
 
-    fn observe(&self, key: &Key, _: &View<'_>) -> Option<Snapshot> {
-        snapshot::observe(&self.graph, key)
+    fn observe(&self, key: &Key, _: &View<'_>, graph: &Graph) -> Option<Snapshot> {
+        snapshot::observe(graph, key)
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts)
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, facts), ())
     }
 
-    fn learn(&self, snapshot: &Snapshot, query: &Query, answer: &Answer, wake: &mut Wake) {
-        if let (Ok(found), Some(meant)) = (answer.metadata(), snapshot.asked.get(query)) {
-            let found = found.map(|found| &*found.meta.uid);
-            self.graph.lock().learn(query, meant, found, wake);
+    fn remember(&self, graph: &mut Graph, news: News<'_, Self>, wake: &mut Wake) {
+        match news {
+            News::Answered { snapshot, query, answer } => {
+                if let (Ok(found), Some(meant)) = (answer.metadata(), snapshot.asked.get(query)) {
+                    let found = found.map(|found| &*found.meta.uid);
+                    graph.learn(query, meant, found, wake);
+                }
+            }
+            News::Acted { snapshot, .. } => {
+                for owner in snapshot.absent() {
+                    graph.absent.used(owner, &snapshot.identity.namespace);
+                }
+            }
+            News::Gone(_) => {}
         }
     }
 
@@ -178,21 +178,16 @@ impl controller::Controller for Collector {
     }
 }
 
-impl Orphaner {
-    /// That reads the graph of a [`Collector`].
-    pub fn new(graph: Arc<Graph>) -> Self {
-        Self { graph }
-    }
-}
-
 impl controller::Controller for Orphaner {
     type Snapshot = Orphans;
+    type Memory = Graph;
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.everything(Everything {
-            served: |_, _, _| {},
+            served: |_, _, _, _| {},
             // As upstream's `startsWaitingForDependentsOrphaned`.
-            changed: |_, resource, change, _, wake| {
+            changed: |_, _, resource, change, _, wake| {
                 let starts = match change {
                     MetadataChange::Added(meta) => Some(meta).filter(|meta| is_orphaning(meta)),
                     MetadataChange::Updated { old, new } => {
@@ -209,16 +204,16 @@ impl controller::Controller for Orphaner {
         });
     }
 
-    fn named(&self, key: &Key) -> Option<Key> {
-        self.graph.lock().named(key)
+    fn named(&self, key: &Key, graph: &Graph) -> Option<Key> {
+        graph.named(key)
     }
 
-    fn observe(&self, key: &Key, _: &View<'_>) -> Option<Orphans> {
-        snapshot::observe_orphans(&self.graph, key)
+    fn observe(&self, key: &Key, _: &View<'_>, graph: &Graph) -> Option<Orphans> {
+        snapshot::observe_orphans(graph, key)
     }
 
-    fn decide(&self, snapshot: &Orphans, _: &Facts) -> Plan {
-        orphan::decide(snapshot)
+    fn decide(&self, snapshot: &Orphans, _: &Facts) -> (Plan, ()) {
+        (orphan::decide(snapshot), ())
     }
 
     fn summary(&self, snapshot: &Orphans) -> Vec<(&'static str, String)> {

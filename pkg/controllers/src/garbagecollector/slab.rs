@@ -10,7 +10,7 @@ pub(super) struct Slab<T> {
     free: Vec<u32>,
     /// How often somebody walked over all values.
     #[cfg(test)]
-    pub(super) walks: std::cell::Cell<usize>,
+    pub(super) walks: std::sync::atomic::AtomicUsize,
 }
 
 impl<T> Default for Slab<T> {
@@ -19,7 +19,7 @@ impl<T> Default for Slab<T> {
             chunks: Vec::new(),
             free: Vec::new(),
             #[cfg(test)]
-            walks: std::cell::Cell::default(),
+            walks: std::sync::atomic::AtomicUsize::default(),
         }
     }
 }
@@ -57,7 +57,7 @@ impl<T> Slab<T> {
     /// All values, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         #[cfg(test)]
-        self.walks.set(self.walks.get() + 1);
+        self.walks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let places = self.chunks.iter().flatten();
         (0..).zip(places).filter_map(|(slot, place)| place.as_ref().map(|value| (slot, value)))
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api::{Key, OwnerRef, Resource, Served, Text, intern};
 use controller::{ObjectRef, Query};
 
-use super::graph::{Graph, Nodes};
+use super::graph::Graph;
 use super::identity::Identity;
 use super::node::{Ending, Node};
 
@@ -82,20 +82,19 @@ pub struct Orphans {
 }
 
 pub(super) fn observe(graph: &Graph, key: &Key) -> Option<Snapshot> {
-    let mut nodes = graph.lock();
-    let slot = nodes.resolve(key)?;
+    let slot = graph.resolve(key)?;
     let (refs, namespace) = {
-        let node = nodes.node(slot);
+        let node = graph.node(slot);
         (Arc::clone(&node.owners), node.key.namespace.clone())
     };
-    let owners: Vec<_> = refs.iter().map(|owner| known(&mut nodes, owner, &namespace)).collect();
-    let node = nodes.node(slot);
+    let owners: Vec<_> = refs.iter().map(|owner| known(graph, owner, &namespace)).collect();
+    let node = graph.node(slot);
     // The dependents can only matter then. What the owners of a virtual object are is not known.
     let may_go = node.is_virtual() || owners.iter().any(|owner| owner.standing != Standing::Solid);
-    let in_circle = may_go && node.dependents().any(|slot| nodes.node(slot).is_waiting());
+    let in_circle = may_go && node.dependents().any(|slot| graph.node(slot).is_waiting());
     let (identity, seen) = (node.identity(), seen(node));
     let (dependents, blocking) = (node.dependents_count(), node.blocking());
-    let served = nodes.served.clone();
+    let served = graph.served.clone();
     let standing = match &seen {
         Some(_) => Standing::Solid,
         None => unseen(served.as_deref(), &identity),
@@ -123,13 +122,12 @@ pub(super) fn observe(graph: &Graph, key: &Key) -> Option<Snapshot> {
 }
 
 pub(super) fn observe_orphans(graph: &Graph, key: &Key) -> Option<Orphans> {
-    let nodes = graph.lock();
-    let node = nodes.node(nodes.resolve(key)?);
+    let node = graph.node(graph.resolve(key)?);
     let dependents = node.dependents().take(ORPHANS_MAX);
     Some(Orphans {
         identity: node.identity(),
         seen: seen(node),
-        dependents: dependents.filter_map(|slot| seen(nodes.node(slot))).collect(),
+        dependents: dependents.filter_map(|slot| seen(graph.node(slot))).collect(),
         count: node.dependents_count(),
     })
 }
@@ -147,10 +145,10 @@ fn seen(node: &Node) -> Option<Seen> {
 }
 
 /// What is known of the owner that an object in `namespace` names.
-fn known(nodes: &mut Nodes, owner: &OwnerRef, namespace: &Text) -> Owner {
-    let is_absent = nodes.absent.has_owner(owner, namespace);
-    let node = nodes.by_uid(&owner.uid);
-    let served = nodes.served.as_deref();
+fn known(graph: &Graph, owner: &OwnerRef, namespace: &Text) -> Owner {
+    let is_absent = graph.absent.has_owner(owner, namespace);
+    let node = graph.by_uid(&owner.uid);
+    let served = graph.served.as_deref();
     let meant = node.and_then(|node| Some((node, meant(node, owner, namespace, served)?)));
     let standing = match meant {
         _ if is_absent => Standing::Absent,
@@ -218,6 +216,12 @@ impl Snapshot {
         facts.push(("dependents", self.dependents.to_string()));
         facts.push(("dependents that block", self.blocking.to_string()));
         facts
+    }
+
+    /// The owners that do not exist.
+    pub(super) fn absent(&self) -> impl Iterator<Item = &OwnerRef> {
+        let absent = self.owners.iter().filter(|owner| owner.standing == Standing::Absent);
+        absent.map(|owner| &owner.reference)
     }
 
     /// The owners that were observed in another namespace, each once.

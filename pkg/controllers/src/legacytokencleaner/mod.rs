@@ -60,21 +60,23 @@ pub struct Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = ();
 
     const SEEDS: &'static [&'static str] = &["secrets"];
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.reads::<TokenSecret>();
         table.reads::<ServiceAccount>();
         table.reads::<Pod>();
     }
 
-    fn observe(&self, _: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, _: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         Some(snapshot::observe(view))
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self.clean_up_period)
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, facts, self.clean_up_period), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

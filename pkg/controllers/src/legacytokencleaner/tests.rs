@@ -93,15 +93,15 @@ fn config_map(data: &Value) -> Answer {
 /// The plan of a pass, which first asks for the ConfigMap and nothing else.
 fn pass(controller: Controller, fixture: &Fixture, tracking: Answer) -> Plan {
     let key = Key::parse(Controller::SEEDS[0]);
-    let snapshot = controller.observe(&key, &fixture.view()).unwrap();
-    let asked = controller.decide(&snapshot, &Facts::default());
+    let snapshot = controller.observe(&key, &fixture.view(), &()).unwrap();
+    let asked = controller.decide(&snapshot, &Facts::default()).0;
     assert_eq!(
         asked.to_string(),
         format!("why: since when is the use of tokens noted?\nfetch {TRACKING}\n")
     );
     let [Step::Fetch(queries)] = asked.steps.as_slice() else { panic!("one fetch: {asked}") };
     let query: &Query = queries.first().unwrap();
-    controller.decide(&snapshot, &Facts::from([(query.clone(), tracking)]))
+    controller.decide(&snapshot, &Facts::from([(query.clone(), tracking)])).0
 }
 
 fn noted(day: &str) -> Answer {
@@ -351,7 +351,7 @@ fn a_pod_that_cannot_be_read_keeps_the_secrets_of_its_namespace() {
         caches(&[secret("", "2022-12-29", "2022-12-27")], &[account(&["token-secret-1"])], &[]);
     let caches = Caches(fixture, Arc::new(Unreadable));
     let controller = since("2023-01-01");
-    let snapshot = controller.observe(&Key::parse("secrets"), &View::new(time(0), &caches));
+    let snapshot = controller.observe(&Key::parse("secrets"), &View::new(time(0), &caches), &());
     let [candidate] = &*snapshot.unwrap().candidates else { panic!("one candidate") };
     assert!(candidate.used);
 }
@@ -437,7 +437,7 @@ fn a_summary_tells_what_a_pass_sees() {
     let mounted = pod(&json!([{"name": "foo", "secret": {"secretName": "token-secret-1"}}]));
     let fixture = caches(&secrets, &[account(&["token-secret-1"])], &[mounted]);
     let controller = since("2023-01-01");
-    let snapshot = controller.observe(&Key::parse("secrets"), &fixture.view()).unwrap();
+    let snapshot = controller.observe(&Key::parse("secrets"), &fixture.view(), &()).unwrap();
     let facts = controller.summary(&snapshot).into_iter();
     let facts: Vec<_> = facts.map(|(name, value)| format!("{name}: {value}")).collect();
     let expected =

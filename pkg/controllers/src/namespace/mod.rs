@@ -92,17 +92,19 @@ impl Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         snapshot::observe(key, view)
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self)
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, facts, self), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

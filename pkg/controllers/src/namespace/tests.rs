@@ -259,7 +259,7 @@ fn the_summary_names_what_holds_the_namespace() {
     let shown = |namespace: &Value| {
         let fixture = Fixture::default().holding::<Namespace>(std::slice::from_ref(namespace));
         let controller = Controller::new(Duration::ZERO);
-        let snapshot = controller.observe(&Key::new("", "shop"), &fixture.view()).unwrap();
+        let snapshot = controller.observe(&Key::new("", "shop"), &fixture.view(), &()).unwrap();
         let facts = controller.summary(&snapshot).into_iter();
         facts.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
     };
@@ -288,7 +288,7 @@ fn the_summary_names_what_holds_the_namespace() {
 fn a_namespace_that_is_not_in_the_cache_is_gone() {
     let fixture = Fixture::default().holding::<Namespace>(&[]);
     let controller = Controller::new(Duration::ZERO);
-    assert!(controller.observe(&Key::new("", "shop"), &fixture.view()).is_none());
+    assert!(controller.observe(&Key::new("", "shop"), &fixture.view(), &()).is_none());
 }
 
 /// One that cannot be read in the cache, because of a field, is deleted all the same if the live
@@ -301,7 +301,7 @@ fn a_namespace_that_cannot_be_read_is_tried_again() {
     let snapshot =
         Snapshot { now: Fixture::default().now, namespace: std::sync::Arc::new(unreadable) };
     let controller = Controller::new(Duration::ZERO);
-    let plan = controller.decide(&snapshot, &Facts::default());
+    let plan = controller.decide(&snapshot, &Facts::default()).0;
     let start = "why: what is served?\nfetch namespaces shop\nfetch what is served\n\
                  fetch all pods in shop\n";
     assert_eq!(plan.to_string(), start);
@@ -310,6 +310,6 @@ fn a_namespace_that_cannot_be_read_is_tried_again() {
     let served = Answer::Served(std::sync::Arc::default());
     let facts =
         Facts::from([(itself, Answer::Found(Box::new((meta, raw)))), (Query::Served, served)]);
-    let error = controller.decide(&snapshot, &facts).error.unwrap();
+    let error = controller.decide(&snapshot, &facts).0.error.unwrap();
     assert!(error.starts_with("spec.finalizers: invalid type"), "{error}");
 }

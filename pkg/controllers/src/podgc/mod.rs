@@ -54,7 +54,7 @@ use std::time::Duration;
 use api::{Key, Node, Pod};
 use controller::{Counter, Facts, Plan, View, Watches};
 
-use quarantine::Quarantine;
+pub use quarantine::Quarantine;
 pub use snapshot::Snapshot;
 
 /// From one pass to the next, also after one that failed; upstream's `gcCheckPeriod`. The queue
@@ -62,14 +62,12 @@ pub use snapshot::Snapshot;
 /// that cannot be deleted.
 pub const PERIOD: Duration = Duration::from_secs(20);
 
-/// The controller, with its options and the nodes that it misses.
-#[derive(Debug)]
+/// The controller, with its options. It remembers the nodes that it misses.
+#[derive(Clone, Copy, Debug)]
 pub struct Controller {
     /// How many ended pods may stay; none: all.
     threshold: Option<usize>,
     tracks_generations: bool,
-    /// Fed by what the caches tell, read by passes.
-    quarantine: Quarantine,
 }
 
 impl Controller {
@@ -77,11 +75,7 @@ impl Controller {
     /// if it is not above zero.
     pub fn new(terminated_pod_gc_threshold: i32) -> Self {
         let threshold = usize::try_from(terminated_pod_gc_threshold).ok();
-        Self {
-            threshold: threshold.filter(|max| *max > 0),
-            tracks_generations: true,
-            quarantine: Quarantine::default(),
-        }
+        Self { threshold: threshold.filter(|max| *max > 0), tracks_generations: true }
     }
 
     /// This controller, with the gate `PodObservedGenerationTracking` on or off: whether marks of
@@ -94,22 +88,28 @@ impl Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = Quarantine;
+    type Verdict = ();
 
     const COUNTERS: &'static [Counter] = &[decide::PODS_TOTAL, decide::POD_ERRORS_TOTAL];
 
     const SEEDS: &'static [&'static str] = &["pods"];
 
-    fn watches(table: &mut impl Watches<Self>) {
-        table.on::<Pod>(|it, change, view, _| it.quarantine.pod_changed(change, view));
-        table.on::<Node>(|it, change, view, _| it.quarantine.node_changed(change, view));
+    fn watches(&self, table: &mut impl Watches<Self>) {
+        table.remembers::<Pod>(|_, quarantine, change, view, _| {
+            quarantine.pod_changed(change, view);
+        });
+        table.remembers::<Node>(|_, quarantine, change, view, _| {
+            quarantine.node_changed(change, view);
+        });
     }
 
-    fn observe(&self, _: &Key, view: &View<'_>) -> Option<Snapshot> {
-        Some(snapshot::observe(view, self))
+    fn observe(&self, _: &Key, view: &View<'_>, quarantine: &Quarantine) -> Option<Snapshot> {
+        Some(snapshot::observe(view, self, quarantine))
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self.threshold)
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, facts, self.threshold), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

@@ -3,7 +3,6 @@
 //! Stands for upstream's delaying queue `orphaned_pods_nodes`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::{Key, Node, Pod, Text, Time};
@@ -16,7 +15,7 @@ pub(super) const TIME: Duration = Duration::from_secs(40);
 /// only looks, as the debug pages do, starts and ends no quarantine. No larger than the number of
 /// nodes that pods name. Lost with the process, which costs another quarantine.
 #[derive(Debug, Default)]
-pub(super) struct Quarantine(Mutex<BTreeMap<Text, Time>>);
+pub struct Quarantine(BTreeMap<Text, Time>);
 
 /// Whether a node has been missing since a moment for long enough. Also if that moment lies as far
 /// ahead: the clock went back, which must not make a quarantine longer.
@@ -26,7 +25,7 @@ pub(super) fn is_over(since: Time, now: Time) -> bool {
 
 impl Quarantine {
     /// A pod came, went, or names another node.
-    pub(super) fn pod_changed(&self, change: &Change<Pod>, view: &View<'_>) {
+    pub(super) fn pod_changed(&mut self, change: &Change<Pod>, view: &View<'_>) {
         match change {
             Change::Added(pod) => self.named(pod, view),
             Change::Updated { old, new } if old.node_name == new.node_name => {}
@@ -39,48 +38,42 @@ impl Quarantine {
     }
 
     /// A node came or went. One that was there, if only between two passes, starts anew.
-    pub(super) fn node_changed(&self, change: &Change<Node>, view: &View<'_>) {
+    pub(super) fn node_changed(&mut self, change: &Change<Node>, view: &View<'_>) {
         let name = &change.object().meta.key.name;
         match change {
             Change::Updated { .. } => {}
             Change::Deleted(_) if is_named(name, view) => {
-                self.known().insert(name.clone(), view.now);
+                self.0.insert(name.clone(), view.now);
             }
-            Change::Added(_) | Change::Deleted(_) => drop(self.known().remove(name)),
+            Change::Added(_) | Change::Deleted(_) => drop(self.0.remove(name)),
         }
     }
 
     /// Since when each of these missing nodes has been. One that nothing was told of yet, since its
     /// news are under way, since now.
     pub(super) fn since(&self, missing: BTreeSet<Text>, now: Time) -> BTreeMap<Text, Time> {
-        let known = self.known();
-        let since = |name: &Text| known.get(name).copied().unwrap_or(now);
+        let since = |name: &Text| self.0.get(name).copied().unwrap_or(now);
         missing.into_iter().map(|name| (name.clone(), since(&name))).collect()
     }
 
-    fn named(&self, pod: &Pod, view: &View<'_>) {
+    fn named(&mut self, pod: &Pod, view: &View<'_>) {
         let Some(name) = &pod.node_name else { return };
         if view.of::<Node>().get(&Key::new("", name)).is_none() {
-            self.known().entry(name.clone()).or_insert(view.now);
+            self.0.entry(name.clone()).or_insert(view.now);
         }
     }
 
-    fn unnamed(&self, pod: &Pod, view: &View<'_>) {
+    fn unnamed(&mut self, pod: &Pod, view: &View<'_>) {
         let Some(name) = &pod.node_name else { return };
-        let mut known = self.known();
-        if known.contains_key(name) && !is_named(name, view) {
-            known.remove(name);
+        if self.0.contains_key(name) && !is_named(name, view) {
+            self.0.remove(name);
         }
     }
 
     /// How many nodes are remembered.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.known().len()
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Text, Time>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.len()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::{Key, Node, Pod, Status, Text, Time};
 use controller::View;
 
-use super::{Controller, quarantine};
+use super::{Controller, Quarantine, quarantine};
 
 /// How many missing nodes a summary names.
 const NAMED_MAX: usize = 10;
@@ -31,7 +31,11 @@ pub struct Snapshot {
     pub missing: BTreeMap<Text, Time>,
 }
 
-pub(super) fn observe(view: &View<'_>, controller: &Controller) -> Snapshot {
+pub(super) fn observe(
+    view: &View<'_>,
+    controller: &Controller,
+    quarantine: &Quarantine,
+) -> Snapshot {
     let mut pods = view.of::<Pod>().all();
     let count = pods.len();
     pods.retain(|pod| !(pod.is_terminal() && pod.waits_for_finalizers));
@@ -43,7 +47,7 @@ pub(super) fn observe(view: &View<'_>, controller: &Controller) -> Snapshot {
         now: view.now,
         tracks_generations: controller.tracks_generations,
         held: count - pods.len(),
-        missing: controller.quarantine.since(missing, view.now),
+        missing: quarantine.since(missing, view.now),
         pods,
         nodes,
     }

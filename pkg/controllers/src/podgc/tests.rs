@@ -69,13 +69,17 @@ fn caches(nodes: &[Value], pods: &[Value]) -> Fixture {
 }
 
 fn observed(controller: &Controller, fixture: &Fixture) -> Snapshot {
-    controller.observe(&Key::parse(Controller::SEEDS[0]), &fixture.view()).unwrap()
+    remembering(controller, fixture, &Quarantine::default())
+}
+
+fn remembering(controller: &Controller, fixture: &Fixture, quarantine: &Quarantine) -> Snapshot {
+    controller.observe(&Key::parse(Controller::SEEDS[0]), &fixture.view(), quarantine).unwrap()
 }
 
 /// The plan of a pass that needs no live reads.
 fn planned(threshold: i32, nodes: &[Value], pods: &[Value]) -> Plan {
     let controller = Controller::new(threshold);
-    controller.decide(&observed(&controller, &caches(nodes, pods)), &Facts::default())
+    controller.decide(&observed(&controller, &caches(nodes, pods)), &Facts::default()).0
 }
 
 /// The text of a plan that deletes these pods, those with a star after they were marked as failed.
@@ -310,7 +314,7 @@ fn a_pod_that_cannot_be_read_is_left_alone() {
     let pod = Pod::unreadable(meta, &DecodeError("spec: no".to_owned()));
     assert_eq!(pod.node_name, None);
     snapshot.pods.push(Arc::new(pod));
-    assert_eq!(controller.decide(&snapshot, &Facts::default()).to_string(), REST);
+    assert_eq!(controller.decide(&snapshot, &Facts::default()).0.to_string(), REST);
 }
 
 // === The pass ===
@@ -386,7 +390,7 @@ fn a_pass_is_bounded() {
     let (mut tried, mut first) = (std::collections::BTreeSet::new(), Vec::new());
     for second in 0..250 {
         fixture.now = time(second * 1_000_000_000);
-        let plan = controller.decide(&observed(&controller, &fixture), &Facts::default());
+        let plan = controller.decide(&observed(&controller, &fixture), &Facts::default()).0;
         assert_eq!(&*plan.why, "250 terminated, 1 unscheduled");
         assert_eq!(plan.again, Some(Duration::from_secs(1)));
         let names = names(&plan);

@@ -50,27 +50,34 @@ impl Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = ();
 
     const HISTOGRAMS: &'static [Histogram] = &[decide::SORTING_DELETION_AGE_RATIO];
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<ReplicaSet>(|_, change, _, wake| wake.own(change));
         table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         snapshot::observe(key, view, self)
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> Plan {
-        decide::decide(snapshot, facts, self)
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, facts, self), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         report::summary(snapshot)
     }
 
-    fn report(&self, snapshot: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        _: Option<&()>,
+        outcome: &Outcome,
+    ) -> Option<UpdateStatus> {
         report::report(snapshot, outcome)
     }
 }

@@ -68,7 +68,7 @@ fn caches(sets: &[Value], pods: &[Value]) -> Fixture {
 
 fn observed(set: &Value, pods: &[Value]) -> Snapshot {
     let key = Key::new("shop", "foobar");
-    CONTROLLER.observe(&key, &caches(std::slice::from_ref(set), pods).view()).unwrap()
+    CONTROLLER.observe(&key, &caches(std::slice::from_ref(set), pods).view(), &()).unwrap()
 }
 
 /// The plan for a set, whose live state is the one that the cache shows.
@@ -76,7 +76,7 @@ fn planned(set: &Value, pods: &[Value]) -> Plan {
     let live = decode::<ReplicaSet>(set).meta.clone();
     let query = Query::object(ReplicaSet::RESOURCE, live.key.clone());
     let facts = Facts::from([(query, Answer::Found(Box::new((live, Raw::default()))))]);
-    CONTROLLER.decide(&observed(set, pods), &facts)
+    CONTROLLER.decide(&observed(set, pods), &facts).0
 }
 
 fn failed(error: &str) -> Outcome {
@@ -90,7 +90,7 @@ fn failed_in(step: usize, error: &str) -> Outcome {
 
 /// The fields of the status write as JSON, or `none`.
 fn reported(set: &Value, pods: &[Value], outcome: &Outcome) -> String {
-    let update = CONTROLLER.report(&observed(set, pods), outcome);
+    let update = CONTROLLER.report(&observed(set, pods), None, outcome);
     update.map_or_else(|| "none".to_owned(), |update| json!(fixture::status(&update)).to_string())
 }
 
@@ -283,7 +283,7 @@ fn claims_go_out_first_in_the_plan_that_counts_on_them() {
 #[test]
 fn nothing_is_adopted_or_made_for_a_set_that_goes() {
     let snapshot = observed(&set(2), &[orphan("pod1")]);
-    let ask = CONTROLLER.decide(&snapshot, &Facts::default());
+    let ask = CONTROLLER.decide(&snapshot, &Facts::default()).0;
     let expected =
         "why: orphans match; is the owner still there?\nfetch replicasets.apps shop/foobar\n";
     assert_eq!(ask.to_string(), expected);
@@ -293,8 +293,8 @@ fn nothing_is_adopted_or_made_for_a_set_that_goes() {
     let expected = "why: 1 to adopt, 0 to release\n\
          error: can't adopt Pod shop/pod1 (uid-pod1): \
          shop/foobar has just been deleted at 2024-05-01T12:00:00Z\n";
-    assert_eq!(CONTROLLER.decide(&snapshot, &facts).to_string(), expected);
-    assert!(CONTROLLER.report(&snapshot, &failed("can't adopt")).is_none());
+    assert_eq!(CONTROLLER.decide(&snapshot, &facts).0.to_string(), expected);
+    assert!(CONTROLLER.report(&snapshot, None, &failed("can't adopt")).is_none());
 }
 
 /// TestControllerBurstReplicas: up and down again in steps of the burst.
@@ -304,8 +304,8 @@ fn no_sync_makes_or_deletes_more_than_the_burst() {
         let controller = Controller::new(burst_replicas);
         let actions = |set: &Value, have| {
             let fixture = caches(std::slice::from_ref(set), &own_pods(have, set));
-            let snapshot = controller.observe(&Key::new("shop", "foobar"), &fixture.view());
-            let plan = controller.decide(&snapshot.unwrap(), &Facts::default()).to_string();
+            let snapshot = controller.observe(&Key::new("shop", "foobar"), &fixture.view(), &());
+            let plan = controller.decide(&snapshot.unwrap(), &Facts::default()).0.to_string();
             (plan.matches(": create").count(), plan.matches(": delete").count())
         };
         let (full, none) = (set(i32::try_from(count).unwrap()), set(0));
@@ -326,7 +326,8 @@ fn a_template_without_labels_makes_no_pods() {
     let expected =
         "why: 2 pods missing of 2, creating 2\nerror: unable to create pods, no labels\n";
     assert_eq!(plan.to_string(), expected);
-    let update = CONTROLLER.report(&observed(&bare, &[]), &failed(&plan.error.unwrap())).unwrap();
+    let update =
+        CONTROLLER.report(&observed(&bare, &[]), None, &failed(&plan.error.unwrap())).unwrap();
     let condition = &fixture::status(&update)["conditions"][0];
     assert_eq!(condition["reason"], "FailedCreate");
     assert_eq!(condition["message"], "unable to create pods, no labels");
@@ -355,15 +356,15 @@ fn sets_that_cannot_be_understood_are_left_alone() {
     let error = api::DecodeError("spec.replicas: too big".to_owned());
     let set = ReplicaSet::unreadable(decode::<ReplicaSet>(&set(2)).meta.clone(), &error);
     let snapshot = Snapshot { set: Arc::new(set), ..observed(&self::set(2), &[]) };
-    let plan = CONTROLLER.decide(&snapshot, &Facts::default());
+    let plan = CONTROLLER.decide(&snapshot, &Facts::default()).0;
     assert_eq!(plan.to_string(), "why: the set cannot be read: spec.replicas: too big\n");
-    assert!(CONTROLLER.report(&snapshot, &Outcome::default()).is_none());
+    assert!(CONTROLLER.report(&snapshot, None, &Outcome::default()).is_none());
 }
 
 #[test]
 fn a_set_that_is_gone_has_no_snapshot() {
     let fixture = caches(&[set(1)], &[]);
-    assert!(CONTROLLER.observe(&Key::new("shop", "other"), &fixture.view()).is_none());
+    assert!(CONTROLLER.observe(&Key::new("shop", "other"), &fixture.view(), &()).is_none());
 }
 
 /// TestReplicaSetAvailabilityCheck, and FindMinNextPodAvailabilityCheck's fallback.
@@ -431,7 +432,7 @@ fn selected(name: &str, set: &Value) -> Value {
 /// The names of the pods related to the first of the sets.
 fn related_names(sets: &[Value], pods: &[Value]) -> String {
     let name = sets[0]["metadata"]["name"].as_str().unwrap();
-    let snapshot = CONTROLLER.observe(&Key::new("shop", name), &caches(sets, pods).view());
+    let snapshot = CONTROLLER.observe(&Key::new("shop", name), &caches(sets, pods).view(), &());
     let related = snapshot.unwrap().related;
     related.iter().map(|pod| &*pod.meta.key.name).collect::<Vec<_>>().join(" ")
 }
@@ -508,8 +509,8 @@ fn the_pod_beside_its_siblings_goes_first() {
         on(own("c", &sibling), "crowded"),
     ];
     let fixture = caches(&[set, sibling], &pods);
-    let snapshot = CONTROLLER.observe(&Key::new("shop", "foobar"), &fixture.view()).unwrap();
-    let plan = CONTROLLER.decide(&snapshot, &Facts::default()).to_string();
+    let snapshot = CONTROLLER.observe(&Key::new("shop", "foobar"), &fixture.view(), &()).unwrap();
+    let plan = CONTROLLER.decide(&snapshot, &Facts::default()).0.to_string();
     assert_eq!(plan, format!("why: 1 pods more than 1, deleting 1\n{}", deletes(&["b"])));
 }
 
@@ -599,10 +600,12 @@ fn terminating_pods_are_not_counted_without_the_gate() {
     let off = Controller { counts_terminating: false, ..CONTROLLER };
     let key = Key::new("shop", "foobar");
     let report = |set: &Value, pods: &[Value]| {
-        let snapshot = off.observe(&key, &caches(std::slice::from_ref(set), pods).view()).unwrap();
+        let snapshot =
+            off.observe(&key, &caches(std::slice::from_ref(set), pods).view(), &()).unwrap();
         let facts = off.summary(&snapshot);
         assert!(facts.contains(&("terminating", "not counted".to_owned())), "{facts:?}");
-        off.report(&snapshot, &Outcome::default()).map(|update| json!(fixture::status(&update)))
+        off.report(&snapshot, None, &Outcome::default())
+            .map(|update| json!(fixture::status(&update)))
     };
     let silent = json!({"status": {"replicas": 1, "fullyLabeledReplicas": 1, "readyReplicas": 1,
         "availableReplicas": 1, "observedGeneration": 2}});
@@ -628,8 +631,9 @@ fn deletion_costs_do_not_count_without_the_gate() {
     let fixture = caches(std::slice::from_ref(&set), &[pod("a", "1000", 5), pod("b", "100", 0)]);
     for (costs, victim) in [(Costs::Count, "b"), (Costs::Ignored, "a")] {
         let controller = Controller { costs, ..CONTROLLER };
-        let snapshot = controller.observe(&Key::new("shop", "foobar"), &fixture.view()).unwrap();
-        let plan = controller.decide(&snapshot, &Facts::default()).to_string();
+        let snapshot =
+            controller.observe(&Key::new("shop", "foobar"), &fixture.view(), &()).unwrap();
+        let plan = controller.decide(&snapshot, &Facts::default()).0.to_string();
         assert_eq!(plan, format!("why: 1 pods more than 1, deleting 1\n{}", deletes(&[victim])));
     }
 }
@@ -714,7 +718,7 @@ fn a_failure_is_a_condition() {
             Some(Value::Null),
         ),
     ] {
-        let update = CONTROLLER.report(&observed(set, &pods), outcome).unwrap();
+        let update = CONTROLLER.report(&observed(set, &pods), None, outcome).unwrap();
         assert_eq!(fixture::status(&update).get("conditions"), expected.as_ref(), "{name}");
     }
 }
@@ -742,7 +746,7 @@ fn other_conditions_stay_as_they_came() {
         ),
         ("doesn't remove anything", has(json!([backoff])), Outcome::default(), None),
     ] {
-        let update = CONTROLLER.report(&observed(&set, &[]), &outcome).unwrap();
+        let update = CONTROLLER.report(&observed(&set, &[]), None, &outcome).unwrap();
         assert_eq!(fixture::status(&update).get("conditions"), expected.as_ref(), "{name}");
     }
 }
@@ -833,7 +837,7 @@ fn a_claim_is_reported_unless_it_fails() {
 #[test]
 fn the_same_status_is_written_to_a_live_set() {
     let pods = own_pods(10, &set(10));
-    let update = CONTROLLER.report(&observed(&set(10), &pods), &Outcome::default()).unwrap();
+    let update = CONTROLLER.report(&observed(&set(10), &pods), None, &Outcome::default()).unwrap();
     assert_eq!(update.retry, controller::StatusRetry::OnceLive);
     assert_eq!(update.object.to_string(), "replicasets.apps shop/foobar");
     assert_eq!((&*update.object.uid, update.object.resource_version), ("u1", 18));

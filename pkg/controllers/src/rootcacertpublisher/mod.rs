@@ -40,6 +40,8 @@ pub struct Controller {
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = ();
 
     const SYNCS: Option<Syncs> = Some(Syncs {
         total: Counter {
@@ -57,7 +59,7 @@ impl controller::Controller for Controller {
         },
     });
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));
         table.on::<RootCa>(|_, change, _, wake| match change {
             // As upstream. One that comes is ours, or makes our own create fail, which is tried
@@ -69,12 +71,12 @@ impl controller::Controller for Controller {
         });
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         snapshot::observe(key, view)
     }
 
-    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> Plan {
-        decide::decide(snapshot, &self.root_ca)
+    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot, &self.root_ca), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

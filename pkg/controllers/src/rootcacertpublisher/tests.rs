@@ -49,8 +49,8 @@ fn caches(namespaces: &[Value], published: &[Value]) -> Fixture {
 }
 
 fn planned(fixture: &Fixture) -> Option<Plan> {
-    let snapshot = publisher().observe(&Key::new("", "shop"), &fixture.view())?;
-    Some(publisher().decide(&snapshot, &Facts::default()))
+    let snapshot = publisher().observe(&Key::new("", "shop"), &fixture.view(), &())?;
+    Some(publisher().decide(&snapshot, &Facts::default()).0)
 }
 
 /// Syncs what the change wakes: the plan, or that nobody was woken, or that there is no namespace.
@@ -205,7 +205,7 @@ fn a_configmap_that_cannot_be_read_is_left_alone() {
     let published = RootCa::unreadable(meta, &DecodeError("data: no".to_owned()));
     let namespace = decode::<Namespace>(&namespace("Active"));
     let snapshot = Snapshot { namespace, published: Some(Arc::new(published)) };
-    let plan = publisher().decide(&snapshot, &Facts::default()).to_string();
+    let plan = publisher().decide(&snapshot, &Facts::default()).0.to_string();
     let error = "cannot read configmap shop/kube-root-ca.crt: data: no";
     assert_eq!(plan, format!("why: the authority cannot be read\nerror: {error}\n"));
 }
@@ -219,8 +219,9 @@ fn an_empty_authority_is_published() {
     for (data, why) in
         [(json!({"ca.crt": ""}), "the authority is right"), (json!({}), "the authority is wrong")]
     {
-        let snapshot = controller.observe(&Key::new("", "shop"), &fixture(&data).view()).unwrap();
-        assert_eq!(controller.decide(&snapshot, &Facts::default()).why, why, "{data}");
+        let snapshot =
+            controller.observe(&Key::new("", "shop"), &fixture(&data).view(), &()).unwrap();
+        assert_eq!(controller.decide(&snapshot, &Facts::default()).0.why, why, "{data}");
     }
 }
 
@@ -235,7 +236,7 @@ fn a_summary_says_what_it_depends_on() {
         ),
     ] {
         let fixture = caches(&[namespace("Active")], &found);
-        let snapshot = publisher().observe(&Key::new("", "shop"), &fixture.view()).unwrap();
+        let snapshot = publisher().observe(&Key::new("", "shop"), &fixture.view(), &()).unwrap();
         let facts = publisher().summary(&snapshot).into_iter();
         let facts = facts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>();
         assert_eq!(facts.join(", "), expected);

@@ -34,8 +34,10 @@ pub struct Controller;
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = ();
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<Namespace>(|_, change, _, wake| wake.own(change));
         table.on::<ServiceAccount>(|_, change, _, wake| match change {
             Change::Deleted(account) if &*account.meta.key.name == NAME => {
@@ -45,12 +47,12 @@ impl controller::Controller for Controller {
         });
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
         snapshot::observe(key, view)
     }
 
-    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> Plan {
-        decide::decide(snapshot)
+    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

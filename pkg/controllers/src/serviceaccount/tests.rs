@@ -35,8 +35,8 @@ fn after<T: api::Kind>(change: &Change<T>, fixture: &Fixture) -> String {
 }
 
 fn planned(fixture: &Fixture) -> Option<Plan> {
-    let snapshot = Controller.observe(&Key::new("", "shop"), &fixture.view())?;
-    Some(Controller.decide(&snapshot, &Facts::default()))
+    let snapshot = Controller.observe(&Key::new("", "shop"), &fixture.view(), &())?;
+    Some(Controller.decide(&snapshot, &Facts::default()).0)
 }
 
 /// TestServiceAccountCreation, all rows about namespaces. Upstream's test asks for a second
@@ -134,14 +134,14 @@ fn a_namespace_that_cannot_be_read_gets_nothing_made() {
     let error = DecodeError("no".to_owned());
     let meta = decode::<Namespace>(&namespace("Active")).meta.clone();
     let namespace = std::sync::Arc::new(Namespace::unreadable(meta, &error));
-    let plan = Controller.decide(&Snapshot { namespace, exists: false }, &Facts::default());
+    let plan = Controller.decide(&Snapshot { namespace, exists: false }, &Facts::default()).0;
     assert_eq!(plan.to_string(), NOT_ACTIVE);
 }
 
 #[test]
 fn a_summary_says_what_it_depends_on() {
     let fixture = caches(&[namespace("Active")], &[]);
-    let snapshot = Controller.observe(&Key::new("", "shop"), &fixture.view()).unwrap();
+    let snapshot = Controller.observe(&Key::new("", "shop"), &fixture.view(), &()).unwrap();
     let expected = [("phase", "Active".to_owned()), ("exists", "false".to_owned())];
     assert_eq!(Controller.summary(&snapshot), expected);
 }

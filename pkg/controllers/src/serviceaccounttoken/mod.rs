@@ -81,20 +81,22 @@ pub struct Secrets {
 
 impl controller::Controller for Accounts {
     type Snapshot = AccountSnapshot;
+    type Memory = ();
+    type Verdict = ();
 
     const RETRIES_MAX: Option<u32> = Some(RETRIES_MAX);
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<ServiceAccount>(|_, change, _, wake| wake.own(change));
         table.reads::<TokenSecret>();
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<AccountSnapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<AccountSnapshot> {
         snapshot::observe_account(key, view)
     }
 
-    fn decide(&self, snapshot: &AccountSnapshot, facts: &Facts) -> Plan {
-        decide::decide_account(snapshot, facts)
+    fn decide(&self, snapshot: &AccountSnapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide_account(snapshot, facts), ())
     }
 
     fn summary(&self, snapshot: &AccountSnapshot) -> Vec<(&'static str, String)> {
@@ -114,10 +116,12 @@ impl Secrets {
 
 impl controller::Controller for Secrets {
     type Snapshot = SecretSnapshot;
+    type Memory = ();
+    type Verdict = ();
 
     const RETRIES_MAX: Option<u32> = Some(RETRIES_MAX);
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<TokenSecret>(|_, change, _, wake| {
             wake.own(change);
             if let Change::Deleted(secret) = change
@@ -129,12 +133,12 @@ impl controller::Controller for Secrets {
         table.reads::<ServiceAccount>();
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<SecretSnapshot> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<SecretSnapshot> {
         snapshot::observe_secret(key, view)
     }
 
-    fn decide(&self, snapshot: &SecretSnapshot, facts: &Facts) -> Plan {
-        decide::decide_secret(snapshot, facts, self)
+    fn decide(&self, snapshot: &SecretSnapshot, facts: &Facts) -> (Plan, ()) {
+        (decide::decide_secret(snapshot, facts, self), ())
     }
 
     fn summary(&self, snapshot: &SecretSnapshot) -> Vec<(&'static str, String)> {

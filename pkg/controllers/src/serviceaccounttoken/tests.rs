@@ -119,16 +119,16 @@ fn shown(action: &Action) -> String {
 }
 
 /// All requests of a sync, with `live` on the API server; none if the key needs none.
-fn requests<C: Controller>(
+fn requests<C: Controller<Memory = ()>>(
     controller: &C,
     key: &Key,
     fixture: &Fixture,
     live: &[Value],
 ) -> Vec<String> {
-    let Some(snapshot) = controller.observe(key, &fixture.view()) else { return vec![] };
+    let Some(snapshot) = controller.observe(key, &fixture.view(), &()) else { return vec![] };
     let (mut facts, mut requests) = (Facts::default(), vec![]);
     for _ in 0..5 {
-        let plan = controller.decide(&snapshot, &facts);
+        let plan = controller.decide(&snapshot, &facts).0;
         assert_eq!(plan.error, None, "{plan}");
         let Some(step) = plan.steps.first() else { return requests };
         assert_eq!(plan.steps.len(), 1, "{plan}");
@@ -474,31 +474,35 @@ fn what_fails_is_tried_again() {
     let lacking = with_data("token", None);
     let fixture = caches(&[account(&[])], std::slice::from_ref(&lacking));
     let key = Key::parse("default/token-secret-1");
-    let snapshot = controller.observe(&key, &fixture.view()).unwrap();
+    let snapshot = controller.observe(&key, &fixture.view(), &()).unwrap();
     let query = Query::object(<TokenSecret as api::Kind>::RESOURCE, key.clone());
     let found = answer(&query, &[lacking]);
-    let plan = controller.decide(&snapshot, &Facts::from([(query.clone(), found)]));
+    let plan = controller.decide(&snapshot, &Facts::from([(query.clone(), found)])).0;
     let expected = "why: lacks token\nerror: cannot sign a token: no randomness\n";
     assert_eq!(plan.to_string(), expected);
     let timeout = |query: &Query| Facts::from([(query.clone(), Answer::Failed("timeout".into()))]);
-    let plan = controller.decide(&snapshot, &timeout(&query));
+    let plan = controller.decide(&snapshot, &timeout(&query)).0;
     assert_eq!(plan.error.as_deref(), Some("cannot read secrets default/token-secret-1: timeout"));
 
     let query =
         Query::object(<ServiceAccount as api::Kind>::RESOURCE, Key::parse("default/default"));
     let unread = Some("cannot read serviceaccounts default/default: timeout");
     let fixture = caches(&[], &[token_secret()]);
-    let snapshot = controller.observe(&key, &fixture.view()).unwrap();
-    assert_eq!(controller.decide(&snapshot, &timeout(&query)).error.as_deref(), unread);
-    let snapshot = Accounts.observe(&Key::parse("default/default"), &fixture.view()).unwrap();
-    assert_eq!(Accounts.decide(&snapshot, &timeout(&query)).error.as_deref(), unread);
+    let snapshot = controller.observe(&key, &fixture.view(), &()).unwrap();
+    assert_eq!(controller.decide(&snapshot, &timeout(&query)).0.error.as_deref(), unread);
+    let snapshot = Accounts.observe(&Key::parse("default/default"), &fixture.view(), &()).unwrap();
+    assert_eq!(Accounts.decide(&snapshot, &timeout(&query)).0.error.as_deref(), unread);
     assert_eq!((Accounts::RETRIES_MAX, Secrets::RETRIES_MAX), (Some(10), Some(10)));
 }
 
 #[test]
 fn summaries_tell_what_a_sync_sees() {
-    fn facts<C: Controller>(controller: &C, key: &str, fixture: &Fixture) -> Vec<String> {
-        let snapshot = controller.observe(&Key::parse(key), &fixture.view()).unwrap();
+    fn facts<C: Controller<Memory = ()>>(
+        controller: &C,
+        key: &str,
+        fixture: &Fixture,
+    ) -> Vec<String> {
+        let snapshot = controller.observe(&Key::parse(key), &fixture.view(), &()).unwrap();
         let facts = controller.summary(&snapshot).into_iter();
         facts.map(|(name, value)| format!("{name}: {value}")).collect()
     }

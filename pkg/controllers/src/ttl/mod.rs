@@ -29,62 +29,54 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use api::{Key, Node};
 use controller::{Change, Facts, Plan, View, Wake, Watches};
 
-use size::Size;
+pub use size::Size;
 pub use snapshot::Snapshot;
 
-/// The controller, and how large it has seen the cluster become. After a restart it counts anew
-/// from the first step, as upstream.
-#[derive(Debug, Default)]
-pub struct Controller {
-    size: Mutex<Size>,
-}
-
-impl Controller {
-    fn size(&self) -> MutexGuard<'_, Size> {
-        self.size.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn node_changed(&self, change: &Change<Node>, wake: &mut Wake) {
-        match change {
-            Change::Added(node) => {
-                self.size().grow();
-                // Also if it is right now: it may not be once all nodes are counted.
-                wake.add(&node.meta.key);
-            }
-            Change::Updated { new: node, .. } => {
-                if !decide::is_right(node, self.size().ttl_seconds()) {
-                    wake.add(&node.meta.key);
-                }
-            }
-            Change::Deleted(node) => {
-                self.size().shrink();
-                wake.forget(&node.meta.key);
-            }
-        }
-    }
-}
+/// The controller. It remembers how large it has seen the cluster become: after a restart it counts
+/// anew from the first step, as upstream.
+#[derive(Clone, Copy, Debug)]
+pub struct Controller;
 
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
+    type Memory = Size;
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
-        table.on::<Node>(|controller, change, _, wake| controller.node_changed(change, wake));
+    fn watches(&self, table: &mut impl Watches<Self>) {
+        table.remembers::<Node>(|_, size, change, _, wake| node_changed(size, change, wake));
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Snapshot> {
-        snapshot::observe(key, view, *self.size())
+    fn observe(&self, key: &Key, view: &View<'_>, size: &Size) -> Option<Snapshot> {
+        snapshot::observe(key, view, *size)
     }
 
-    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> Plan {
-        decide::decide(snapshot)
+    fn decide(&self, snapshot: &Snapshot, _: &Facts) -> (Plan, ()) {
+        (decide::decide(snapshot), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         snapshot.summary()
+    }
+}
+
+fn node_changed(size: &mut Size, change: &Change<Node>, wake: &mut Wake) {
+    match change {
+        Change::Added(node) => {
+            size.grow();
+            // Also if it is right now: it may not be once all nodes are counted.
+            wake.add(&node.meta.key);
+        }
+        Change::Updated { new: node, .. } => {
+            if !decide::is_right(node, size.ttl_seconds()) {
+                wake.add(&node.meta.key);
+            }
+        }
+        Change::Deleted(node) => {
+            size.shrink();
+            wake.forget(&node.meta.key);
+        }
     }
 }

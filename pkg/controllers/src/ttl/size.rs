@@ -7,7 +7,7 @@ const STEPS: [(usize, usize, u32); 5] =
 
 /// The number of nodes, and the step that it has led to. An event moves it by one step at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Size {
+pub struct Size {
     pub(super) nodes: usize,
     /// An index of [`STEPS`].
     pub(super) step: usize,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use api::{DecodeError, Key, Node, Object as _};
-use controller::fixture::{Fixture, NOW, decode, with, woken};
-use controller::{Change, Controller as _, Facts};
+use controller::fixture::{Fixture, NOW, decode, lines, remembered, with};
+use controller::{Change, Controller as _, Facts, Shared};
 use serde_json::{Value, json};
 
 use super::*;
@@ -22,16 +22,25 @@ fn says(ttl: &str) -> Value {
     node("name", &json!({"node.alpha.kubernetes.io/ttl": ttl}))
 }
 
-/// A controller that has seen so many nodes, and is on this step.
-fn at(nodes: usize, step: usize) -> Controller {
-    Controller { size: Mutex::new(Size { nodes, step }) }
+/// So many nodes were seen, and this is the step.
+fn at(nodes: usize, step: usize) -> Size {
+    Size { nodes, step }
+}
+
+/// Whom a change wakes, and the size after it.
+fn woken(size: Size, change: &Change<Node>) -> (String, Size) {
+    let memory = Shared::default();
+    *memory.write() = size;
+    let wake = remembered(&Controller, &memory, change, &Fixture::default());
+    let after = *memory.read();
+    (lines(&wake), after)
 }
 
 /// The plan for the node `name`.
-fn planned(controller: &Controller, node: &Value) -> String {
+fn planned(size: &Size, node: &Value) -> String {
     let fixture = Fixture::default().holding::<Node>(std::slice::from_ref(node));
-    let snapshot = controller.observe(&Key::new("", "name"), &fixture.view());
-    let plan = snapshot.map(|snapshot| controller.decide(&snapshot, &Facts::default()));
+    let snapshot = Controller.observe(&Key::new("", "name"), &fixture.view(), size);
+    let plan = snapshot.map(|snapshot| Controller.decide(&snapshot, &Facts::default()).0);
     plan.map_or_else(|| "gone\n".to_owned(), |plan| plan.to_string())
 }
 
@@ -72,10 +81,10 @@ fn annotations_are_written_as_upstream() {
 /// Card, Sync 1 and Edge cases: a node that is gone; one that is being deleted.
 #[test]
 fn nodes_that_go_are_written_until_they_are_gone() {
-    let controller = at(5, 0);
-    assert_eq!(planned(&controller, &node("another", &json!({}))), "gone\n");
+    let size = at(5, 0);
+    assert_eq!(planned(&size, &node("another", &json!({}))), "gone\n");
     let deleted = json!({"metadata": {"deletionTimestamp": NOW}});
-    assert_eq!(planned(&controller, &with(says("1"), deleted)), patches(5, "0"));
+    assert_eq!(planned(&size, &with(says("1"), deleted)), patches(5, "0"));
 }
 
 /// TestDesiredTTL, all rows, and the other boundaries of the table.
@@ -109,11 +118,10 @@ fn the_size_of_the_cluster_asks_for_a_time_as_upstream() {
         (20, deleted(), 50, 3, 30),
         (21, deleted(), 0, 0, 0),
     ] {
-        let controller = at(nodes, step);
-        woken(&controller, &change, &Fixture::default());
-        assert_eq!(controller.size().ttl_seconds(), expected, "row {number}");
+        let (_, size) = woken(at(nodes, step), &change);
+        assert_eq!(size.ttl_seconds(), expected, "row {number}");
         let left = if matches!(change, Change::Added(_)) { nodes + 1 } else { nodes.max(1) - 1 };
-        assert_eq!(controller.size().nodes, left, "row {number}");
+        assert_eq!(size.nodes, left, "row {number}");
     }
 }
 
@@ -121,58 +129,60 @@ fn the_size_of_the_cluster_asks_for_a_time_as_upstream() {
 /// its new size, as there.
 #[test]
 fn nodes_get_the_new_time_with_their_next_change() {
-    let controller = Controller::default();
-    let (fixture, bare) = (Fixture::default(), node("name", &json!({})));
-    let bare = decode::<Node>(&bare);
+    let (mut size, mut wakes);
+    let bare = decode::<Node>(&node("name", &json!({})));
+    size = Size::default();
     for _ in 0..100 {
-        assert_eq!(woken(&controller, &Change::Added(bare.clone()), &fixture), "now name\n");
+        (wakes, size) = woken(size, &Change::Added(bare.clone()));
+        assert_eq!(wakes, "now name\n");
     }
-    assert_eq!(planned(&controller, &says("0")), RIGHT);
-    woken(&controller, &Change::Added(bare.clone()), &fixture);
-    assert_eq!(planned(&controller, &says("0")), patches(101, "15"));
+    assert_eq!(planned(&size, &says("0")), RIGHT);
+    (_, size) = woken(size, &Change::Added(bare.clone()));
+    assert_eq!(planned(&size, &says("0")), patches(101, "15"));
     // The hysteresis: 90 nodes still have the longer time.
     for _ in 0..11 {
-        assert_eq!(woken(&controller, &Change::Deleted(bare.clone()), &fixture), "forget name\n");
+        (wakes, size) = woken(size, &Change::Deleted(bare.clone()));
+        assert_eq!(wakes, "forget name\n");
     }
-    assert_eq!(planned(&controller, &says("15")), RIGHT);
-    woken(&controller, &Change::Deleted(bare), &fixture);
-    assert_eq!(planned(&controller, &says("15")), patches(89, "0"));
+    assert_eq!(planned(&size, &says("15")), RIGHT);
+    (_, size) = woken(size, &Change::Deleted(bare));
+    assert_eq!(planned(&size, &says("15")), patches(89, "0"));
 }
 
 /// Heartbeats wake nobody; card, Edge cases: what a user writes is replaced.
 #[test]
 fn a_change_wakes_a_node_only_if_its_annotation_is_wrong() {
-    let controller = at(200, 1);
     let woken_by = |new: &Value| {
         let [old, new] = [&says("15"), new].map(decode::<Node>);
-        woken(&controller, &Change::Updated { old, new }, &Fixture::default())
+        let (wakes, size) = woken(at(200, 1), &Change::Updated { old, new });
+        assert_eq!(size.nodes, 200, "a change is no new node");
+        wakes
     };
     let heartbeat = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
     assert_eq!(woken_by(&with(says("15"), heartbeat)), "");
     for wrong in [says("0"), says("x"), node("name", &Value::Null)] {
         assert_eq!(woken_by(&wrong), "now name\n", "{wrong}");
     }
-    assert_eq!(controller.size().nodes, 200, "a change is no new node");
 }
 
 /// A node of which only the metadata could be read: the patch does no harm, and makes no loop.
 #[test]
 fn a_node_that_cannot_be_read_counts_and_is_patched_at_most_once_for_each_change() {
-    let controller = at(5, 0);
     let meta = decode::<Node>(&says("0")).meta.clone();
     let node = Arc::new(Node::unreadable(meta, &DecodeError("spec: no".to_owned())));
-    assert_eq!(woken(&controller, &Change::Added(node.clone()), &Fixture::default()), "now name\n");
+    let (wakes, size) = woken(at(5, 0), &Change::Added(node.clone()));
+    assert_eq!((wakes.as_str(), size.nodes), ("now name\n", 6));
     let snapshot = Snapshot { node, ttl_seconds: 0, nodes: 6 };
-    let plan = controller.decide(&snapshot, &Facts::default());
+    let (plan, ()) = Controller.decide(&snapshot, &Facts::default());
     assert_eq!((plan.to_string(), plan.again, plan.error), (patches(6, "0"), None, None));
 }
 
 #[test]
 fn a_summary_says_what_is_wanted_and_what_is_there() {
-    let controller = at(200, 1);
     let fixture = Fixture::default().holding::<Node>(&[says("0")]);
-    let snapshot = controller.observe(&Key::new("", "name"), &fixture.view()).unwrap();
+    let key = Key::new("", "name");
+    let snapshot = Controller.observe(&key, &fixture.view(), &at(200, 1)).unwrap();
     let expected = [("nodes", "200"), ("wanted", "15s"), (Node::TTL, "0")];
     let expected = expected.map(|(name, value)| (name, value.to_owned()));
-    assert_eq!(controller.summary(&snapshot), expected);
+    assert_eq!(Controller.summary(&snapshot), expected);
 }

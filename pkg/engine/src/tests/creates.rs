@@ -442,7 +442,7 @@ fn set_recreated_after_a_late_answer() {
 fn settled_is_asked_before_the_caches() {
     run(async {
         let log = Log::default();
-        let engine: Arc<OnceLock<Arc<Engine<Probe>>>> = Arc::default();
+        let engine: Arc<OnceLock<Arc<Engine>>> = Arc::default();
         let later = Arc::clone(&engine);
         let hook = move |stage, _: &_| {
             if let (Stage::Observe, Some(engine)) = (stage, later.get()) {
@@ -514,7 +514,7 @@ fn handlers_hear_before_a_key_settles() {
 #[test]
 fn the_cache_is_ahead_of_its_handlers() {
     run(async {
-        let engine: Arc<OnceLock<Arc<Engine<Probe>>>> = Arc::default();
+        let engine: Arc<OnceLock<Arc<Engine>>> = Arc::default();
         let (later, web) = (Arc::clone(&engine), Key::new("shop", "web"));
         let awaited: Arc<OnceLock<bool>> = Arc::default();
         let seen = Arc::clone(&awaited);

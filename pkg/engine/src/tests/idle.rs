@@ -14,12 +14,12 @@ fn probe(log: &Log) -> Probe {
     Probe::new(log, |_, _| {}, |_, _| Plan::rest("rest"))
 }
 
-async fn settle(cold: &Cold<Probe>) {
+async fn settle(cold: &Cold) {
     cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;
 }
 
 /// Keys that wait, now or for a delay.
-fn held(cold: &Cold<Probe>) -> (usize, usize) {
+fn held(cold: &Cold) -> (usize, usize) {
     let backlog = cold.engine.queue.backlog();
     (backlog.depth, backlog.delayed)
 }

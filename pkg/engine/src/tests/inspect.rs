@@ -44,14 +44,14 @@ fn fetches() -> Plans {
 }
 
 /// A probe that stands by; its caches hold `web`.
-async fn standby(plans: Plans) -> (Cold<Probe>, Feed, Feed) {
+async fn standby(plans: Plans) -> (Cold, Feed, Feed) {
     standby_with(|_, _| {}, plans).await
 }
 
 async fn standby_with(
     hook: impl Fn(Stage, &Key) + Send + Sync + 'static,
     plans: Plans,
-) -> (Cold<Probe>, Feed, Feed) {
+) -> (Cold, Feed, Feed) {
     let probe = Probe::new(&Log::default(), hook, plans);
     let mut cold = Cold::new(probe, 1, DRAIN_LIMIT);
     let (sets, pods) = cold.warm(&[set(1, 2, 0)], &[]).await;

@@ -27,6 +27,8 @@ struct Pass {
 
 impl Controller for Pass {
     type Snapshot = Seen;
+    type Memory = ();
+    type Verdict = ();
 
     const COUNTERS: &'static [Counter] = &[
         Counter { name: SWEPT, help: "[ALPHA] Swept.", labels: &["namespace", "reason"] },
@@ -50,25 +52,28 @@ impl Controller for Pass {
 
     const RETRIES_MAX: Option<u32> = Some(3);
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.reads::<Pod>();
         table.on::<api::ReplicaSet>(|_, _, _, wake| wake.add(&Key::parse("pods")));
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Seen> {
-        self.probe.observe(key, view);
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Seen> {
+        self.probe.observe(key, view, &());
         Some(Seen { key: key.clone(), now: view.now, failures: view.failures })
     }
 
-    fn decide(&self, seen: &Seen, facts: &Facts) -> Plan {
-        if &*seen.key.name == "nodes" { Plan::rest("no") } else { self.probe.decide(seen, facts) }
+    fn decide(&self, seen: &Seen, facts: &Facts) -> (Plan, ()) {
+        if &*seen.key.name == "nodes" {
+            return (Plan::rest("no"), ());
+        }
+        self.probe.decide(seen, facts)
     }
 
     fn summary(&self, _: &Seen) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    fn report(&self, seen: &Seen, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<UpdateStatus> {
         if &*seen.key.name == "pods" {
             self.outcomes.lock().unwrap().push(outcome.clone());
         }

@@ -18,7 +18,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// An engine whose workers do nothing; its queue holds `web`.
 struct Still {
-    cold: Cold<Probe>,
+    cold: Cold,
     alive: Vec<Alive>,
     _feeds: (Feed, Feed),
 }
@@ -38,7 +38,7 @@ impl Still {
         still
     }
 
-    fn engine(&self) -> &Arc<Engine<Probe>> {
+    fn engine(&self) -> &Arc<Engine> {
         &self.cold.engine
     }
 

@@ -11,7 +11,7 @@ use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
 use controller::{
-    Answer, Change, Controller, Facts, Outcome, Plan, Query, UpdateStatus, View, Wake, Watches,
+    Change, Controller, Facts, News, Outcome, Plan, Query, UpdateStatus, View, Wake, Watches,
     fixture,
 };
 use metrics::Registry;
@@ -54,13 +54,13 @@ pub(super) struct World {
 
 /// An engine that nobody runs, and informers that wait for their first answer: a standby that has
 /// just started.
-pub(super) struct Cold<C: Controller> {
+pub(super) struct Cold {
     pub(super) server: Server,
     pub(super) events: Server,
     reader: Server,
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
-    pub(super) engine: Arc<Engine<C>>,
+    pub(super) engine: Arc<Engine>,
     fence_closed: Arc<AtomicBool>,
     informers: SharedInformerFactory,
 }
@@ -198,12 +198,12 @@ impl World {
         (Self::start(probe, 1, sets, &[]).await.0, log)
     }
 
-    pub(super) async fn start<C: Controller>(
-        controller: C,
+    pub(super) async fn start(
+        controller: impl Controller,
         workers: usize,
         sets: &[Value],
         pods: &[Value],
-    ) -> (Self, Arc<Engine<C>>) {
+    ) -> (Self, Arc<Engine>) {
         Cold::new(controller, workers, DRAIN_LIMIT).start(sets, pods).await
     }
 
@@ -333,8 +333,8 @@ impl World {
 
 // === impl Cold ===
 
-impl<C: Controller> Cold<C> {
-    pub(super) fn new(controller: C, workers: usize, drain_limit: Duration) -> Self {
+impl Cold {
+    pub(super) fn new(controller: impl Controller, workers: usize, drain_limit: Duration) -> Self {
         let (server, events, reader) = (Server::default(), Server::default(), Server::default());
         let runtime = server.runtime.clone();
         let registry = Registry::default();
@@ -359,7 +359,7 @@ impl<C: Controller> Cold<C> {
         };
         let mut factory = SharedInformerFactory::new(server.client.clone(), runtime)
             .with_metadata_client(reader.client.clone());
-        let engine = Engine::new(controller, parts, &mut factory);
+        let engine = Engine::new(controller, Arc::default(), parts, &mut factory);
         factory.start();
         let informers = factory;
         Self { server, events, reader, metrics, registry, engine, fence_closed, informers }
@@ -371,7 +371,7 @@ impl<C: Controller> Cold<C> {
     }
 
     /// Runs it, and its caches hold these objects.
-    pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine<C>>) {
+    pub(super) async fn start(mut self, sets: &[Value], pods: &[Value]) -> (World, Arc<Engine>) {
         let task = self.run();
         let (sets, pods) = self.warm(sets, pods).await;
         let engine = Arc::clone(&self.engine);
@@ -481,8 +481,10 @@ impl Probe {
 
 impl Controller for Probe {
     type Snapshot = Seen;
+    type Memory = ();
+    type Verdict = ();
 
-    fn watches(table: &mut impl Watches<Self>) {
+    fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<ReplicaSet>(|_, change, _, wake| match change {
             Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
             Change::Deleted(set) => wake.forget(&set.meta.key),
@@ -495,7 +497,7 @@ impl Controller for Probe {
         });
     }
 
-    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Seen> {
+    fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Seen> {
         let seen = Seen { key: key.clone(), now: view.now, failures: view.failures };
         self.log.add(&seen, "observe");
         let set = view.of::<ReplicaSet>().get(key);
@@ -503,16 +505,16 @@ impl Controller for Probe {
         set.map(|_| seen)
     }
 
-    fn decide(&self, seen: &Seen, facts: &Facts) -> Plan {
+    fn decide(&self, seen: &Seen, facts: &Facts) -> (Plan, ()) {
         self.log.add(seen, "decide");
         (self.hook)(Stage::Decide, &seen.key);
-        (self.plan)(seen, facts)
+        ((self.plan)(seen, facts), ())
     }
 
-    fn learn(&self, _: &Seen, query: &Query, answer: &Answer, _: &mut Wake) {
-        if !matches!(query, Query::Metadata { .. }) {
+    fn remember(&self, (): &mut (), news: News<'_, Self>, _: &mut Wake) {
+        let News::Answered { query: query @ Query::Metadata { .. }, answer, .. } = news else {
             return;
-        }
+        };
         let version = match answer.metadata() {
             Ok(Some(found)) => found.meta.resource_version.to_string(),
             Ok(None) => "none".to_owned(),
@@ -526,7 +528,7 @@ impl Controller for Probe {
         vec![("name", seen.key.name.to_string())]
     }
 
-    fn report(&self, seen: &Seen, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<UpdateStatus> {
         let how = if outcome.unsettled { "unsettled" } else { "done" };
         self.log.add(seen, format!("report {}", outcome.error.as_deref().unwrap_or(how)));
         (self.hook)(Stage::Report, &seen.key);

@@ -24,7 +24,7 @@ fn seconds(count: u64) -> Duration {
 
 #[test]
 fn delays_double_up_to_a_quarter_of_an_hour() {
-    let backoff = Backoff::default();
+    let mut backoff = Backoff::default();
     let mut now = time(0);
     let mut delays = Vec::new();
     for _ in 0..12 {
@@ -38,7 +38,7 @@ fn delays_double_up_to_a_quarter_of_an_hour() {
 
 #[test]
 fn a_place_without_failures_for_half_an_hour_starts_over() {
-    let backoff = Backoff::default();
+    let mut backoff = Backoff::default();
     backoff.count(place(0), time(0));
     backoff.count(place(0), time(0));
     let next = |now| backoff.delay(&place(0), now).next;
@@ -48,7 +48,7 @@ fn a_place_without_failures_for_half_an_hour_starts_over() {
 
 #[test]
 fn places_do_not_wait_for_each_other() {
-    let backoff = Backoff::default();
+    let mut backoff = Backoff::default();
     backoff.count(place(0), time(0));
     assert_eq!(backoff.delay(&place(0), time(0)).left, seconds(1));
     assert_eq!(backoff.delay(&place(1), time(0)).left, Duration::ZERO);
@@ -59,7 +59,7 @@ fn places_do_not_wait_for_each_other() {
 fn what_is_idle_is_dropped_and_there_is_a_limit() {
     let set = decode(&set());
     let place = |node: usize| Place::new(&set, &node.to_string().into());
-    let backoff = Backoff::default();
+    let mut backoff = Backoff::default();
     (0..SWEEP_MIN).for_each(|node| backoff.count(place(node), time(0)));
     let later = time(0) + IDLE_MAX + seconds(1);
     backoff.count(place(SWEEP_MIN), later);

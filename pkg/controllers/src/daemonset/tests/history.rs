@@ -280,7 +280,7 @@ fn what_the_live_reads_say_of_a_taken_name_decides() {
     ];
     for (name, facts, want) in rows {
         let facts = facts.into_iter().collect::<Facts>();
-        let text = world.controller.decide(&world.snapshot(), &facts).to_string();
+        let text = world.controller.decide(&world.snapshot(), &facts).0.to_string();
         assert!(text.ends_with(&want), "{name}: {text}");
     }
 }
@@ -327,7 +327,7 @@ fn a_revision_that_cannot_be_read_stops_everything() {
     snapshot.revisions.mine = vec![revision.into()];
     let plan = world.decide(&snapshot);
     assert_eq!(plan.to_string(), format!("why: ControllerRevision {name} cannot be read\n"));
-    assert!(world.controller.report(&snapshot, &controller::Outcome::default()).is_none());
+    assert!(world.controller.report(&snapshot, None, &controller::Outcome::default()).is_none());
 }
 
 /// As `cleanupHistory`.

@@ -10,7 +10,7 @@ use super::world::World;
 use super::*;
 
 fn status(world: &World, outcome: &Outcome) -> Option<Value> {
-    let write = world.controller.report(&world.snapshot(), outcome)?;
+    let write = world.controller.report(&world.snapshot(), None, outcome)?;
     assert_eq!(write.retry, StatusRetry::OnceLive);
     Some(Value::Object(fixture::status(&write)))
 }

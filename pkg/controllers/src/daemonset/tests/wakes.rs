@@ -1,34 +1,34 @@
 //! Whom events wake.
 
 use api::{ControllerRevision, DaemonSet, Node, Pod};
-use controller::Change;
-use controller::fixture::{decode, with, woken};
+use controller::fixture::{decode, with};
+use controller::{Change, Controller as _, Shared};
 use serde_json::{Value, json};
 
-use super::super::Controller;
+use super::super::Backoff;
 use super::world::World;
 use super::*;
 
 const NOW: &str = "now shop/foo\n";
 
 fn added<T: api::Kind>(world: &World, object: &Value) -> String {
-    woken(&world.controller, &Change::<T>::Added(decode(object)), &world.fixture())
+    world.woken(&Change::<T>::Added(decode(object)))
 }
 
 fn removed<T: api::Kind>(world: &World, object: &Value) -> String {
-    woken(&world.controller, &Change::<T>::Deleted(decode(object)), &world.fixture())
+    world.woken(&Change::<T>::Deleted(decode(object)))
 }
 
 fn updated<T: api::Kind>(world: &World, old: &Value, new: &Value) -> String {
     let new = with(new.clone(), json!({"metadata": {"resourceVersion": "2"}}));
     let change = Change::<T>::Updated { old: decode(old), new: decode(&new) };
-    woken(&world.controller, &change, &world.fixture())
+    world.woken(&change)
 }
 
 /// What a resync tells of: the same version twice.
 fn again<T: api::Kind>(world: &World, object: &Value) -> String {
     let change = Change::<T>::Updated { old: decode(object), new: decode(object) };
-    woken(&world.controller, &change, &world.fixture())
+    world.woken(&change)
 }
 
 /// Another set in the namespace, with the same selector.
@@ -184,22 +184,22 @@ fn pods_of_other_sets_do_not_count_for_a_node() {
 fn a_failed_pod_that_goes_is_counted_once() {
     let world = world(&set(), 1);
     let failed = phase(own("p", "node-0"), "Failed");
-    let left = |controller: &Controller| {
+    let left = |failed_pods: &Shared<Backoff>| {
         let mut probe = super::world(&set(), 1);
         probe.put_pod(failed.clone());
-        let fixture = probe.fixture();
-        let key = api::Key::new("shop", "foo");
-        let snapshot = controller::Controller::observe(controller, &key, &fixture.view()).unwrap();
+        let (fixture, key) = (probe.fixture(), api::Key::new("shop", "foo"));
+        let failed_pods = failed_pods.read();
+        let snapshot = probe.controller.observe(&key, &fixture.view(), &failed_pods).unwrap();
         snapshot.delays["node-0"].left.as_secs()
     };
     updated::<Pod>(&world, &failed, &failed);
     removed::<Pod>(&world, &own("running", "node-0"));
     removed::<Pod>(&world, &orphan(failed.clone()));
-    assert_eq!(left(&world.controller), 0);
+    assert_eq!(left(&world.failed_pods), 0);
     updated::<Pod>(&world, &failed, &deleted(failed.clone()));
     updated::<Pod>(&world, &deleted(failed.clone()), &deleted(failed.clone()));
     removed::<Pod>(&world, &deleted(failed.clone()));
-    assert_eq!(left(&world.controller), 1);
+    assert_eq!(left(&world.failed_pods), 1);
     removed::<Pod>(&world, &failed);
-    assert_eq!(left(&world.controller), 2);
+    assert_eq!(left(&world.failed_pods), 2);
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use api::{ControllerRevision, DaemonSet, Key, Kind, Node, Pod, Resource, Time};
-use controller::fixture::{Fixture, decode, time, with, woken};
+use controller::fixture::{self, Fixture, decode, remembered, time, with};
 use controller::{
-    Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Step, Update,
+    Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Shared, Step, Update,
 };
 use serde_json::{Value, json};
 
-use super::super::{Controller, Snapshot, revisions};
+use super::super::{Backoff, Controller, Snapshot, revisions};
 
 pub(super) struct World {
     pub(super) controller: Controller,
+    pub(super) failed_pods: Shared<Backoff>,
     pub(super) now: Time,
     /// How often in a row the set has failed.
     pub(super) failures: u32,
@@ -44,6 +45,7 @@ impl World {
     pub(super) fn new(set: Value) -> Self {
         Self {
             controller: Controller::new(250),
+            failed_pods: Shared::default(),
             now: time(0),
             failures: 0,
             set,
@@ -79,9 +81,16 @@ impl World {
         fixture
     }
 
+    /// Whom a change wakes.
+    pub(super) fn woken<T: Kind>(&self, change: &Change<T>) -> String {
+        let wake = remembered(&self.controller, &self.failed_pods, change, &self.fixture());
+        fixture::lines(&wake)
+    }
+
     pub(super) fn snapshot(&self) -> Snapshot {
         let fixture = self.fixture();
-        self.controller.observe(&Key::parse("shop/foo"), &fixture.view()).unwrap()
+        let failed_pods = self.failed_pods.read();
+        self.controller.observe(&Key::parse("shop/foo"), &fixture.view(), &failed_pods).unwrap()
     }
 
     /// The label of the present template.
@@ -94,7 +103,7 @@ impl World {
     pub(super) fn decide(&self, snapshot: &Snapshot) -> Plan {
         let mut facts = Facts::default();
         for _ in 0..4 {
-            let plan = self.controller.decide(snapshot, &facts);
+            let (plan, ()) = self.controller.decide(snapshot, &facts);
             let Some(Step::Fetch(queries)) = plan.steps.first() else { return plan };
             for query in queries {
                 facts.answers.insert(query.clone(), self.live(query));
@@ -134,7 +143,7 @@ impl World {
             lists.into_iter().flatten().for_each(|action| self.apply(action, &mut done));
         }
         let outcome = Outcome { error: plan.error.clone(), ..Outcome::default() };
-        if let Some(write) = self.controller.report(&snapshot, &outcome) {
+        if let Some(write) = self.controller.report(&snapshot, None, &outcome) {
             let text = write.raw.edited(&write.object.resource, &write.edits).unwrap();
             self.set = self.versioned(serde_json::from_str(&text).unwrap());
             done.reported = true;
@@ -215,10 +224,15 @@ impl World {
             let deletion = json!({"metadata": {"deletionTimestamp": self.now.to_string()}});
             let pod = with(pod, deletion);
             let new = decode::<Pod>(&pod);
-            woken(&self.controller, &Change::Updated { old, new }, &fixture);
+            remembered(
+                &self.controller,
+                &self.failed_pods,
+                &Change::Updated { old, new },
+                &fixture,
+            );
             self.put_pod(pod);
         } else {
-            woken(&self.controller, &Change::Deleted(old), &fixture);
+            remembered(&self.controller, &self.failed_pods, &Change::Deleted(old), &fixture);
         }
     }
 

@@ -67,7 +67,7 @@ fn a_name_that_is_taken_is_told_apart() {
         "why: there is no ReplicaSet of the template; is its name free?\n\
          fetch replicasets.apps shop/{name}\n"
     );
-    assert_eq!(CONTROLLER.decide(&snapshot, &Facts::default()).to_string(), fetch);
+    assert_eq!(CONTROLLER.decide(&snapshot, &Facts::default()).0.to_string(), fetch);
     let named = |set: Value| with(set, json!({"metadata": {"name": name}}));
     let stranger = with(named(set("v1", 1)), json!({"metadata": {"ownerReferences": null}}));
     let bump = format!(
@@ -83,10 +83,11 @@ fn a_name_that_is_taken_is_told_apart() {
         ("another template", named(set("v2", 1)), &bump, Some(1)),
         ("somebody else's", stranger, &bump, Some(1)),
     ] {
-        let plan = CONTROLLER.decide(&snapshot, &Facts::from([found::<ReplicaSet>(&live)]));
+        let facts = Facts::from([found::<ReplicaSet>(&live)]);
+        let (plan, told) = CONTROLLER.decide(&snapshot, &facts);
         assert_eq!(plan.to_string(), *expected, "{case}");
         let outcome = failed(plan.error.as_deref().unwrap(), "");
-        let update = CONTROLLER.report(&snapshot, &outcome);
+        let update = CONTROLLER.report(&snapshot, Some(&told), &outcome);
         let written = update.map(|update| json!(fixture::status(&update)));
         assert_eq!(written, collisions.map(|count| json!({"collisionCount": count})), "{case}");
     }
@@ -115,7 +116,7 @@ fn a_failed_look_up_does_not_stop_the_creation() {
     let name = creation::name(&snapshot).set;
     let query = Query::object(ReplicaSet::RESOURCE, Key::new("shop", &name));
     let facts = Facts::from([(query, Answer::Failed("no route to host".into()))]);
-    assert_eq!(created(&CONTROLLER.decide(&snapshot, &facts))["metadata"]["name"], *name);
+    assert_eq!(created(&CONTROLLER.decide(&snapshot, &facts).0)["metadata"]["name"], *name);
 }
 
 /// Card, "Existing": one write with all that the Deployment has to give, and with the size.

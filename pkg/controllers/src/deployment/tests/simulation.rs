@@ -92,18 +92,18 @@ impl World {
         let sets: Vec<Value> = self.sets.values().cloned().collect();
         let mut fixture = caches(std::slice::from_ref(&self.deployment), &sets, &pods);
         fixture.now = self.now();
-        let s = CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view()).unwrap();
+        let s = CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap();
         let mut facts = Facts::default();
-        let mut plan = CONTROLLER.decide(&s, &facts);
+        let (mut plan, mut told) = CONTROLLER.decide(&s, &facts);
         if let Some(Step::Fetch(queries)) = plan.steps.first() {
             facts.answers.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
-            plan = CONTROLLER.decide(&s, &facts);
+            (plan, told) = CONTROLLER.decide(&s, &facts);
         }
         assert_eq!(plan.error, None, "{plan}");
         for action in actions(&plan) {
             self.act(action);
         }
-        let status = CONTROLLER.report(&s, &Outcome::default());
+        let status = CONTROLLER.report(&s, Some(&told), &Outcome::default());
         if let Some(update) = &status {
             let version = self.deployment["metadata"]["resourceVersion"].as_str().unwrap();
             assert_eq!(update.object.resource_version.to_string(), version, "a conflict");

@@ -30,7 +30,7 @@ fn counted(image: &str, [wanted, has, available]: [i32; 3]) -> Value {
 }
 
 fn reported(it: &Value, sets: &[Value], outcome: &Outcome) -> Option<Value> {
-    CONTROLLER.report(&observed(it, sets, &[]), outcome).map(|update| body(&update))
+    super::reported(it, sets, outcome).map(|update| body(&update))
 }
 
 fn done(it: &Value, sets: &[Value]) -> Option<Value> {
@@ -150,7 +150,8 @@ fn a_rollout_without_new_set_is_told_of_by_the_name_of_its_deployment() {
     let old = sized(set("v1", 0), 3, 3);
     let left = with(pod("p"), json!({"metadata": owned_by("ReplicaSet", &old)}));
     let s = observed(&it, &[old], &[left]);
-    let written = body(&CONTROLLER.report(&s, &Outcome::default()).unwrap());
+    let (_, told) = CONTROLLER.decide(&s, &Facts::default());
+    let written = body(&CONTROLLER.report(&s, Some(&told), &Outcome::default()).unwrap());
     let line = "Progressing True NewReplicaSetAvailable: \
         Deployment \"foo\" has successfully progressed.";
     assert!(conditions(&written).contains(&line.to_owned()), "{written}");
@@ -187,8 +188,8 @@ fn a_stuck_rollout_is_looked_at_after_the_deadline() {
         let mut fixture = caches(&[it], &sets, &[]);
         fixture.now = api::Time::parse(BEFORE).unwrap() + Duration::from_mins(1);
         fixture.now = fixture.now - Duration::from_nanos(u64::try_from(nanos).unwrap());
-        let s = CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view()).unwrap();
-        CONTROLLER.decide(&s, &Facts::default()).again
+        let s = CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap();
+        CONTROLLER.decide(&s, &Facts::default()).0.again
     };
     let second = 1_000_000_000;
     let (partial, part) = ([3, 3, 1], [3, 3, 1, 1]);
@@ -280,8 +281,9 @@ fn terminating_pods_are_not_counted_without_the_gate() {
     for known in [json!(null), json!(2)] {
         let it = with(it.clone(), json!({"status": {"terminatingReplicas": known}}));
         let fixture = caches(std::slice::from_ref(&it), std::slice::from_ref(&old), &[]);
-        let snapshot = off.observe(&Key::new("shop", "foo"), &fixture.view()).unwrap();
-        let update = off.report(&snapshot, &Outcome::default()).unwrap();
+        let snapshot = off.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap();
+        let (_, told) = off.decide(&snapshot, &Facts::default());
+        let update = off.report(&snapshot, Some(&told), &Outcome::default()).unwrap();
         let edits = update.edits.iter().map(|edit| format!("{edit:?}"));
         let said: Vec<_> = edits.filter(|edit| edit.contains("terminatingReplicas")).collect();
         assert_eq!(said.len(), usize::from(known == 2), "{said:?}");

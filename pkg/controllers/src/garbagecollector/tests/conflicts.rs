@@ -326,7 +326,7 @@ fn an_answer_about_a_wrong_name_takes_no_observed_owner_out() {
     w.is(all, "ns1/Secret:secretname; ns1/Pod:goodpod; ns1/Pod:badpod");
     w.pending.clear();
     let mut wake = controller::Wake::default();
-    w.graph.lock().vanish(&bad_secret(), &mut wake);
+    w.graph.write().vanish(&bad_secret(), &mut wake);
     assert_eq!(controller::fixture::lines(&wake), "now ns1/Pod:badpod:badpoduid\n");
     w.is(all, "");
     assert_eq!(w.absent(), "v1/Secret ns1/secretname");

@@ -42,7 +42,7 @@ fn graph(nodes: &[(&str, &[&str])]) -> World {
         let owners: Vec<_> = owners.iter().map(|uid| bare(uid)).collect();
         let object = object(&bare(uid), &owners.iter().collect::<Vec<_>>());
         let meta = metadata(&object).meta;
-        w.graph.lock().put(&resource, &meta, &mut controller::Wake::default());
+        w.graph.write().put(&resource, &meta, &mut controller::Wake::default());
     }
     w
 }
@@ -81,7 +81,7 @@ fn the_page_shows_what_hangs_together() {
         ("two-chains-from-child", &CHAINS, &["delta"], &one),
         ("two-chains-choose-both", &CHAINS, &["delta", "charlie"], &both),
     ] {
-        assert_eq!(graph(nodes).graph.dot(uids), *expected, "{name}");
+        assert_eq!(graph(nodes).graph.read().picture(uids).dot(), *expected, "{name}");
     }
 }
 
@@ -89,14 +89,18 @@ fn the_page_shows_what_hangs_together() {
 #[test]
 fn an_owner_that_is_not_in_the_graph_gets_a_box() {
     let w = graph(&[ALPHA, BRAVO, CHARLIE]);
-    let mut nodes = w.graph.lock();
+    let mut nodes = w.graph.write();
     let meta = metadata(&object(&bare("bravo"), &[])).meta;
     let resource = api::Resource::cluster_scoped("", "", "", "");
     nodes.delete(&resource, &meta, &mut controller::Wake::default());
     drop(nodes);
     let expected = page(&["alpha", "bravo", "charlie"], &["bravo"], &FIRST);
-    assert_eq!(w.graph.dot(&[]), expected);
-    assert_eq!(w.graph.dot(&["bravo"]), page(&[], &[], &[]), "\"missing\", by object");
+    assert_eq!(w.graph.read().picture(&[]).dot(), expected);
+    assert_eq!(
+        w.graph.read().picture(&["bravo"]).dot(),
+        page(&[], &[], &[]),
+        "\"missing\", by object"
+    );
 }
 
 /// TestMarshalDOT "escaping.dot", with conditions.
@@ -114,9 +118,9 @@ fn names_are_quoted_as_go_does_and_conditions_are_told() {
         api::Resource::namespaced("ref1group", "version", "", "ref1kind-Iñtërnâtiônàlizætiøn,🐹");
     let w = World::new();
     let meta = metadata(&waiting(object(&first, &[&second]))).meta;
-    w.graph.lock().put(&resource, &meta, &mut controller::Wake::default());
+    w.graph.write().put(&resource, &meta, &mut controller::Wake::default());
     assert_eq!(
-        w.graph.dot(&[]),
+        w.graph.read().picture(&[]).dot(),
         r#"strict digraph full {
   // Node definitions.
   "ref1-[]\"\\Iñtërnâtiônàlizætiøn,🐹" [

@@ -87,7 +87,7 @@ fn a_kind_that_is_listed_is_no_reason_to_walk_over_all_nodes() {
     let mut w = World::new();
     w.add(&pod("a"), &[&deployment(), &role()]);
     w.pending.clear();
-    let (nodes, mut wake) = (w.graph.lock(), controller::Wake::default());
+    let (nodes, mut wake) = (w.graph.read(), controller::Wake::default());
     let before = nodes.walks();
     nodes.complete(&DEPLOYMENTS, &mut wake);
     nodes.complete(&PODS, &mut wake);
@@ -97,7 +97,7 @@ fn a_kind_that_is_listed_is_no_reason_to_walk_over_all_nodes() {
     w.serve(&served(&[PODS]));
     w.serve(&all_served());
     assert_eq!(w.queue(), "ns1/Deployment.apps:web; ns1/Role.rbac.authorization.k8s.io:role");
-    assert_eq!(w.graph.lock().walks(), before);
+    assert_eq!(w.graph.read().walks(), before);
 }
 
 /// Nothing is known of a dependent that is not watched: its owner must not wait for ever.

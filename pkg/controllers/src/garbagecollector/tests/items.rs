@@ -371,7 +371,7 @@ fn an_old_answer_makes_no_new_owner_absent() {
     w.end(look, &controller::Answer::NotFound);
     let absent = "v1/ReplicationController ns1/rc";
     assert_eq!((w.queue().as_str(), w.absent().as_str()), ("ns1/Pod:item", absent));
-    assert!(w.graph.lock().by_uid("new-uid").unwrap().is_virtual(), "the old one, and only that");
+    assert!(w.graph.read().by_uid("new-uid").unwrap().is_virtual(), "the old one, and only that");
     w.end(other, &controller::Answer::NotFound);
     assert_eq!(w.queue(), "ns1/Pod:item; ns1/Pod:child");
 }
@@ -420,9 +420,9 @@ fn an_owner_with_an_odd_uid_is_looked_at_once_and_by_no_walk() {
         let key = w.pending[0].clone();
         assert_eq!(w.look(), "get replicationcontrollers ns1/gone\n", "not again, {uid}");
         assert_eq!(w.queue(), "ns1/Pod:item", "{uid}");
-        let before = w.graph.lock().walks();
+        let before = w.graph.read().walks();
         assert!(w.sync(&key).1.is_none(), "{uid}");
-        assert_eq!(w.graph.lock().walks(), before, "{uid}");
+        assert_eq!(w.graph.read().walks(), before, "{uid}");
     }
 }
 
@@ -447,7 +447,7 @@ fn a_person_finds_an_object_by_less_than_its_key() {
         ("ns1/Deployment:web".to_owned(), None),
         ("ns2/Pod:item".to_owned(), None),
     ] {
-        let (nodes, key) = (w.graph.lock(), Key::parse(&text));
+        let (nodes, key) = (w.graph.read(), Key::parse(&text));
         let meant = nodes.named(&key).unwrap_or(key);
         let name = nodes.resolve(&meant).map(|slot| &*nodes.node(slot).key.name);
         assert_eq!(name, expected, "{text}");
@@ -459,8 +459,8 @@ fn a_person_finds_an_object_by_less_than_its_key() {
 fn a_name_that_two_objects_have_finds_neither() {
     let mut w = World::new();
     w.add(&child(), &[&item(), &Identity { uid: intern("other-uid"), ..item() }]);
-    assert_eq!(w.graph.lock().named(&Key::parse("ns1/Pod:item")), None);
-    assert_eq!(w.graph.lock().named(&Key::parse("ns1/Pod:child")), Some(child().key()));
+    assert_eq!(w.graph.read().named(&Key::parse("ns1/Pod:item")), None);
+    assert_eq!(w.graph.read().named(&Key::parse("ns1/Pod:child")), Some(child().key()));
 }
 
 #[test]
@@ -474,7 +474,7 @@ fn the_summary_tells_what_is_known_of_owners_and_dependents() {
     });
     w.see(&child(), &blocking(&child(), &[&item()]));
     let view = controller::fixture::Fixture::default();
-    let snapshot = w.collector.observe(&item().key(), &view.view()).unwrap();
+    let snapshot = w.collector.observe(&item().key(), &view.view(), &w.graph.read()).unwrap();
     let facts = w.collector.summary(&snapshot);
     let lines: Vec<_> = facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let blocks = "its foreground deletion waits for this object";

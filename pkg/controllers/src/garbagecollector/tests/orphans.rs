@@ -5,7 +5,7 @@ use controller::{Controller as _, Facts, MetadataChange, Step};
 
 use super::world::*;
 use crate::garbagecollector::identity::Identity;
-use crate::garbagecollector::snapshot::ORPHANS_MAX;
+use crate::garbagecollector::snapshot::{ORPHANS_MAX, Orphans};
 
 fn owner() -> Identity {
     id("apps/v1", "Deployment", "ns1", "web", "web-uid")
@@ -19,9 +19,12 @@ fn leaving() -> serde_json::Value {
     ending(finalizers(object(&owner(), &[]), &["orphan", "x"]))
 }
 
+fn observed(w: &World) -> Option<Orphans> {
+    w.orphaner.observe(&owner().key(), &Fixture::default().view(), &w.graph.read())
+}
+
 fn planned(w: &World) -> controller::Plan {
-    let snapshot = w.orphaner.observe(&owner().key(), &Fixture::default().view()).unwrap();
-    w.orphaner.decide(&snapshot, &Facts::default())
+    w.orphaner.decide(&observed(w).unwrap(), &Facts::default()).0
 }
 
 /// `attemptToOrphanWorker`. TestOrphanDependentsFailure: a step that fails ends the plan, so the
@@ -72,7 +75,7 @@ fn nothing_is_let_go_once_the_finalizer_is_gone() {
     w.see(&owner(), &waiting(object(&owner(), &[])));
     assert_eq!(planned(&w).to_string(), rest, "in the foreground");
     w.delete(&owner());
-    assert!(w.orphaner.observe(&owner().key(), &Fixture::default().view()).is_none());
+    assert!(observed(&w).is_none());
 }
 
 /// So many patches fit in a plan; the finalizer goes with the last of them.
@@ -116,7 +119,8 @@ fn an_owner_is_woken_when_its_dependents_are_to_be_let_go() {
         ("gone", MetadataChange::Deleted(&leaving), ""),
         ("no longer watched", MetadataChange::Dropped, ""),
     ] {
-        let wake = woken_by_any(&w.orphaner, &DEPLOYMENTS, &change, &Fixture::default());
+        let told = (&DEPLOYMENTS, &change);
+        let wake = woken_by_any(&w.orphaner, &w.graph, told, &Fixture::default());
         assert_eq!(controller::fixture::lines(&wake), expected, "{name}");
     }
 }
@@ -126,7 +130,7 @@ fn the_summary_of_an_owner_counts_its_dependents() {
     let mut w = World::new();
     w.see(&owner(), &leaving());
     w.add(&pod("a"), &[&owner()]);
-    let snapshot = w.orphaner.observe(&owner().key(), &Fixture::default().view()).unwrap();
+    let snapshot = observed(&w).unwrap();
     let facts = w.orphaner.summary(&snapshot);
     let expected = [
         ("object", "[apps/v1/Deployment, namespace: ns1, name: web, uid: web-uid]"),

@@ -5,17 +5,15 @@
 //! was delivered and looked at, nothing is left that had to go, nothing that is being deleted
 //! waits, and the graph is the one that somebody builds who sees only what is there.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
-
 use api::{Key, Metadata, Resource, Text, Time};
 use controller::fixture::{Fixture, NOW, woken_by_any, woken_by_served};
 use controller::{
-    Action, Answer, Call, Controller, Delete, Facts, Guard, MetadataChange, Patch, PatchKind, Plan,
-    Propagation, Query, Step, Wake,
+    Action, Answer, Call, Controller, Delete, Facts, Guard, MetadataChange, News, Patch, PatchKind,
+    Plan, Propagation, Query, Shared, Step, Wake,
 };
 use proptest::prelude::*;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::world::{object as object_with, *};
 use crate::garbagecollector::identity::Identity;
@@ -47,7 +45,7 @@ type Event = (Option<Metadata>, Option<Metadata>);
 struct Sim {
     live: BTreeMap<Text, (usize, Metadata)>,
     events: [VecDeque<Event>; 4],
-    graph: Arc<Graph>,
+    graph: Shared<Graph>,
     collector: Collector,
     orphaner: Orphaner,
     /// Keys that wait.
@@ -86,7 +84,7 @@ proptest! {
         let mut sim = Sim::new();
         for op in ops {
             sim.apply(op);
-            sim.graph.lock().check();
+            sim.graph.read().check();
         }
         sim.settle();
         sim.check_the_end();
@@ -95,14 +93,13 @@ proptest! {
 
 impl Sim {
     fn new() -> Self {
-        let graph = Arc::<Graph>::default();
-        let collector = Collector::new(Arc::clone(&graph));
-        woken_by_served(&collector, &all_served(), &Fixture::default());
+        let graph = Shared::default();
+        woken_by_served(&Collector, &graph, &all_served(), &Fixture::default());
         Self {
             live: BTreeMap::new(),
             events: Default::default(),
-            orphaner: Orphaner::new(Arc::clone(&graph)),
-            collector,
+            orphaner: Orphaner,
+            collector: Collector,
             graph,
             collect: BTreeSet::new(),
             orphan: BTreeSet::new(),
@@ -295,9 +292,9 @@ impl Sim {
             (None, None) => return,
         };
         let fixture = Fixture::default();
-        let wake = woken_by_any(&self.collector, &KINDS[kind], &change, &fixture);
+        let wake = woken_by_any(&self.collector, &self.graph, (&KINDS[kind], &change), &fixture);
         self.collect.extend(keys(wake));
-        let wake = woken_by_any(&self.orphaner, &KINDS[kind], &change, &fixture);
+        let wake = woken_by_any(&self.orphaner, &self.graph, (&KINDS[kind], &change), &fixture);
         self.orphan.extend(keys(wake));
     }
 
@@ -305,15 +302,17 @@ impl Sim {
 
     fn look(&mut self, key: &Key) {
         let fixture = Fixture::default();
-        let Some(snapshot) = self.collector.observe(key, &fixture.view()) else { return };
+        let seen = self.collector.observe(key, &fixture.view(), &self.graph.read());
+        let Some(snapshot) = seen else { return };
         let mut facts = Facts::default();
         let plan = loop {
-            let plan = self.collector.decide(&snapshot, &facts);
+            let (plan, ()) = self.collector.decide(&snapshot, &facts);
             let [Step::Fetch(queries)] = plan.steps.as_slice() else { break plan };
             for query in queries {
                 let answer = self.answer(query);
                 let mut wake = Wake::default();
-                self.collector.learn(&snapshot, query, &answer, &mut wake);
+                let news = News::Answered { snapshot: &snapshot, query, answer: &answer };
+                self.collector.remember(&mut self.graph.write(), news, &mut wake);
                 self.collect.extend(keys(wake));
                 facts.answers.insert(query.clone(), answer);
             }
@@ -325,8 +324,9 @@ impl Sim {
 
     fn let_go(&mut self, key: &Key) {
         let fixture = Fixture::default();
-        let Some(snapshot) = self.orphaner.observe(key, &fixture.view()) else { return };
-        let plan = self.orphaner.decide(&snapshot, &Facts::default());
+        let seen = self.orphaner.observe(key, &fixture.view(), &self.graph.read());
+        let Some(snapshot) = seen else { return };
+        let (plan, ()) = self.orphaner.decide(&snapshot, &Facts::default());
         if self.act(&plan) || plan.again.is_some() {
             self.orphan.insert(key.clone());
         }
@@ -371,7 +371,7 @@ impl Sim {
                     self.deliver(kind);
                 }
             }
-            self.graph.lock().check();
+            self.graph.read().check();
             let (collect, orphan) =
                 (std::mem::take(&mut self.collect), std::mem::take(&mut self.orphan));
             if collect.is_empty() && orphan.is_empty() {
@@ -408,9 +408,7 @@ impl Sim {
             let lines = text.split("; ").filter(|line| !line.contains('?'));
             lines.map(str::to_owned).collect::<Vec<_>>()
         };
-        let mut ours = World::new();
-        ours.graph = Arc::clone(&self.graph);
-        assert_eq!(nodes(ours.nodes()), nodes(built.nodes()));
+        assert_eq!(nodes(listed(&self.graph.read())), nodes(built.nodes()));
     }
 }
 

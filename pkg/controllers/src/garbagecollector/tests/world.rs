@@ -6,7 +6,8 @@ use std::sync::Arc;
 use api::{Codec, Key, Metadata, Object as _, OwnerRef, Resource, Served, ServedKind, intern};
 use controller::fixture::{Fixture, NOW, with, woken_by_any, woken_by_served};
 use controller::{
-    Answer, Call, Controller as _, Facts, MetadataChange, Plan, Query, Refused, Step, Wake,
+    Answer, Call, Controller as _, Facts, MetadataChange, News, Outcome, Plan, Query, Refused,
+    Shared, Step, Wake,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ pub(super) const OLD_ROLES: Resource =
     Resource::namespaced("rbac.authorization.k8s.io", "v1beta1", "roles", "Role");
 
 pub(super) struct World {
-    pub(super) graph: Arc<Graph>,
+    pub(super) graph: Shared<Graph>,
     pub(super) collector: Collector,
     pub(super) orphaner: Orphaner,
     /// What the caches show, by uid.
@@ -122,13 +123,24 @@ pub(super) fn short(key: &Key) -> String {
     text.rsplit_once(':').map_or(text.clone(), |(name, _)| name.to_owned())
 }
 
+/// The nodes by uid: `Pod.v1 ns1/name -> uids of owners`; with a question mark if virtual.
+pub(super) fn listed(graph: &Graph) -> String {
+    let lines = graph.all().map(|node| {
+        let mark = if node.is_virtual() { "?" } else { "" };
+        let Identity { kind, api_version, .. } = node.identity();
+        let owners: Vec<_> = node.owners.iter().map(|owner| &*owner.uid).collect();
+        let arrow = if owners.is_empty() { "" } else { " -> " };
+        format!("{api_version}/{kind}{mark} {}{arrow}{}", node.key, owners.join(" "))
+    });
+    lines.collect::<Vec<_>>().join("; ")
+}
+
 impl World {
     pub(super) fn new() -> Self {
-        let graph = Arc::<Graph>::default();
         let mut world = Self {
-            collector: Collector::new(Arc::clone(&graph)),
-            orphaner: Orphaner::new(Arc::clone(&graph)),
-            graph,
+            collector: Collector,
+            orphaner: Orphaner,
+            graph: Shared::default(),
             cache: BTreeMap::new(),
             live: BTreeMap::new(),
             broken: Vec::new(),
@@ -141,7 +153,7 @@ impl World {
     }
 
     pub(super) fn serve(&mut self, served: &Arc<Served>) {
-        let wake = woken_by_served(&self.collector, served, &Fixture::default());
+        let wake = woken_by_served(&self.collector, &self.graph, served, &Fixture::default());
         self.enqueue(wake);
     }
 
@@ -199,11 +211,11 @@ impl World {
 
     fn tell(&mut self, resource: &Resource, change: &MetadataChange<'_>) {
         let fixture = Fixture::default();
-        let wake = woken_by_any(&self.collector, resource, change, &fixture);
+        let wake = woken_by_any(&self.collector, &self.graph, (resource, change), &fixture);
         self.enqueue(wake);
-        let wake = woken_by_any(&self.orphaner, resource, change, &fixture);
+        let wake = woken_by_any(&self.orphaner, &self.graph, (resource, change), &fixture);
         self.to_orphan.extend(keys(wake));
-        self.graph.lock().check();
+        self.graph.read().check();
     }
 
     fn enqueue(&mut self, wake: Wake) {
@@ -231,7 +243,7 @@ impl World {
             self.pending.retain(|pending| *pending != key);
         }
         let again = plan.error.is_some() || plan.again.is_some();
-        let is_there = self.graph.lock().resolve(&key).is_some();
+        let is_there = self.graph.read().resolve(&key).is_some();
         if again && is_there && !self.pending.contains(&key) {
             self.pending.push(key);
         }
@@ -241,13 +253,17 @@ impl World {
     /// All reads for a key, a line each, and the plan that comes of them.
     pub(super) fn sync(&mut self, key: &Key) -> (String, Option<Plan>) {
         let fixture = Fixture::default();
-        let Some(snapshot) = self.collector.observe(key, &fixture.view()) else {
+        let seen = self.collector.observe(key, &fixture.view(), &self.graph.read());
+        let Some(snapshot) = seen else {
             return (String::new(), None);
         };
         let (mut text, mut facts) = (String::new(), Facts::default());
         loop {
-            let plan = self.collector.decide(&snapshot, &facts);
+            let (plan, verdict) = self.collector.decide(&snapshot, &facts);
             let [Step::Fetch(queries)] = plan.steps.as_slice() else {
+                let (verdict, outcome) = (&verdict, &Outcome::default());
+                let news = News::Acted { snapshot: &snapshot, verdict, outcome };
+                self.collector.remember(&mut self.graph.write(), news, &mut Wake::default());
                 return (text, Some(plan));
             };
             for query in queries {
@@ -261,9 +277,10 @@ impl World {
                     None => Answer::NotFound,
                 };
                 let mut wake = Wake::default();
-                self.collector.learn(&snapshot, query, &answer, &mut wake);
+                let news = News::Answered { snapshot: &snapshot, query, answer: &answer };
+                self.collector.remember(&mut self.graph.write(), news, &mut wake);
                 self.enqueue(wake);
-                self.graph.lock().check();
+                self.graph.read().check();
                 facts.answers.insert(query.clone(), answer);
             }
         }
@@ -271,8 +288,10 @@ impl World {
 
     /// A look begins that reads one object.
     pub(super) fn begin(&self, key: &Key) -> (Snapshot, Query) {
-        let snapshot = self.collector.observe(key, &Fixture::default().view()).unwrap();
-        let plan = self.collector.decide(&snapshot, &Facts::default());
+        let fixture = Fixture::default();
+        let graph = self.graph.read();
+        let snapshot = self.collector.observe(key, &fixture.view(), &graph).unwrap();
+        let (plan, ()) = self.collector.decide(&snapshot, &Facts::default());
         let [Step::Fetch(queries)] = plan.steps.as_slice() else { panic!("{plan}") };
         let [query] = queries.as_slice() else { panic!("{plan}") };
         (snapshot, query.clone())
@@ -281,24 +300,17 @@ impl World {
     /// What it reads is answered.
     pub(super) fn end(&mut self, (snapshot, query): (Snapshot, Query), answer: &Answer) {
         let mut wake = Wake::default();
-        self.collector.learn(&snapshot, &query, answer, &mut wake);
+        let news = News::Answered { snapshot: &snapshot, query: &query, answer };
+        self.collector.remember(&mut self.graph.write(), news, &mut wake);
         self.enqueue(wake);
-        self.graph.lock().check();
+        self.graph.read().check();
     }
 
     // === What is there to see ===
 
-    /// The nodes by uid: `Pod.v1 ns1/name -> uids of owners`; with a question mark if virtual.
+    /// As [`listed`].
     pub(super) fn nodes(&self) -> String {
-        let nodes = self.graph.lock();
-        let lines = nodes.all().map(|node| {
-            let mark = if node.is_virtual() { "?" } else { "" };
-            let Identity { kind, api_version, .. } = node.identity();
-            let owners: Vec<_> = node.owners.iter().map(|owner| &*owner.uid).collect();
-            let arrow = if owners.is_empty() { "" } else { " -> " };
-            format!("{api_version}/{kind}{mark} {}{arrow}{}", node.key, owners.join(" "))
-        });
-        lines.collect::<Vec<_>>().join("; ")
+        listed(&self.graph.read())
     }
 
     /// The keys in the queue.
@@ -307,7 +319,7 @@ impl World {
     }
 
     pub(super) fn absent(&self) -> String {
-        let absent = self.graph.lock().absent.all();
+        let absent = self.graph.read().absent.all();
         let names = absent.iter().map(|it| {
             let key = Key { namespace: it.namespace.clone(), name: it.name.clone() };
             format!("{}/{} {key}", it.api_version, it.kind)

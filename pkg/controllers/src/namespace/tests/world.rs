@@ -160,10 +160,10 @@ impl World {
         let mut fixture = Fixture::default().holding::<Namespace>(std::slice::from_ref(cached));
         fixture.now = self.now;
         let key = Key::new("", "shop");
-        let snapshot = self.controller.observe(&key, &fixture.view()).unwrap();
+        let snapshot = self.controller.observe(&key, &fixture.view(), &()).unwrap();
         let mut facts = Facts::default();
         for _ in 0..=FETCHES_MAX {
-            let plan = self.controller.decide(&snapshot, &facts);
+            let plan = self.controller.decide(&snapshot, &facts).0;
             let (steps, queries) = plan.round();
             let failed = steps.iter().find_map(|step| self.step(step, &mut facts).err());
             let Some(queries) = queries.filter(|_| failed.is_none()) else {

@@ -1,7 +1,8 @@
 //! Pods whose node is gone: the quarantine, the live read, and the mark.
 
 use api::Raw;
-use controller::Query;
+use controller::fixture::remembered;
+use controller::{Query, Shared};
 
 use super::*;
 
@@ -9,6 +10,7 @@ use super::*;
 /// comes and goes, nodes first.
 struct World {
     controller: Controller,
+    quarantine: Shared<Quarantine>,
     fixture: Fixture,
     nodes: Vec<String>,
     pods: Vec<Value>,
@@ -16,8 +18,13 @@ struct World {
 
 impl World {
     fn new(nodes: &[&str], pods: &[Value]) -> Self {
-        let (controller, fixture) = (Controller::new(-1), caches(&[], &[]));
-        let mut world = Self { controller, fixture, nodes: Vec::new(), pods: Vec::new() };
+        let mut world = Self {
+            controller: Controller::new(-1),
+            quarantine: Shared::default(),
+            fixture: caches(&[], &[]),
+            nodes: Vec::new(),
+            pods: Vec::new(),
+        };
         world.nodes(nodes);
         world.pods(pods);
         world
@@ -60,7 +67,8 @@ impl World {
 
     /// What is shown already becomes news.
     fn tell<T: api::Kind>(&self, change: &Change<T>) {
-        assert_eq!(woken(&self.controller, change, &self.fixture), "", "no event wakes it");
+        let wake = remembered(&self.controller, &self.quarantine, change, &self.fixture);
+        assert_eq!(wake.calls, [], "no event wakes it");
     }
 
     /// A pass, in which the API server has these nodes: those that it asks for, and its plan.
@@ -74,13 +82,14 @@ impl World {
     }
 
     fn answered(&self, answer: impl Fn(&str) -> Answer) -> (Vec<String>, Plan) {
-        let snapshot = observed(&self.controller, &self.fixture);
-        let plan = self.controller.decide(&snapshot, &Facts::default());
+        let quarantine = self.quarantine.read();
+        let snapshot = remembering(&self.controller, &self.fixture, &quarantine);
+        let plan = self.controller.decide(&snapshot, &Facts::default()).0;
         let [Step::Fetch(queries)] = plan.steps.as_slice() else { return (Vec::new(), plan) };
         let asked: Vec<_> = queries.iter().map(name).collect();
         let answers = queries.iter().zip(&asked);
         let facts: Facts = answers.map(|(query, name)| (query.clone(), answer(name))).collect();
-        (asked, self.controller.decide(&snapshot, &facts))
+        (asked, self.controller.decide(&snapshot, &facts).0)
     }
 
     /// Whether a pass reads live, without an answer.
@@ -267,12 +276,13 @@ fn the_quarantine_lasts_40_seconds() {
 fn looking_starts_no_quarantine() {
     let controller = Controller::new(-1);
     let mut fixture = caches(&[], &[pod("a", "gone", "Failed")]);
-    let due = |fixture: &Fixture| observed(&controller, fixture).due().len();
+    let quarantine = Shared::<Quarantine>::default();
+    let due = |fixture: &Fixture| remembering(&controller, fixture, &quarantine.read()).due().len();
     assert_eq!(due(&fixture), 0);
     fixture.now = time(40_000_000_000);
     assert_eq!(due(&fixture), 0, "nobody has told that the node is gone");
     let orphan = decode::<Pod>(&pod("a", "gone", "Failed"));
-    woken(&controller, &Change::Added(orphan), &fixture);
+    remembered(&controller, &quarantine, &Change::Added(orphan), &fixture);
     let other = caches(&[node("gone")], &[]);
     assert_eq!(due(&other), 0);
     fixture.now = time(80_000_000_000);
@@ -342,12 +352,12 @@ fn the_quarantine_starts_anew() {
 fn what_no_pod_names_is_forgotten() {
     let mut world = World::new(&["node", "idle"], &[pod("a", "node", "Failed")]);
     world.nodes(&[]);
-    assert_eq!(world.controller.quarantine.len(), 1);
+    assert_eq!(world.quarantine.read().len(), 1);
     world.pods(&[pod("a", "node", "Failed"), pod("b", "node", "Failed")]);
     world.pods(&[pod("b", "node", "Failed")]);
-    assert_eq!(world.controller.quarantine.len(), 1);
+    assert_eq!(world.quarantine.read().len(), 1);
     world.pods(&[]);
-    assert_eq!(world.controller.quarantine.len(), 0);
+    assert_eq!(world.quarantine.read().len(), 0);
 }
 
 /// The news of another node, or of a change of it, ends no quarantine.

@@ -1,0 +1,220 @@
+//! The door between the engine, which is compiled once, and a controller with types of its own.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+use api::{Key, Kind};
+use cache::SharedInformerFactory;
+use controller::{
+    Answer, Change, Controller, Counter, Everything, Facts, Handler, Histogram, News, Outcome,
+    Plan, Query, Shared, Syncs, UpdateStatus, View, Wake, Watches,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::Engine;
+use crate::worker::Kinds;
+
+/// A snapshot or a verdict of whichever controller is behind the door.
+pub(crate) type Opaque = Box<dyn Any + Send + Sync>;
+
+/// A controller with its memory, as the engine sees it. The methods are the controller's; what goes
+/// in as [`Opaque`] came out of the same door.
+pub(crate) trait Door: Send + Sync {
+    fn constants(&self) -> Constants;
+    /// The kinds of its watch table.
+    fn kinds(&self, factory: &mut SharedInformerFactory) -> Kinds;
+    /// What connects the handlers of its watch table, once it is awaited.
+    fn subscriptions(
+        self: Arc<Self>,
+        factory: &mut SharedInformerFactory,
+        engine: &Weak<Engine>,
+    ) -> Vec<BoxFuture<'static, ()>>;
+    fn named(&self, key: &Key) -> Option<Key>;
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Opaque>;
+    fn decide(&self, snapshot: &Opaque, facts: &Facts) -> (Plan, Opaque);
+    fn summary(&self, snapshot: &Opaque) -> Vec<(&'static str, String)>;
+    fn report(
+        &self,
+        snapshot: &Opaque,
+        verdict: Option<&Opaque>,
+        outcome: &Outcome,
+    ) -> Option<UpdateStatus>;
+    fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Wake;
+    fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Wake;
+    fn gone(&self, key: &Key) -> Wake;
+}
+
+/// What a controller says of itself.
+pub(crate) struct Constants {
+    pub(crate) histograms: &'static [Histogram],
+    pub(crate) counters: &'static [Counter],
+    pub(crate) syncs: Option<Syncs>,
+    pub(crate) seeds: &'static [&'static str],
+    pub(crate) retries_max: Option<u32>,
+}
+
+/// A controller and its memory.
+pub(crate) struct Typed<C: Controller> {
+    pub(crate) controller: C,
+    pub(crate) memory: Arc<Shared<C::Memory>>,
+}
+
+/// Finds the kinds of a watch table.
+struct Collect<'a> {
+    factory: &'a mut SharedInformerFactory,
+    kinds: Kinds,
+}
+
+/// Prepares the connection of the handlers of a watch table.
+struct Subscribe<'a, C: Controller> {
+    factory: &'a mut SharedInformerFactory,
+    typed: Arc<Typed<C>>,
+    /// Weak: the engine holds the informers, which hold these.
+    engine: &'a Weak<Engine>,
+    subscriptions: Vec<BoxFuture<'static, ()>>,
+}
+
+impl<C: Controller> Typed<C> {
+    fn snapshot(snapshot: &Opaque) -> &C::Snapshot {
+        snapshot.downcast_ref().expect("a snapshot comes back through the door it came from")
+    }
+
+    fn verdict(verdict: &Opaque) -> &C::Verdict {
+        verdict.downcast_ref().expect("a verdict comes back through the door it came from")
+    }
+
+    fn remember(&self, news: News<'_, C>) -> Wake {
+        let mut wake = Wake::default();
+        self.controller.remember(&mut self.memory.write(), news, &mut wake);
+        wake
+    }
+}
+
+impl<C: Controller> Door for Typed<C> {
+    fn constants(&self) -> Constants {
+        Constants {
+            histograms: C::HISTOGRAMS,
+            counters: C::COUNTERS,
+            syncs: C::SYNCS,
+            seeds: C::SEEDS,
+            retries_max: C::RETRIES_MAX,
+        }
+    }
+
+    fn kinds(&self, factory: &mut SharedInformerFactory) -> Kinds {
+        let mut collect = Collect { factory, kinds: Kinds::default() };
+        self.controller.watches(&mut collect);
+        collect.kinds
+    }
+
+    fn subscriptions(
+        self: Arc<Self>,
+        factory: &mut SharedInformerFactory,
+        engine: &Weak<Engine>,
+    ) -> Vec<BoxFuture<'static, ()>> {
+        let typed = Arc::clone(&self);
+        let mut subscribe = Subscribe { factory, typed, engine, subscriptions: Vec::new() };
+        self.controller.watches(&mut subscribe);
+        subscribe.subscriptions
+    }
+
+    fn named(&self, key: &Key) -> Option<Key> {
+        self.controller.named(key, &self.memory.read())
+    }
+
+    fn observe(&self, key: &Key, view: &View<'_>) -> Option<Opaque> {
+        let snapshot = self.controller.observe(key, view, &self.memory.read());
+        snapshot.map(|snapshot| Box::new(snapshot) as Opaque)
+    }
+
+    fn decide(&self, snapshot: &Opaque, facts: &Facts) -> (Plan, Opaque) {
+        let (plan, verdict) = self.controller.decide(Self::snapshot(snapshot), facts);
+        (plan, Box::new(verdict))
+    }
+
+    fn summary(&self, snapshot: &Opaque) -> Vec<(&'static str, String)> {
+        self.controller.summary(Self::snapshot(snapshot))
+    }
+
+    fn report(
+        &self,
+        snapshot: &Opaque,
+        verdict: Option<&Opaque>,
+        outcome: &Outcome,
+    ) -> Option<UpdateStatus> {
+        self.controller.report(Self::snapshot(snapshot), verdict.map(Self::verdict), outcome)
+    }
+
+    fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Wake {
+        self.remember(News::Answered { snapshot: Self::snapshot(snapshot), query, answer })
+    }
+
+    fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Wake {
+        let (snapshot, verdict) = (Self::snapshot(snapshot), Self::verdict(verdict));
+        self.remember(News::Acted { snapshot, verdict, outcome })
+    }
+
+    fn gone(&self, key: &Key) -> Wake {
+        self.remember(News::Gone(key))
+    }
+}
+
+impl<C: Controller> Watches<C> for Collect<'_> {
+    fn row<T: Kind>(&mut self, _: Handler<C, T>) {
+        let informer = self.factory.informer::<T>();
+        self.kinds.listers.add(informer.lister());
+        self.kinds.informers.insert(T::RESOURCE, informer);
+    }
+
+    fn everything(&mut self, _: Everything<C>) {
+        self.kinds.everything = Some(self.factory.everything());
+    }
+}
+
+impl<C: Controller> Watches<C> for Subscribe<'_, C> {
+    fn row<T: Kind>(&mut self, handler: Handler<C, T>) {
+        let informer = self.factory.informer::<T>();
+        let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
+        let changed = Box::new(move |change: &Change<T>| {
+            let Some(engine) = engine.upgrade() else { return };
+            engine.changed(&T::RESOURCE, change.gone(), &|view, wake| {
+                handler.hears((&typed.controller, &typed.memory), change, view, wake);
+            });
+        });
+        let engine = Weak::clone(self.engine);
+        let reached = Box::new(move |version| {
+            if let Some(engine) = engine.upgrade() {
+                engine.reached(&T::RESOURCE, version);
+            }
+        });
+        let subscribe = async move { informer.subscribe(changed, reached).await };
+        self.subscriptions.push(subscribe.boxed());
+    }
+
+    fn everything(&mut self, handlers: Everything<C>) {
+        let everything = self.factory.everything();
+        let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
+        everything.on_served(Box::new(move |kinds| {
+            let Some(engine) = engine.upgrade() else { return };
+            engine.told(&|_, wake| {
+                (handlers.served)(&typed.controller, &mut typed.memory.write(), kinds, wake);
+            });
+        }));
+        let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
+        everything.add_handler(Box::new(move |resource, change| {
+            let Some(engine) = engine.upgrade() else { return };
+            engine.metadata_changed(resource, change, &|view, wake| {
+                let (controller, memory) = (&typed.controller, &mut typed.memory.write());
+                (handlers.changed)(controller, memory, resource, change, view, wake);
+            });
+        }));
+        let engine = Weak::clone(self.engine);
+        everything.on_version(Box::new(move |resource, version| {
+            if let Some(engine) = engine.upgrade() {
+                engine.reached(resource, version);
+            }
+        }));
+        self.subscriptions.push(async move { everything.listen() }.boxed());
+    }
+}
