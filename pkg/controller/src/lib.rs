@@ -13,21 +13,26 @@ mod memory;
 pub mod owners;
 mod plan;
 pub mod pods;
+mod query;
 mod rank;
+mod telemetry;
 mod view;
 mod watch;
+mod write;
 
 pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use memory::{News, Shared};
-pub use plan::{
-    Action, Announce, Answer, Counter, Create, Delete, DeleteCollection, Event, EventType, Facts,
-    Guard, Histogram, ObjectRef, Outcome, Patch, PatchKind, Plan, Propagation, Query, Refused,
-    Sample, Sight, StatusRetry, Step, Subject, Syncs, Tally, Update, UpdateStatus, Why,
-};
+pub use plan::{Outcome, Plan, Sight, Step, Subject, Why};
+pub use query::{Answer, Facts, Query, Refused};
 pub use rank::{Costs, victims};
+pub use telemetry::{Counter, Histogram, Sample, Syncs, Tally};
 pub use view::{Caches, Lister, View};
 pub use watch::{
     Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
+};
+pub use write::{
+    Action, Announce, Create, Delete, DeleteCollection, Event, EventType, Guard, ObjectRef, Patch,
+    PatchKind, Propagation, StatusRetry, Update, UpdateStatus,
 };
 
 use api::Key;

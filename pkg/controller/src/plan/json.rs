@@ -5,7 +5,9 @@ use std::sync::Arc;
 use api::Edit;
 use serde_json::{Value, json};
 
-use super::{Action, Announce, Create, Guard, ObjectRef, Plan, Query, Step, Update, shown};
+use super::{Plan, Step};
+use crate::write::shown;
+use crate::{Action, Announce, Create, Guard, ObjectRef, Query, Update};
 
 impl Plan {
     /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `samples`. A step has
@@ -13,7 +15,7 @@ impl Plan {
     /// `queries`. Bodies are JSON values. Creates in a row that share their body are one action
     /// with `times`.
     pub fn to_json(&self) -> Value {
-        let sample = |s: &super::Sample| json!({ "histogram": s.histogram, "value": s.value });
+        let sample = |s: &crate::Sample| json!({ "histogram": s.histogram, "value": s.value });
         json!({
             "why": self.why,
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),

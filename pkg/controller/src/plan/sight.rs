@@ -7,7 +7,8 @@ use std::sync::Arc;
 use api::{Key, Resource};
 use serde_json::Value;
 
-use super::{Action, Plan, Step};
+use super::{Plan, Step};
+use crate::Action;
 
 /// What stands for a body that is not shown, before the reason.
 const HIDDEN: char = '…';

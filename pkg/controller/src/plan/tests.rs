@@ -1,14 +1,17 @@
 //! How plans look.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Resource};
+use api::{Edit, Key, Raw, Resource};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{
+    Announce, Create, Delete, Event, EventType, ObjectRef, Patch, PatchKind, Tally, Update,
+};
 
 const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
 
