@@ -55,7 +55,7 @@ pub use rollout::{Amount, Rounding};
 pub use root_ca::RootCa;
 pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError};
-pub use served::{Served, ServedKind, Verb};
+pub use served::{Served, ServedKind, Subresource, Verb};
 pub use serviceaccount::ServiceAccount;
 pub use time::Time;
 pub use token_secret::TokenSecret;

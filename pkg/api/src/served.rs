@@ -3,18 +3,18 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Resource;
+use crate::{Resource, Text};
 
 /// All kinds that the API server serves, and the groups of which that is not known. Made by
 /// [`Served::new`]; [`Served::find`] knows nothing of what is done to `kinds` afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Every version of every kind, subresources left out; in the order of discovery.
+    /// Every version of every kind, in the order of discovery.
     pub kinds: Vec<ServedKind>,
     /// `group/version` (or `v1`) to why its kinds could not be had, sorted. What `kinds` holds of
     /// them may be old, or nothing.
     pub failed: BTreeMap<String, String>,
-    /// Places in `kinds`, sorted by [`by_name`] and then as they are.
+    /// Places in `kinds`, sorted by [`by_group`], then by version, and then as they are.
     index: Box<[u32]>,
 }
 
@@ -27,17 +27,36 @@ pub struct ServedKind {
     pub verbs: Box<[Verb]>,
     /// Whether this is the version that the API server prefers for the kind.
     pub preferred: bool,
+    /// Its parts that are served on their own, such as `status`, in the order of discovery.
+    pub subresources: Box<[Subresource]>,
 }
 
-/// What can be done with a kind; the verbs that somebody here asks for.
+/// A part of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// Such as `scale`.
+    pub name: Text,
+    /// What can be done with it, sorted.
+    pub verbs: Box<[Verb]>,
+}
+
+/// What can be done with a kind. Other verbs than upstream's generic ones are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
+    /// `create`.
+    Create,
     /// `delete`.
     Delete,
     /// `deletecollection`.
     DeleteCollection,
+    /// `get`.
+    Get,
     /// `list`.
     List,
+    /// `patch`.
+    Patch,
+    /// `update`.
+    Update,
     /// `watch`.
     Watch,
 }
@@ -48,7 +67,9 @@ impl Served {
         let end = u32::try_from(kinds.len()).unwrap_or(u32::MAX);
         let mut index: Vec<(u32, &Resource)> =
             (0..end).zip(kinds.iter().map(|kind| &kind.resource)).collect();
-        index.sort_by(|(_, a), (_, b)| by_name(a, &b.kind, &b.group, &b.version));
+        index.sort_by(|(_, a), (_, b)| {
+            by_group(a, &b.kind, &b.group).then_with(|| a.version.cmp(&b.version))
+        });
         let index = index.into_iter().map(|(place, _)| place).collect();
         Self { kinds, failed, index }
     }
@@ -58,24 +79,25 @@ impl Served {
     /// and the last of several resources of a kind counts.
     pub fn find(&self, api_version: &str, kind: &str) -> Option<&Resource> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let at = |place: &u32| {
-            let place = usize::try_from(*place).ok()?;
-            self.kinds.get(place).map(|kind| &kind.resource)
+        let alike = self.of_kind(group, kind).filter(|it| it.resource.version == version);
+        last_named(alike, kind).map(|it| &it.resource)
+    }
+
+    /// The kind in the version that the API server prefers, for who names no version, such as the
+    /// target of an autoscaler. As [`Served::find`], the last of several resources of a kind counts.
+    pub fn find_kind(&self, group: &str, kind: &str) -> Option<&ServedKind> {
+        last_named(self.of_kind(group, kind).filter(|it| it.preferred), kind)
+    }
+
+    /// All versions of a kind, whatever the case of its name.
+    fn of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &ServedKind> {
+        let at = |place: &u32| self.kinds.get(usize::try_from(*place).ok()?);
+        let order = move |place: &u32| {
+            at(place).map_or(Ordering::Less, |it| by_group(&it.resource, kind, group))
         };
-        let order =
-            |place: &u32| at(place).map_or(Ordering::Less, |it| by_name(it, kind, group, version));
         let start = self.index.partition_point(|place| order(place).is_lt());
-        let alike = self.index.get(start..)?.iter().take_while(|place| order(place).is_eq());
-        let mut lower = None;
-        let mut exact = None;
-        for resource in alike.filter_map(at) {
-            if resource.kind == kind {
-                exact = Some(resource);
-            } else if lower_case(&resource.kind).eq(kind.bytes()) {
-                lower = Some(resource);
-            }
-        }
-        exact.or(lower)
+        let alike = self.index.iter().skip(start).take_while(move |place| order(place).is_eq());
+        alike.filter_map(at)
     }
 
     /// The kinds in the version that the API server prefers, of those that admit all of `verbs`.
@@ -117,15 +139,39 @@ impl Served {
     }
 }
 
+impl ServedKind {
+    /// What can be done with a part of it; none: it has no such part.
+    pub fn subresource(&self, name: &str) -> Option<&[Verb]> {
+        let found = self.subresources.iter().find(|part| &*part.name == name);
+        found.map(|part| &*part.verbs)
+    }
+}
+
+/// The last one of this name; or else the last one that is called so in lower case.
+fn last_named<'a>(
+    kinds: impl Iterator<Item = &'a ServedKind>,
+    name: &str,
+) -> Option<&'a ServedKind> {
+    let (mut exact, mut lower) = (None, None);
+    for kind in kinds {
+        if kind.resource.kind == name {
+            exact = Some(kind);
+        } else if lower_case(&kind.resource.kind).eq(name.bytes()) {
+            lower = Some(kind);
+        }
+    }
+    exact.or(lower)
+}
+
 /// What tells a resource from all others.
 fn name(resource: &Resource) -> (&str, &str, &str) {
     (&resource.group, &resource.version, &resource.plural)
 }
 
-/// How a resource stands to that of a kind, whatever the case of the kind.
-fn by_name(resource: &Resource, kind: &str, group: &str, version: &str) -> Ordering {
+/// How a resource stands to those of a kind, whatever the case of the kind.
+fn by_group(resource: &Resource, kind: &str, group: &str) -> Ordering {
     let kinds = lower_case(&resource.kind).cmp(lower_case(kind));
-    kinds.then_with(|| (&*resource.group, &*resource.version).cmp(&(group, version)))
+    kinds.then_with(|| (*resource.group).cmp(group))
 }
 
 fn lower_case(text: &str) -> impl Iterator<Item = u8> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use api::wire::{decode_json, null_is_empty};
-use api::{Resource, Served, ServedKind, Verb};
+use api::{Resource, Served, ServedKind, Subresource, Verb, intern};
 use client::{ApiError, Document};
 use serde::Deserialize;
 
@@ -110,7 +110,18 @@ pub(crate) fn resources(
     body: &[u8],
 ) -> Result<Vec<ServedKind>, ApiError> {
     let ResourceList { resources } = decode(path, body)?;
-    Ok(resources.into_iter().filter_map(|resource| resource.view(group, version)).collect())
+    let mut parts: BTreeMap<String, Vec<Subresource>> = BTreeMap::new();
+    for resource in &resources {
+        if let Some((whole, name)) = resource.name.split_once('/') {
+            let part = subresource(name, &resource.verbs);
+            parts.entry(whole.to_owned()).or_default().extend(part);
+        }
+    }
+    let kinds = resources.into_iter().filter_map(|resource| {
+        let parts = parts.get(&*resource.name).cloned().unwrap_or_default();
+        Some(ServedKind { subresources: parts.into(), ..resource.view(group, version)? })
+    });
+    Ok(kinds.collect())
 }
 
 /// Marks for each resource the version that is preferred: that of its group if it has the resource,
@@ -167,10 +178,20 @@ fn served_kind(resource: Resource, verbs: &[WireVerb]) -> Option<ServedKind> {
     if resource.plural.is_empty() || resource.plural.contains('/') {
         return None;
     }
+    let verbs = sorted(verbs);
+    Some(ServedKind { resource, verbs, preferred: false, subresources: Box::default() })
+}
+
+/// None: it has no name.
+fn subresource(name: &str, verbs: &[WireVerb]) -> Option<Subresource> {
+    (!name.is_empty()).then(|| Subresource { name: intern(name), verbs: sorted(verbs) })
+}
+
+fn sorted(verbs: &[WireVerb]) -> Box<[Verb]> {
     let mut verbs: Vec<Verb> = verbs.iter().filter_map(WireVerb::view).collect();
     verbs.sort_unstable();
     verbs.dedup();
-    Some(ServedKind { resource, verbs: verbs.into(), preferred: false })
+    verbs.into()
 }
 
 fn version_name(version: &str) -> Cow<'static, str> {
@@ -225,6 +246,17 @@ struct DiscoveryResource<'a> {
     scope: Cow<'a, str>,
     #[serde(deserialize_with = "null_is_empty")]
     verbs: Vec<WireVerb>,
+    #[serde(borrow, deserialize_with = "null_is_empty")]
+    subresources: Vec<DiscoverySubresource<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DiscoverySubresource<'a> {
+    #[serde(borrow)]
+    subresource: Cow<'a, str>,
+    #[serde(deserialize_with = "null_is_empty")]
+    verbs: Vec<WireVerb>,
 }
 
 #[derive(Default, Deserialize, PartialEq)]
@@ -250,7 +282,10 @@ impl DiscoveryResource<'_> {
             kind: kind.into_owned().into(),
             namespaced: self.scope == "Namespaced",
         };
-        served_kind(resource, &self.verbs)
+        let parts = self.subresources.iter();
+        let parts = parts.filter_map(|part| subresource(&part.subresource, &part.verbs));
+        let kind = served_kind(resource, &self.verbs)?;
+        Some(ServedKind { subresources: parts.collect(), ..kind })
     }
 }
 
@@ -312,9 +347,13 @@ struct WireResource<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum WireVerb {
+    Create,
     Delete,
     DeleteCollection,
+    Get,
     List,
+    Patch,
+    Update,
     Watch,
     #[serde(other)]
     Other,
@@ -343,9 +382,13 @@ impl WireResource<'_> {
 impl WireVerb {
     fn view(&self) -> Option<Verb> {
         match self {
+            Self::Create => Some(Verb::Create),
             Self::Delete => Some(Verb::Delete),
             Self::DeleteCollection => Some(Verb::DeleteCollection),
+            Self::Get => Some(Verb::Get),
             Self::List => Some(Verb::List),
+            Self::Patch => Some(Verb::Patch),
+            Self::Update => Some(Verb::Update),
             Self::Watch => Some(Verb::Watch),
             Self::Other => None,
         }

@@ -14,7 +14,8 @@ fn kind(row: &str) -> ServedKind {
     let (group, version) = (own(group), own(version));
     let (plural, kind) = (own(words[1]), own(words[2]));
     let resource = Resource { group, version, plural, kind, namespaced: true };
-    ServedKind { resource, verbs: [Verb::List].into(), preferred: row.starts_with('*') }
+    let (verbs, subresources) = ([Verb::List].into(), Box::default());
+    ServedKind { resource, verbs, preferred: row.starts_with('*'), subresources }
 }
 
 fn served(rows: &[&str], failed: &[&str]) -> Served {
@@ -72,6 +73,46 @@ fn kinds_are_found_as_a_rest_mapping_finds_them() {
         assert_eq!(got.as_deref(), found, "{api_version} {kind}");
     }
     assert_eq!(Served::default().find("v1", "Pod"), None);
+}
+
+/// apimachinery's DefaultRESTMapper without a version: that of the priority mapper, which discovery
+/// tells.
+#[test]
+fn a_kind_without_a_version_is_the_preferred_one() {
+    let served = served(
+        &[
+            "*v1 pods Pod",
+            "v1beta1 pods Pod",
+            "autoscaling/v1 horizontalpodautoscalers HorizontalPodAutoscaler",
+            "*autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler",
+            "*x.io/v1 firsts Twin",
+            "*x.io/v2 seconds Twin",
+            "y.io/v1 lonely Lonely",
+        ],
+        &[],
+    );
+    for (group, kind, found) in [
+        ("", "Pod", Some("v1 pods")),
+        ("", "pod", Some("v1 pods")),
+        ("autoscaling", "HorizontalPodAutoscaler", Some("autoscaling/v2 horizontalpodautoscalers")),
+        ("x.io", "Twin", Some("x.io/v2 seconds")),
+        // Served in an older version alone, while the preferred one is not known.
+        ("y.io", "Lonely", None),
+        ("apps", "Pod", None),
+        ("", "", None),
+    ] {
+        let got = served.find_kind(group, kind).map(|it| &it.resource);
+        let got = got.map(|it| format!("{} {}", it.api_version(), it.plural));
+        assert_eq!(got.as_deref(), found, "{group} {kind}");
+    }
+}
+
+#[test]
+fn a_part_of_a_kind_says_what_can_be_done_with_it() {
+    let scale = Subresource { name: "scale".into(), verbs: [Verb::Get, Verb::Update].into() };
+    let kind = ServedKind { subresources: [scale].into(), ..kind("*v1 pods Pod") };
+    assert_eq!(kind.subresource("scale"), Some(&[Verb::Get, Verb::Update][..]));
+    assert_eq!(kind.subresource("status"), None);
 }
 
 /// client-go's ErrGroupDiscoveryFailed: whole entries are sorted, and `-` comes before `:`.

@@ -55,7 +55,12 @@ fn gadgets() -> Resource {
 
 /// Served in the preferred version, with all verbs.
 fn served(resources: impl IntoIterator<Item = Resource>) -> Arc<Served> {
-    let kind = |resource| ServedKind { resource, verbs: VERBS.into(), preferred: true };
+    let kind = |resource| ServedKind {
+        resource,
+        verbs: VERBS.into(),
+        preferred: true,
+        subresources: Box::default(),
+    };
     Arc::new(Served::new(resources.into_iter().map(kind).collect(), [].into()))
 }
 

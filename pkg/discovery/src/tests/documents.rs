@@ -164,7 +164,7 @@ fn aggregated_documents_mean_what_they_mean_upstream() {
 /// convertAPIResource.
 #[test]
 fn resources_mean_what_they_mean_upstream() {
-    use Verb::{Delete, DeleteCollection, List, Watch};
+    use Verb::{Create, Delete, DeleteCollection, Get, List, Watch};
     let deployments = json!({
         "resource": "deployments", "singularResource": "deployment", "scope": "Namespaced",
         "responseKind": {"group": "apps", "version": "v1", "kind": "Deployment"},
@@ -178,13 +178,14 @@ fn resources_mean_what_they_mean_upstream() {
         resource[field] = value;
         resource
     };
-    let all = &[Delete, DeleteCollection, List, Watch][..];
+    let all = &[Create, Delete, DeleteCollection, List, Watch][..];
+    let get = &[Get][..];
     let none = &[][..];
     let usual = "*apps/v1 deployments Deployment";
     for (resource, expected) in [
         (deployments.clone(), Some((usual, all))),
         (with("verbs", json!(null)), Some((usual, none))),
-        (with("verbs", json!(["parentverb1", "get"])), Some((usual, none))),
+        (with("verbs", json!(["parentverb1", "get"])), Some((usual, get))),
         (with("verbs", json!(["List"])), Some((usual, none))),
         (with("responseKind", json!(null)), None),
         (with("responseKind", json!({})), None),
@@ -207,6 +208,38 @@ fn resources_mean_what_they_mean_upstream() {
         let rows = rows(&served);
         let got = served.kinds.first().map(|kind| (&*rows[0], &*kind.verbs));
         assert_eq!((got, rows.len()), (expected, expected.iter().len()), "{groups}");
+    }
+}
+
+/// The API server's `/apis/apps/v1`, in both forms: a part belongs to its kind, whichever comes
+/// first, and a part whose kind is not there to nobody.
+#[test]
+fn parts_belong_to_their_kinds_in_both_forms() {
+    let part = |name, verbs: &[&str]| json!({"subresource": name, "verbs": verbs});
+    let parts = [part("scale", &["get", "patch", "update", "get"]), part("", &["get"])];
+    let aggregated = json!({"items": [{"metadata": {"name": "apps"}, "versions": [{
+        "version": "v1", "resources": [{
+            "resource": "deployments", "scope": "Namespaced",
+            "responseKind": {"group": "", "version": "", "kind": "Deployment"},
+            "verbs": ["get", "unknown"], "subresources": parts,
+        }, {
+            "resource": "lonely", "subresources": [part("scale", &["get"])],
+        }],
+    }]}]});
+    let plain = |name, verbs: &[&str]| json!({"name": name, "kind": "Any", "verbs": verbs});
+    let plain = json!({"resources": [
+        plain("lonely/scale", &["get"]),
+        plain("deployments/scale", &["get", "patch", "update", "get"]),
+        plain("deployments", &["get", "unknown"]),
+        plain("deployments/", &["get"]),
+    ]});
+    let plain = document::resources("/apis/apps/v1", "apps", "v1", plain.to_string().as_bytes());
+    let aggregated = served("{}", &aggregated.to_string()).unwrap().kinds;
+    for kinds in [plain.unwrap(), aggregated] {
+        let [kind] = &kinds[..] else { panic!("one kind: {kinds:?}") };
+        assert_eq!((&*kind.resource.plural, &*kind.verbs), ("deployments", &[Verb::Get][..]));
+        let scale = &[Verb::Get, Verb::Patch, Verb::Update][..];
+        assert_eq!((kind.subresource("scale"), kind.subresources.len()), (Some(scale), 1));
     }
 }
 

@@ -32,7 +32,12 @@ fn a_kind_that_is_gone_leaves_no_series() {
     metrics.forget(&one);
     assert_eq!(shown(), ["pods", "twos.example.com", "pods", "twos.example.com"]);
 
-    let kind = |resource| ServedKind { resource, verbs: Box::default(), preferred: true };
+    let kind = |resource| ServedKind {
+        resource,
+        verbs: Box::default(),
+        preferred: true,
+        subresources: Box::default(),
+    };
     let unknown = BTreeMap::from([("example.com/v1".to_owned(), "no answer".to_owned())]);
     metrics.keep(&Served::new(vec![kind(Pod::RESOURCE)], unknown));
     assert_eq!(shown().len(), 4, "what is not known is not gone");

@@ -22,6 +22,7 @@ fn watches_what_can_be_deleted_listed_and_watched_but_no_events() {
             resource,
             verbs: verbs.into(),
             preferred,
+            subresources: Box::default(),
         };
         let core = |plural| Resource::namespaced("", "v1", plural, "Any");
         let old = Resource::namespaced("example.com", "v1alpha1", "widgets", "Widget");

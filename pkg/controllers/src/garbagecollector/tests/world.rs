@@ -99,6 +99,7 @@ pub(super) fn served(resources: &[Resource]) -> Arc<Served> {
         resource: resource.clone(),
         verbs: Box::default(),
         preferred: *resource != OLD_ROLES,
+        subresources: Box::default(),
     };
     Arc::new(Served::new(resources.iter().map(kind).collect(), BTreeMap::new()))
 }

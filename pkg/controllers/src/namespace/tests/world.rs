@@ -58,7 +58,7 @@ pub(super) fn kind(name: &str) -> ServedKind {
         namespaced: true,
     };
     let verbs = [Verb::Delete, Verb::DeleteCollection, Verb::List, Verb::Watch].into();
-    ServedKind { resource, verbs, preferred: true }
+    ServedKind { resource, verbs, preferred: true, subresources: Box::default() }
 }
 
 /// A kind that admits nothing but this.
