@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
-use runtime::Runtime;
+use runtime::{Clock, Runtime};
 use workqueue::TokenBucket;
 
 use crate::requests::{log_request, log_response};
@@ -88,6 +88,16 @@ struct Call<'a> {
     etag: Option<&'a str>,
     body: Option<(&'static str, Bytes)>,
     limit: Duration,
+    effect: Effect,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Nothing: it may be sent again, and at any time.
+    None,
+    /// It may change something.
+    Write,
 }
 
 // === impl Client ===
@@ -136,6 +146,11 @@ impl Client {
         Self { accept: METADATA, ..self.clone() }
     }
 
+    /// What it measures time with.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.runtime.clock
+    }
+
     /// `host:port` of the server.
     pub fn host(&self) -> &str {
         &self.shared.settings.host
@@ -149,7 +164,8 @@ impl Client {
         accept: &str,
         limit: Duration,
     ) -> Result<Answer, ApiError> {
-        let call = Call { method: Method::GET, path, accept, etag: None, body: None, limit };
+        let (method, effect) = (Method::GET, Effect::None);
+        let call = Call { method, path, accept, etag: None, body: None, limit, effect };
         let response = self.send(&call).await?;
         let codec = match text(&response, &header::CONTENT_TYPE) {
             Some(kind) if kind.starts_with("application/vnd.kubernetes.protobuf") => {
@@ -162,7 +178,10 @@ impl Client {
 
     /// GET of one JSON body.
     pub async fn get(&self, path: &str) -> Result<Bytes, ApiError> {
-        self.whole(Method::GET, path, None).await
+        let (method, effect, limit) = (Method::GET, Effect::None, REQUEST_LIMIT);
+        let call = Call { method, path, accept: OBJECT, etag: None, body: None, limit, effect };
+        let response = self.send(&call).await?;
+        self.read(&call, response).await
     }
 
     /// GET of one body, in the first of the forms in `accept` that the server has. None if it is
@@ -173,8 +192,8 @@ impl Client {
         accept: &str,
         etag: Option<&str>,
     ) -> Result<Option<Document>, ApiError> {
-        let limit = REQUEST_LIMIT;
-        let call = Call { method: Method::GET, path, accept, etag, body: None, limit };
+        let (method, effect, limit) = (Method::GET, Effect::None, REQUEST_LIMIT);
+        let call = Call { method, path, accept, etag, body: None, limit, effect };
         let response = self.send(&call).await?;
         if response.status() == StatusCode::NOT_MODIFIED {
             return Ok(None);
@@ -184,25 +203,36 @@ impl Client {
         Ok(Some(Document { content_type, etag, body: self.read(&call, response).await? }))
     }
 
+    /// POST of a JSON body that leaves nothing behind, such as of a `SubjectAccessReview`, and is
+    /// answered in whole. It counts as a read: no guard is asked, and it is sent again as a read
+    /// is.
+    pub async fn review(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
+        let (method, effect, limit) = (Method::POST, Effect::None, REQUEST_LIMIT);
+        let body = Some(("application/json", body));
+        let call = Call { method, path, accept: OBJECT, etag: None, body, limit, effect };
+        let response = self.send(&call).await?;
+        self.read(&call, response).await
+    }
+
     /// POST of a JSON body.
     pub async fn create(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
-        self.whole(Method::POST, path, Some(("application/json", body))).await
+        self.whole(Method::POST, path, ("application/json", body)).await
     }
 
     /// PUT of a JSON body.
     pub async fn update(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
-        self.whole(Method::PUT, path, Some(("application/json", body))).await
+        self.whole(Method::PUT, path, ("application/json", body)).await
     }
 
     /// PATCH with a strategic merge patch.
     pub async fn patch(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
         let kind = "application/strategic-merge-patch+json";
-        self.whole(Method::PATCH, path, Some((kind, body))).await
+        self.whole(Method::PATCH, path, (kind, body)).await
     }
 
     /// PATCH with a JSON merge patch.
     pub async fn merge(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
-        self.whole(Method::PATCH, path, Some(("application/merge-patch+json", body))).await
+        self.whole(Method::PATCH, path, ("application/merge-patch+json", body)).await
     }
 
     /// PATCH by server-side apply of a JSON body, as this field manager, which takes the fields of
@@ -214,7 +244,7 @@ impl Client {
         body: Bytes,
     ) -> Result<Bytes, ApiError> {
         let path = format!("{path}?fieldManager={field_manager}&force=true");
-        self.whole(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await
+        self.whole(Method::PATCH, &path, ("application/apply-patch+yaml", body)).await
     }
 
     /// DELETE of an object with `DeleteOptions` as JSON.
@@ -232,7 +262,8 @@ impl Client {
     async fn delete_as(&self, path: &str, accept: &str, options: Bytes) -> Result<(), ApiError> {
         let (method, limit) = (Method::DELETE, REQUEST_LIMIT);
         let body = Some(("application/json", options));
-        let call = Call { method, path, accept, etag: None, body, limit };
+        let effect = Effect::Write;
+        let call = Call { method, path, accept, etag: None, body, limit, effect };
         let mut body = self.send(&call).await?.into_body();
         let mut size = 0_u32;
         // To its end, as HTTP/1.1 can use the connection again only then.
@@ -250,14 +281,15 @@ impl Client {
         Ok(())
     }
 
+    /// A write.
     async fn whole(
         &self,
         method: Method,
         path: &str,
-        body: Option<(&'static str, Bytes)>,
+        body: (&'static str, Bytes),
     ) -> Result<Bytes, ApiError> {
-        let accept = if method == Method::GET { OBJECT } else { self.accept };
-        let call = Call { method, path, accept, etag: None, body, limit: REQUEST_LIMIT };
+        let (accept, limit, effect) = (self.accept, REQUEST_LIMIT, Effect::Write);
+        let call = Call { method, path, accept, etag: None, body: Some(body), limit, effect };
         let response = self.send(&call).await?;
         self.read(&call, response).await
     }
@@ -286,7 +318,7 @@ impl Client {
                 Err(error) => error,
             };
             let is_undone = error.is_too_many_requests()
-                || (call.method == Method::GET && error.status().is_some_and(|it| it.code >= 500));
+                || (call.effect == Effect::None && error.status().is_some_and(|it| it.code >= 500));
             let later = error.status().and_then(|status| status.retry_after);
             let Some(delay) = later.filter(|_| is_undone && tries < RETRIES_MAX) else {
                 return Err(error);
@@ -350,7 +382,7 @@ impl Client {
 
     fn ask_guard(&self, call: &Call<'_>) -> Result<(), ApiError> {
         match &self.guard {
-            Some(guard) if call.method != Method::GET => guard().map_err(ApiError::Fenced),
+            Some(guard) if call.effect == Effect::Write => guard().map_err(ApiError::Fenced),
             Some(_) | None => Ok(()),
         }
     }
@@ -395,7 +427,7 @@ impl Client {
             return Ok(());
         }
         let waited = runtime.clock.sleep(delay);
-        if self.guard.is_none() || call.method == Method::GET {
+        if self.guard.is_none() || call.effect == Effect::None {
             waited.await;
             return Ok(());
         }

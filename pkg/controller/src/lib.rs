@@ -23,7 +23,7 @@ mod write;
 pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use memory::{News, Shared};
 pub use plan::{Outcome, Plan, Sight, Step, Subject, Why};
-pub use query::{Answer, Facts, Query, Refused};
+pub use query::{Answer, Body, Facts, Form, ListForm, Query, Refused, Selector, Typed, Views};
 pub use rank::{Costs, victims};
 pub use telemetry::{Counter, Histogram, Sample, Syncs, Tally};
 pub use view::{Caches, Lister, View};

@@ -193,6 +193,9 @@ fn read(query: &Query, answer: &Answer) -> String {
         Answer::Metadata(found) => {
             format!("{query}: found, version {}", found.meta.resource_version)
         }
+        // What it says stays with the controller, as bodies do.
+        Answer::Json(_) => format!("{query}: answered"),
+        Answer::Views(found) => format!("{query}: {} found", found.len()),
         Answer::All(found) => format!("{query}: {} found", found.len()),
         Answer::Served(served) => match served.failed.len() {
             0 => format!("{query}: {} kinds", served.kinds.len()),

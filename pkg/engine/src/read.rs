@@ -1,11 +1,16 @@
-//! Live reads, for plans that ask for them. All of them are GETs.
+//! Live reads, for plans that ask for them. Nothing here changes anything: all of them are GETs,
+//! but for reviews, which are POSTs that leave nothing behind.
+//!
+//! An answer is whole or an error. What is too long or too slow is an error.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Codec, InvalidName, Listed, Meta, Metadata, Object, Raw, Resource, Text, wire};
-use cache::frames::ListDecoder;
+use bytes::Bytes;
+use cache::frames::{ListDecoder, OBJECT_BYTES_MAX};
 use client::{ApiError, Client};
-use controller::{Answer, Query, Refused};
+use controller::{Answer, Form, ListForm, Query, Refused, Selector, Typed};
 use discovery::Discovery;
 use futures::{StreamExt, stream};
 
@@ -13,11 +18,20 @@ use futures::{StreamExt, stream};
 const TOGETHER_MAX: usize = 16;
 /// How many objects a page of a list has, as client-go's pager asks for.
 const PAGE: usize = 500;
+/// How many objects an answer holds. Of more than that nothing is held: a part would look like all.
+const OBJECTS_MAX: usize = 200_000;
+/// How long JSON of no kind may be, which takes several times as much memory once it is read.
+const JSON_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long an answer may be silent. The API server itself gives up after 60 seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(65);
+/// How long one read may take, with all its pages and the waits that the server asks for.
+const READ_MAX: Duration = Duration::from_mins(10);
 
 /// How many objects are asked for to see what came of a write.
 const HELD_MAX: usize = 50;
+
+/// Takes an item of a list.
+type Sink<'a> = &'a mut (dyn FnMut(Codec, &[u8]) -> Result<(), ApiError> + Send);
 
 /// What there is.
 pub(crate) struct Held {
@@ -38,35 +52,71 @@ pub(crate) async fn fetch(
 }
 
 async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer {
-    let read = match query {
-        Query::Object { resource, key } => {
+    let asked = ask(client, discovery, query);
+    let read = match client.clock().timeout(READ_MAX, asked).await {
+        Ok(read) => read,
+        Err(_) => Err(ApiError::Timeout(format!("{query}: not read within {READ_MAX:?}"))),
+    };
+    read.unwrap_or_else(|error| Answer::Failed(refused(&error)))
+}
+
+/// An error is no answer. What is not there is one, where that is certain.
+async fn ask(client: &Client, discovery: &Discovery, query: &Query) -> Result<Answer, ApiError> {
+    match query {
+        Query::Get { resource, key, form } => {
             let path = match resource.object_path(key) {
                 Ok(path) => path,
-                Err(error) => return unasked(error),
+                Err(error) => return Ok(unasked(error)),
             };
-            let body = client.get(&path).await;
-            body.and_then(|body| parse(&body)).map(|found| Answer::Found(Box::new(found)))
+            get(client, &path, form).await
         }
-        Query::Metadata { resource, key } => {
-            let path = match resource.object_path(key) {
-                Ok(path) => path,
-                Err(error) => return unasked(error),
-            };
-            let found = metadata(client, &path).await;
-            found.map(|it| it.map_or(Answer::NotFound, |it| Answer::Metadata(Box::new(it))))
+        Query::Path(path) => json(&client.get(path).await?),
+        Query::List { resource, namespace, selector, form } => {
+            let path = resource.collection_path(namespace);
+            or_not_found(match form {
+                ListForm::Metadata => all(client, &path, selector).await.map(Answer::All),
+                ListForm::Views(typed) => views(client, &path, selector, typed).await,
+            })
         }
-        Query::All { resource, namespace } => {
-            all(client, resource, namespace).await.map(Answer::All)
+        Query::Review { resource, namespace, about: _, body } => {
+            let body = Bytes::copy_from_slice(body.0.as_bytes());
+            json(&client.review(&resource.collection_path(namespace), body).await?)
         }
         Query::Served => discovery.served().await.map(Answer::Served),
-    };
-    match read {
-        Ok(answer) => answer,
-        // That the path is not served says nothing about the object.
-        Err(error) if matches!(query, Query::Metadata { .. }) => Answer::Failed(refused(&error)),
-        Err(error) if error.is_not_found() => Answer::NotFound,
-        Err(error) => Answer::Failed(refused(&error)),
     }
+}
+
+async fn get(client: &Client, path: &str, form: &Form) -> Result<Answer, ApiError> {
+    match form {
+        Form::Whole => {
+            let body = client.get(path).await;
+            or_not_found(body.and_then(|it| parse(&it)).map(|it| Answer::Found(Box::new(it))))
+        }
+        // That the path is not served says nothing about the object.
+        Form::Metadata => {
+            let found = metadata(client, path).await?;
+            Ok(found.map_or(Answer::NotFound, |it| Answer::Metadata(Box::new(it))))
+        }
+        Form::View(typed) => or_not_found(view(client, path, typed).await),
+    }
+}
+
+fn or_not_found(read: Result<Answer, ApiError>) -> Result<Answer, ApiError> {
+    match read {
+        Err(error) if error.is_not_found() => Ok(Answer::NotFound),
+        read => read,
+    }
+}
+
+/// JSON of no kind.
+fn json(body: &[u8]) -> Result<Answer, ApiError> {
+    if body.len() > JSON_BYTES_MAX {
+        let text = format!("an answer of {} bytes is too long", body.len());
+        return Err(ApiError::Decode(text));
+    }
+    let value = serde_json::from_slice(body);
+    let value = value.map_err(|error| ApiError::Decode(error.to_string()))?;
+    Ok(Answer::Json(Arc::new(value)))
 }
 
 /// About an object that cannot be asked for.
@@ -76,51 +126,111 @@ fn unasked(error: InvalidName) -> Answer {
 
 /// The metadata of one object; none: there is no such object.
 pub(crate) async fn metadata(client: &Client, path: &str) -> Result<Option<Metadata>, ApiError> {
-    let mut answer = match client.stream(path, Metadata::ACCEPT, SILENCE_MAX).await {
-        Ok(answer) => answer,
+    let (codec, body) = match body(client, path, Metadata::ACCEPT).await {
+        Ok(found) => found,
         Err(error) if error.is_object_missing() => return Ok(None),
         Err(error) => return Err(error),
     };
+    Metadata::decode(codec, &body).map(Some).map_err(|error| ApiError::Decode(error.0))
+}
+
+/// The view of one object.
+async fn view(client: &Client, path: &str, typed: &Typed) -> Result<Answer, ApiError> {
+    let (codec, body) = body(client, path, typed.accept()).await?;
+    let object = typed.decode(codec, &body).map_err(|error| ApiError::Decode(error.0))?;
+    Ok(Answer::Views(typed.collect(vec![object])))
+}
+
+/// One object in a form that the server chooses.
+async fn body(client: &Client, path: &str, accept: &str) -> Result<(Codec, Vec<u8>), ApiError> {
+    let mut answer = client.stream(path, accept, SILENCE_MAX).await?;
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
-        if body.len() + chunk.len() > cache::frames::OBJECT_BYTES_MAX {
+        if body.len() + chunk.len() > OBJECT_BYTES_MAX {
             return Err(ApiError::Decode("an object that is too long".to_owned()));
         }
         body.extend_from_slice(&chunk);
     }
-    Metadata::decode(answer.codec, &body).map(Some).map_err(|error| ApiError::Decode(error.0))
+    Ok((answer.codec, body))
 }
 
-/// The metadata of all objects of a kind in a namespace, page by page.
-async fn all(
+/// The metadata of the objects of a list.
+async fn all(client: &Client, path: &str, selector: &Selector) -> Result<Vec<Listed>, ApiError> {
+    let (mut found, start) = (Vec::new(), selecting(path, selector, ""));
+    pages(client, &start, Metadata::ACCEPT_LIST, &mut |codec, item| {
+        found.push(Listed::decode(codec, item).map_err(|error| ApiError::Decode(error.0))?);
+        bounded(found.len())
+    })
+    .await?;
+    Ok(found)
+}
+
+/// The views of the objects of a list.
+async fn views(
     client: &Client,
-    resource: &Resource,
-    namespace: &Text,
-) -> Result<Vec<Listed>, ApiError> {
-    let path = resource.collection_path(namespace);
-    let (mut found, mut from) = (Vec::new(), String::new());
-    loop {
-        let (objects, list) = page(client, &format!("{path}?limit={PAGE}{from}")).await?;
-        found.extend(objects);
-        if list.r#continue.is_empty() {
-            return Ok(found);
+    path: &str,
+    selector: &Selector,
+    typed: &Typed,
+) -> Result<Answer, ApiError> {
+    let (mut found, start) = (Vec::new(), selecting(path, selector, typed.field_selector()));
+    pages(client, &start, typed.accept_list(), &mut |codec, item| {
+        found.push(typed.decode(codec, item).map_err(|error| ApiError::Decode(error.0))?);
+        bounded(found.len())
+    })
+    .await?;
+    Ok(Answer::Views(typed.collect(found)))
+}
+
+fn bounded(objects: usize) -> Result<(), ApiError> {
+    if objects <= OBJECTS_MAX {
+        return Ok(());
+    }
+    Err(ApiError::Decode(format!("more than {OBJECTS_MAX} objects, which are too many to hold")))
+}
+
+/// The path of the first page.
+fn selecting(path: &str, selector: &Selector, fields: &str) -> String {
+    let both = [fields, &selector.fields];
+    let fields: Vec<_> = both.into_iter().filter(|part| !part.is_empty()).collect();
+    let mut path = format!("{path}?limit={PAGE}");
+    for (name, value) in
+        [("labelSelector", &*selector.labels), ("fieldSelector", &fields.join(","))]
+    {
+        if !value.is_empty() {
+            path = format!("{path}&{name}={}", client::percent_encoded(value));
         }
-        from = format!("&continue={}", client::percent_encoded(&list.r#continue));
+    }
+    path
+}
+
+/// All pages of a list.
+async fn pages(client: &Client, start: &str, accept: &str, take: Sink<'_>) -> Result<(), ApiError> {
+    let mut path = start.to_owned();
+    loop {
+        let list = page(client, &path, accept, take).await?;
+        if list.r#continue.is_empty() {
+            return Ok(());
+        }
+        path = format!("{start}&continue={}", client::percent_encoded(&list.r#continue));
     }
 }
 
-/// One page of a list of metadata.
-async fn page(client: &Client, path: &str) -> Result<(Vec<Listed>, wire::ListMeta), ApiError> {
-    let mut answer = client.stream(path, Metadata::ACCEPT_LIST, SILENCE_MAX).await?;
-    let (mut found, mut list) = (Vec::new(), ListDecoder::new(answer.codec));
+/// One page of a list.
+async fn page(
+    client: &Client,
+    path: &str,
+    accept: &str,
+    take: Sink<'_>,
+) -> Result<wire::ListMeta, ApiError> {
+    let mut answer = client.stream(path, accept, SILENCE_MAX).await?;
+    let mut list = ListDecoder::new(answer.codec);
     while let Some(chunk) = answer.chunk(SILENCE_MAX).await? {
         list.feed(&chunk);
         while let Some(item) = list.pop()? {
-            let item = Listed::decode(answer.codec, item);
-            found.push(item.map_err(|error| ApiError::Decode(error.0))?);
+            take(answer.codec, item)?;
         }
     }
-    Ok((found, list.finish()?))
+    Ok(list.finish()?)
 }
 
 /// The metadata of what there is of a kind in a namespace, at most so much as fits into a short
@@ -141,11 +251,16 @@ pub(crate) async fn held(
         }
         None => format!("{path}?limit={HELD_MAX}"),
     };
-    let (objects, list) = page(client, &query).await?;
+    let mut objects = Vec::new();
+    let list = page(client, &query, Metadata::ACCEPT_LIST, &mut |codec, item| {
+        let object = Listed::decode(codec, item).map_err(|error| ApiError::Decode(error.0))?;
+        objects.push(object.meta);
+        bounded(objects.len())
+    })
+    .await?;
     let version = list.resource_version.parse();
     let version = version
         .map_err(|_| ApiError::Decode("the version of a list is not a number".to_owned()))?;
-    let objects = objects.into_iter().map(|object| object.meta).collect();
     Ok(Held { version, objects: list.r#continue.is_empty().then_some(objects) })
 }
 

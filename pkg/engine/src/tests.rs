@@ -9,6 +9,7 @@ mod guards;
 mod idle;
 mod inspect;
 mod patches;
+mod reads;
 mod record;
 mod requeue;
 mod rounds;

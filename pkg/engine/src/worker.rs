@@ -404,7 +404,7 @@ impl Engine {
     /// Decides and acts, in as many rounds as the live reads ask for. What came of it; or how the
     /// sync ends although there is no last plan.
     async fn carry_out(&self, key: &Key, snapshot: &Opaque) -> Result<Done, Synced> {
-        let client = self.act.client(key);
+        let client = self.act.paced(&self.act.client, key);
         let mut facts = Facts::default();
         for round in 0..=FETCH_ROUNDS_MAX {
             let (plan, verdict) = self.controller.decide(snapshot, &facts);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Plan, Step};
 use crate::write::shown;
-use crate::{Action, Announce, Create, Guard, ObjectRef, Query, Update};
+use crate::{Action, Announce, Create, Form, Guard, ListForm, ObjectRef, Query, Update};
 
 impl Plan {
     /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `samples`. A step has
@@ -44,14 +44,26 @@ fn step(step: &Step) -> Value {
 
 fn query(query: &Query) -> Value {
     match query {
-        Query::Object { resource, key } => {
+        Query::Get { resource, key, form: Form::Whole | Form::View(_) } => {
             json!({ "resource": resource.to_string(), "key": key.to_string() })
         }
-        Query::Metadata { resource, key } => json!({
+        Query::Get { resource, key, form: Form::Metadata } => json!({
             "resource": resource.to_string(), "key": key.to_string(), "metadataOnly": true,
         }),
-        Query::All { resource, namespace } => json!({
-            "resource": resource.to_string(), "namespace": namespace, "metadataOnly": true,
+        Query::Path(path) => json!({ "path": path }),
+        Query::List { resource, namespace, selector, form } => {
+            let mut list = json!({
+                "resource": resource.to_string(), "namespace": namespace,
+                "metadataOnly": *form == ListForm::Metadata,
+            });
+            let both = [("labels", &selector.labels), ("fields", &selector.fields)];
+            for (name, part) in both.into_iter().filter(|(_, part)| !part.is_empty()) {
+                list[name] = Value::from(&**part);
+            }
+            list
+        }
+        Query::Review { resource, namespace, about, body: _ } => json!({
+            "review": resource.to_string(), "namespace": namespace, "about": about,
         }),
         Query::Served => json!({ "discovery": true }),
     }

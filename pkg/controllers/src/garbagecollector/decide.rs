@@ -77,7 +77,7 @@ fn look(s: &Snapshot, facts: &Facts) -> Plan {
             return Plan::failed_quietly("it was never observed", no_kind(api_version, kind));
         }
     };
-    let (Query::Metadata { resource, .. }, Some(answer)) = (query, facts.get(query)) else {
+    let (Query::Get { resource, .. }, Some(answer)) = (query, facts.get(query)) else {
         return Plan::fetch("it is named as owner, and was never observed", vec![query.clone()]);
     };
     let live = match answer.metadata() {

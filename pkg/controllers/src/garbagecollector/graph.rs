@@ -231,7 +231,7 @@ impl Graph {
         found: Option<&str>,
         wake: &mut Wake,
     ) {
-        let Query::Metadata { resource, .. } = query else { return };
+        let Query::Get { resource, .. } = query else { return };
         for identity in meant {
             if Some(&*identity.uid) == found {
                 continue;

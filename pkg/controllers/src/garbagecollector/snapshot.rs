@@ -184,7 +184,7 @@ fn meant<'a>(
 }
 
 fn read(resource: &Resource, key: Key) -> Box<Query> {
-    Box::new(Query::Metadata { resource: resource.clone(), key })
+    Box::new(Query::metadata(resource.clone(), key))
 }
 
 /// How to find out about an object that nobody has seen.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use api::{Key, Kind, Listed, Namespace, Pod, Resource, ServedKind, Text, Time, Verb};
 use controller::{
-    Action, Answer, Delete, DeleteCollection, Facts, ObjectRef, Plan, Propagation, Query, Refused,
-    Step,
+    Action, Answer, Delete, DeleteCollection, Facts, Form, ObjectRef, Plan, Propagation, Query,
+    Refused, Step,
 };
 
 /// How long objects with finalizers may take. Upstream's `finalizerEstimateSeconds`.
@@ -172,13 +172,17 @@ fn delete(resource: &Resource, item: &Listed) -> Action {
 /// A read of one of the objects of a kind. It tells that they were deleted one by one, as nothing
 /// else does: such a read is asked for behind that, and nowhere else.
 fn mark(resource: &Resource, item: &Listed) -> Query {
-    Query::Metadata { resource: resource.clone(), key: item.meta.key.clone() }
+    Query::metadata(resource.clone(), item.meta.key.clone())
 }
 
 fn were_deleted(resource: &Resource, facts: &Facts) -> bool {
     facts.answers.keys().any(|query| match query {
-        Query::Metadata { resource: marked, .. } => marked == resource,
-        Query::Object { .. } | Query::All { .. } | Query::Served => false,
+        Query::Get { resource: marked, form: Form::Metadata, .. } => marked == resource,
+        Query::Get { .. }
+        | Query::Path(_)
+        | Query::List { .. }
+        | Query::Review { .. }
+        | Query::Served => false,
     })
 }
 
@@ -186,7 +190,7 @@ fn were_deleted(resource: &Resource, facts: &Facts) -> bool {
 
 impl Place<'_> {
     pub(super) fn all(&self, resource: &Resource) -> Query {
-        Query::All { resource: resource.clone(), namespace: self.key.name.clone() }
+        Query::all(resource.clone(), self.key.name.clone())
     }
 
     fn collection(&self, resource: &Resource) -> DeleteCollection {

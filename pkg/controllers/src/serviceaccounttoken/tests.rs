@@ -79,7 +79,7 @@ fn caches(accounts: &[Value], secrets: &[Value]) -> Fixture {
 
 /// What a live read finds among the objects.
 fn answer(query: &Query, live: &[Value]) -> Answer {
-    let Query::Object { resource, key } = query else { panic!("one object: {query}") };
+    let Query::Get { resource, key, .. } = query else { panic!("one object: {query}") };
     let is_secret = resource.plural == "secrets";
     let is_it = |object: &&Value| {
         object["metadata"]["name"] == *key.name && object.get("data").is_some() == is_secret

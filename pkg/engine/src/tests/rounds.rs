@@ -95,7 +95,7 @@ fn reads_are_under_way_at_once() {
 
 /// Reads the metadata of all pods of the namespace, and rests with their names.
 fn names(facts: &Facts) -> Plan {
-    let query = Query::All { resource: Pod::RESOURCE, namespace: "shop".into() };
+    let query = Query::all(Pod::RESOURCE, "shop".into());
     match facts.get(&query).map(|answer| answer.all()) {
         None => Plan::fetch("who is there?", vec![query]),
         Some(Err(error)) => Plan::failed("cannot read", error.text.clone()),
@@ -185,7 +185,7 @@ fn how_the_deletion_of_a_collection_goes_is_a_fact() {
 #[test]
 fn answers_are_told_to_the_controller() {
     run(async {
-        let there = |name| Query::Metadata { resource: Pod::RESOURCE, key: Key::new("shop", name) };
+        let there = |name| Query::metadata(Pod::RESOURCE, Key::new("shop", name));
         let plan = move |_: &_, facts: &Facts| match facts.answers.len() {
             0 => Plan::fetch("are they there?", vec![there("b"), there("a")]),
             _ => Plan::rest("has read"),
@@ -210,7 +210,7 @@ fn answers_are_told_to_the_controller() {
 #[test]
 fn a_kind_that_is_not_known_is_no_missing_object() {
     run(async {
-        let query = Query::Metadata { resource: Pod::RESOURCE, key: Key::new("shop", "a") };
+        let query = Query::metadata(Pod::RESOURCE, Key::new("shop", "a"));
         let plan = move |_: &_, facts: &Facts| match facts.get(&query) {
             None => Plan::fetch("is it there?", vec![query.clone()]),
             Some(answer) => Plan::failed("has read", format!("{:?}", answer.metadata().is_err())),
@@ -232,7 +232,7 @@ fn a_kind_that_is_not_known_is_no_missing_object() {
 #[test]
 fn an_object_of_an_impossible_name_is_not_asked_for() {
     run(async {
-        let there = |name| Query::Metadata { resource: Pod::RESOURCE, key: Key::new("shop", name) };
+        let there = |name| Query::metadata(Pod::RESOURCE, Key::new("shop", name));
         let plan = move |_: &_, facts: &Facts| match facts.answers.len() {
             0 => Plan::fetch("are they there?", vec![there(".."), there("a/b"), there("50%")]),
             _ => Plan::rest("has read"),

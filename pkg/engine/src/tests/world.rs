@@ -11,7 +11,7 @@ use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
 use controller::{
-    Change, Controller, Facts, News, Outcome, Plan, Query, UpdateStatus, View, Wake, Watches,
+    Change, Controller, Facts, Form, News, Outcome, Plan, Query, UpdateStatus, View, Wake, Watches,
     fixture,
 };
 use metrics::Registry;
@@ -512,7 +512,10 @@ impl Controller for Probe {
     }
 
     fn remember(&self, (): &mut (), news: News<'_, Self>, _: &mut Wake) {
-        let News::Answered { query: query @ Query::Metadata { .. }, answer, .. } = news else {
+        let News::Answered {
+            query: query @ Query::Get { form: Form::Metadata, .. }, answer, ..
+        } = news
+        else {
             return;
         };
         let version = match answer.metadata() {

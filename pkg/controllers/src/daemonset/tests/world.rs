@@ -117,7 +117,7 @@ impl World {
     }
 
     fn live(&self, query: &Query) -> Answer {
-        let Query::Object { resource, key } = query else { panic!("must not be read: {query}") };
+        let Query::Get { resource, key, .. } = query else { panic!("must not be read: {query}") };
         let object = match &*resource.plural {
             "daemonsets" => Some(&self.set),
             "controllerrevisions" => self.revisions.get(&*key.name),

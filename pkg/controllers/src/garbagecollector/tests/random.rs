@@ -333,7 +333,7 @@ impl Sim {
     }
 
     fn answer(&self, query: &Query) -> Answer {
-        let Query::Metadata { resource, key } = query else { panic!("{query}") };
+        let Query::Get { resource, key, .. } = query else { panic!("{query}") };
         let mut objects = self.live.values();
         let found =
             objects.find(|(kind, object)| KINDS[*kind] == *resource && object.meta.key == *key);

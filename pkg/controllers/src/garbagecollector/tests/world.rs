@@ -115,7 +115,7 @@ fn resource_of(id: &Identity) -> Resource {
 
 fn query(id: &Identity) -> Query {
     let key = Key { namespace: id.namespace.clone(), name: id.name.clone() };
-    Query::Metadata { resource: resource_of(id), key }
+    Query::metadata(resource_of(id), key)
 }
 
 /// `ns1/Pod:name`.
@@ -268,7 +268,7 @@ impl World {
                 return (text, Some(plan));
             };
             for query in queries {
-                let Query::Metadata { resource, key } = query else { panic!("{query}") };
+                let Query::Get { resource, key, .. } = query else { panic!("{query}") };
                 text.extend([format!("get {resource} {key}\n")]);
                 let answer = match self.live.get(query) {
                     _ if self.broken.contains(query) => {

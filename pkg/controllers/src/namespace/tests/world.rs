@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use api::{Codec, Key, Listed, Meta, Namespace, Raw, Resource, Served, ServedKind, Time, Verb};
 use controller::fixture::{Fixture, ago, time, with};
-use controller::{Action, Answer, Controller as _, Facts, Plan, Query, Refused, Step, Update};
+use controller::{
+    Action, Answer, Controller as _, Facts, Form, Plan, Query, Refused, Step, Update,
+};
 use serde_json::{Value, json};
 
 use super::super::Controller;
@@ -212,10 +214,11 @@ impl World {
 
     fn live(&mut self, query: &Query) -> Answer {
         let request = match query {
-            Query::Object { key, .. } => format!("GET {key}"),
-            Query::Metadata { resource, key } => format!("GET {}/{}", name(resource), key.name),
-            Query::All { resource, .. } => format!("LIST {}", name(resource)),
+            Query::Get { key, form: Form::Whole, .. } => format!("GET {key}"),
+            Query::Get { resource, key, .. } => format!("GET {}/{}", name(resource), key.name),
+            Query::List { resource, .. } => format!("LIST {}", name(resource)),
             Query::Served => "DISCOVER".to_owned(),
+            Query::Path(_) | Query::Review { .. } => panic!("must not be asked: {query}"),
         };
         match self.asked(request) {
             Err(Refused { code: Some(404), .. }) => return Answer::NotFound,
@@ -223,9 +226,11 @@ impl World {
             Ok(()) => {}
         }
         match query {
-            Query::Object { .. } => self.namespace.as_ref().map_or(Answer::NotFound, found),
-            Query::Metadata { .. } => Answer::NotFound,
-            Query::All { resource, namespace } => {
+            Query::Get { form: Form::Whole, .. } => {
+                self.namespace.as_ref().map_or(Answer::NotFound, found)
+            }
+            Query::Get { .. } | Query::Path(_) | Query::Review { .. } => Answer::NotFound,
+            Query::List { resource, namespace, .. } => {
                 assert_eq!(&**namespace, "shop");
                 let objects = self.objects.get(&name(resource)).into_iter().flatten();
                 Answer::All(objects.map(metadata).collect())

@@ -99,7 +99,7 @@ impl World {
 }
 
 fn name(query: &Query) -> String {
-    let Query::Object { key, .. } = query else { panic!("must not be read: {query}") };
+    let Query::Get { key, .. } = query else { panic!("must not be read: {query}") };
     key.to_string()
 }
 
