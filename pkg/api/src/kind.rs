@@ -1,4 +1,10 @@
 //! What makes a view a kind that can be listed, watched and cached.
+//!
+//! Caches are compiled once, not once for each kind: they hold [`AnyObject`]s and know of their
+//! kind what its [`Shape`] says. The types come back at the edge, by [`typed`].
+
+use std::any::Any;
+use std::sync::Arc;
 
 use crate::{Meta, Resource, Text};
 
@@ -32,6 +38,33 @@ pub trait Object: Sized + Send + Sync + 'static {
     fn unreadable(meta: Meta, error: &DecodeError) -> Self;
 }
 
+/// An object of some kind, of which a cache knows no more than this.
+pub trait AnyObject: Any + Send + Sync {
+    /// As [`Object::meta`].
+    fn metadata(&self) -> &Meta;
+
+    /// The values under which the index at this place in [`Object::INDEXES`] finds it.
+    fn values(&self, index: usize) -> Found;
+}
+
+/// What a cache must know of a kind of objects: how they travel, and how they are made and found.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// As [`Object::CODEC`].
+    pub codec: Codec,
+    /// As [`Object::METADATA_ONLY`].
+    pub metadata_only: bool,
+    /// The name of the index at this place in [`Object::INDEXES`]; none behind the last one.
+    pub index: fn(usize) -> Option<&'static str>,
+    /// As [`Object::decode`].
+    pub decode: Decode,
+    /// As [`Object::unreadable`].
+    pub unreadable: fn(Meta, &DecodeError) -> Arc<dyn AnyObject>,
+}
+
+/// Decodes an object of a kind that is not known where it is called.
+pub type Decode = fn(Codec, &[u8]) -> Result<Arc<dyn AnyObject>, DecodeError>;
+
 /// A view of one kind, and where that kind lives.
 pub trait Kind: Object {
     /// Its place in the API.
@@ -51,10 +84,21 @@ pub struct Index<T> {
 
 /// How an index finds the values of an object.
 pub enum Values<T> {
+    /// One value, which its metadata says; none: the object is not in this index.
+    OfMeta(fn(&Meta) -> Option<Text>),
     /// One value; none: the object is not in this index.
     One(fn(&T) -> Option<Text>),
     /// Any number of values, such as the claims of a pod. One that comes twice counts once.
     Several(fn(&T) -> Vec<Text>),
+}
+
+/// The values under which an index finds an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// One value at most: most indexes, and then it takes no memory of its own.
+    One(Option<Text>),
+    /// Any number of them.
+    Several(Vec<Text>),
 }
 
 /// Why bytes are not an object of the kind.
@@ -62,14 +106,65 @@ pub enum Values<T> {
 #[error("{0}")]
 pub struct DecodeError(pub String);
 
+/// The object with its type. A cache holds objects of one type, and who reads it knows which.
+pub fn typed<T: Object>(object: &Arc<dyn AnyObject>) -> Arc<T> {
+    let object: Arc<dyn Any + Send + Sync> = Arc::clone(object) as _;
+    object.downcast().expect("a cache is read as the kind that it holds")
+}
+
+// === impl AnyObject ===
+
+impl<T: Object> AnyObject for T {
+    fn metadata(&self) -> &Meta {
+        self.meta()
+    }
+
+    fn values(&self, index: usize) -> Found {
+        T::INDEXES.get(index).map_or(Found::One(None), |index| index.of(self))
+    }
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// The shape of `T`.
+    pub const fn of<T: Object>() -> Self {
+        Self {
+            codec: T::CODEC,
+            metadata_only: T::METADATA_ONLY,
+            index: |at| T::INDEXES.get(at).map(|index| index.name),
+            decode: |codec, bytes| T::decode(codec, bytes).map(|it| Arc::new(it) as _),
+            unreadable: |meta, error| Arc::new(T::unreadable(meta, error)),
+        }
+    }
+
+    /// The names of its indexes, in their order.
+    pub fn indexes(&self) -> impl Iterator<Item = &'static str> {
+        (0..).map_while(self.index)
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    /// All of them.
+    pub fn as_slice(&self) -> &[Text] {
+        match self {
+            Self::One(value) => value.as_slice(),
+            Self::Several(values) => values,
+        }
+    }
+}
+
 // === impl Index ===
 
 impl<T: Object> Index<T> {
     /// The values under which `object` is found.
-    pub fn of(&self, object: &T) -> Vec<Text> {
+    pub fn of(&self, object: &T) -> Found {
         match self.values {
-            Values::One(value) => value(object).into_iter().collect(),
-            Values::Several(values) => values(object),
+            Values::OfMeta(value) => Found::One(value(object.meta())),
+            Values::One(value) => Found::One(value(object)),
+            Values::Several(values) => Found::Several(values(object)),
         }
     }
 
@@ -85,19 +180,21 @@ impl<T: Object> Index<T> {
 
     /// By the uid of the controller that manages them.
     pub(crate) const fn by_controller(name: &'static str) -> Self {
-        Self::one(name, |it| it.meta().controller().map(|owner| owner.uid.clone()))
+        Self::of_meta(name, |meta| meta.controller().map(|owner| owner.uid.clone()))
     }
 
     /// All of them, by namespace.
     pub(crate) const fn by_namespace(name: &'static str) -> Self {
-        Self::one(name, |it| Some(it.meta().key.namespace.clone()))
+        Self::of_meta(name, |meta| Some(meta.key.namespace.clone()))
     }
 
     /// Those that nobody manages, by namespace.
     pub(crate) const fn orphans_by_namespace(name: &'static str) -> Self {
-        Self::one(name, |it| {
-            let meta = it.meta();
-            meta.controller().is_none().then(|| meta.key.namespace.clone())
-        })
+        Self::of_meta(name, |meta| meta.controller().is_none().then(|| meta.key.namespace.clone()))
+    }
+
+    /// Finds each object under one value at most, which its metadata says.
+    const fn of_meta(name: &'static str, value: fn(&Meta) -> Option<Text>) -> Self {
+        Self { name, values: Values::OfMeta(value) }
     }
 }

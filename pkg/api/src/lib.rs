@@ -40,7 +40,9 @@ pub use condition::{Condition, Status};
 pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
 pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
 pub use intern::{Text, intern};
-pub use kind::{Codec, DecodeError, Index, Kind, Object, Values};
+pub use kind::{
+    AnyObject, Codec, Decode, DecodeError, Found, Index, Kind, Object, Shape, Values, typed,
+};
 pub use meta::{Key, Labels, Meta, OwnerRef};
 pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};

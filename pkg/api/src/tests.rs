@@ -214,9 +214,32 @@ fn a_replica_set_is_read_and_kept() {
     assert_eq!(set.status, expected);
     let found: Vec<_> = ReplicaSet::INDEXES
         .iter()
-        .filter_map(|index| index.of(&set).pop().map(|value| (index.name, value)))
+        .filter_map(|index| {
+            index.of(&set).as_slice().last().cloned().map(|value| (index.name, value))
+        })
         .collect();
     assert_eq!(found, [("controllerUID", intern("d")), ("namespace", intern("shop"))]);
+}
+
+/// What caches know of a kind is what its type says.
+#[test]
+fn a_shape_stands_for_its_kind() {
+    let shape = Shape::of::<ReplicaSet>();
+    assert_eq!((shape.codec, shape.metadata_only), (Codec::Json, false));
+    assert_eq!(Shape::of::<Metadata>().indexes().next(), None);
+    let json = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {}});
+    let object = (shape.decode)(Codec::Json, json.to_string().as_bytes()).unwrap();
+    assert_eq!(object.metadata().key, Key::new("shop", "web"));
+    let found: Vec<_> = shape.indexes().zip((0..).map(|at| object.values(at))).collect();
+    let (none, shop) = (Found::One(None), Found::One(Some(intern("shop"))));
+    let expected =
+        [("controllerUID", none.clone()), ("namespace", shop.clone()), ("orphans", shop)];
+    assert_eq!(found, expected);
+    assert_eq!(object.values(expected.len()), none);
+    assert_eq!(typed::<ReplicaSet>(&object).replicas, 1);
+    let error = DecodeError("spec: no".to_owned());
+    let object = (shape.unreadable)(object.metadata().clone(), &error);
+    assert_eq!(typed::<ReplicaSet>(&object).unreadable, Some(error));
 }
 
 #[test]
@@ -225,7 +248,9 @@ fn orphaned_replica_sets_are_found_by_namespace() {
     let set = ReplicaSet::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
     let found: Vec<_> = ReplicaSet::INDEXES
         .iter()
-        .filter_map(|index| index.of(&set).pop().map(|value| (index.name, value)))
+        .filter_map(|index| {
+            index.of(&set).as_slice().last().cloned().map(|value| (index.name, value))
+        })
         .collect();
     assert_eq!(found, [("namespace", intern("shop")), ("orphans", intern("shop"))]);
 }

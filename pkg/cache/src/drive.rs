@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Codec, DecodeError, Key, Metadata, Object};
+use api::{AnyObject, Codec, DecodeError, Key, Metadata};
 use client::{Answer, ApiError};
 use runtime::{Instant, fenced_async};
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,6 +13,7 @@ use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, erro
 use crate::health::Trouble;
 use crate::informer::{Decoded, Informer, Unread};
 use crate::reflector::{At, Backoff, Effect, Failure, Input, Reflector, Request, Why};
+use crate::store::Store;
 
 /// A watch is asked to end after a time in [min, 2 * min), so that watches spread over the servers.
 const WATCH_SECONDS_MIN: u32 = 300;
@@ -23,17 +24,17 @@ const WATCH_GRACE: Duration = Duration::from_secs(30);
 const LIST_SILENCE_MAX: Duration = Duration::from_secs(90);
 
 /// The task of an informer.
-pub(crate) struct Drive<T: Object> {
-    informer: Arc<Informer<T>>,
+pub(crate) struct Drive {
+    informer: Arc<Informer>,
     started: Instant,
     reflector: Reflector,
     open: Option<Open>,
     /// The event that was read last.
-    event: Option<Happened<T>>,
+    event: Option<Happened>,
     /// Held while it lists, if few may at once.
     permit: Option<OwnedSemaphorePermit>,
     /// The list so far.
-    collected: BTreeMap<Key, Arc<T>>,
+    collected: BTreeMap<Key, Arc<dyn AnyObject>>,
     /// The failure that was reported last.
     failure: Option<ApiError>,
     /// How many of the lists that were asked for are done, or under way.
@@ -62,10 +63,10 @@ struct Open {
     watch_silence: Duration,
 }
 
-enum Happened<T> {
-    Set(Arc<T>),
+enum Happened {
+    Set(Arc<dyn AnyObject>),
     /// Its last state, and whether that could be read whole.
-    Gone(Arc<T>, bool),
+    Gone(Arc<dyn AnyObject>, bool),
     /// It is there, but it cannot be read.
     SetUnread(Key),
     /// It is gone, and its last state cannot be read.
@@ -74,7 +75,7 @@ enum Happened<T> {
 
 /// Lists and watches until the runtime is cancelled. A panic is one of ours, and no reason to leave
 /// a cache as it is for ever: who dies is started again after a pause, from what the cache holds.
-pub(crate) async fn keep<T: Object>(informer: Arc<Informer<T>>) {
+pub(crate) async fn keep(informer: Arc<Informer>) {
     let runtime = informer.runtime().clone();
     let (started, mut backoff) = (runtime.clock.instant(), Backoff::default());
     loop {
@@ -92,9 +93,9 @@ pub(crate) async fn keep<T: Object>(informer: Arc<Informer<T>>) {
 
 // === impl Drive ===
 
-impl<T: Object> Drive<T> {
+impl Drive {
     /// That goes on from what the cache holds.
-    pub(crate) fn new(informer: Arc<Informer<T>>) -> Self {
+    pub(crate) fn new(informer: Arc<Informer>) -> Self {
         Self {
             started: informer.runtime().clock.instant(),
             reflector: if informer.streams() { Reflector::default() } else { Reflector::listing() }
@@ -173,7 +174,7 @@ impl<T: Object> Drive<T> {
                 match self.event.take() {
                     Some(Happened::Set(object)) => self.collect(object),
                     Some(Happened::Gone(object, _)) => {
-                        drop(self.collected.remove(&object.meta().key));
+                        drop(self.collected.remove(&object.metadata().key));
                     }
                     Some(Happened::SetUnread(key)) => self.collect_held(&key),
                     Some(Happened::GoneUnread(key)) => drop(self.collected.remove(&key)),
@@ -190,7 +191,7 @@ impl<T: Object> Drive<T> {
             }
             Effect::Advance(version) => {
                 self.arrived();
-                let advance = |store: &mut crate::Store<T>| {
+                let advance = |store: &mut Store| {
                     store.advance(version);
                     Vec::new()
                 };
@@ -223,11 +224,12 @@ impl<T: Object> Drive<T> {
         };
         let query = selecting(query(request, seconds), self.informer.field_selector());
         let path = self.informer.resource().collection_path("") + &query;
-        let accept = match T::CODEC {
-            Codec::Protobuf if T::METADATA_ONLY && matches!(request, Request::List { .. }) => {
+        let shape = self.informer.shape();
+        let accept = match shape.codec {
+            Codec::Protobuf if shape.metadata_only && matches!(request, Request::List { .. }) => {
                 Metadata::ACCEPT_LIST
             }
-            Codec::Protobuf if T::METADATA_ONLY => Metadata::ACCEPT,
+            Codec::Protobuf if shape.metadata_only => Metadata::ACCEPT,
             Codec::Protobuf => "application/vnd.kubernetes.protobuf, application/json",
             Codec::Json => "application/json",
         };
@@ -277,7 +279,7 @@ impl<T: Object> Drive<T> {
                         let is_gone = kind == EventKind::Deleted;
                         match informer.decode(codec, event.object) {
                             Ok(Decoded { object, whole }) => {
-                                let version = object.meta().resource_version;
+                                let version = object.metadata().resource_version;
                                 *happened = Some(if is_gone {
                                     Happened::Gone(object, whole)
                                 } else {
@@ -356,10 +358,10 @@ impl<T: Object> Drive<T> {
     }
 
     /// An object that is held already is not held twice: a relist needs little more memory.
-    fn collect(&mut self, object: Arc<T>) {
-        let meta = object.meta();
+    fn collect(&mut self, object: Arc<dyn AnyObject>) {
+        let meta = object.metadata();
         let held = self.informer.read().get(&meta.key).map(Arc::clone).filter(|held| {
-            let held = held.meta();
+            let held = held.metadata();
             held.uid == meta.uid && held.resource_version == meta.resource_version
         });
         self.collected.insert(meta.key.clone(), held.unwrap_or(object));
@@ -373,7 +375,7 @@ impl<T: Object> Drive<T> {
         }
     }
 
-    async fn apply(&mut self, event: Happened<T>) {
+    async fn apply(&mut self, event: Happened) {
         match event {
             // What is held stays.
             Happened::SetUnread(_) => {}
@@ -381,12 +383,12 @@ impl<T: Object> Drive<T> {
                 self.informer.health().readable(&key);
                 let held = self.informer.read().get(&key).map(Arc::clone);
                 if let Some(held) = held {
-                    self.informer.update(|store| store.delete(held.meta(), None)).await;
+                    self.informer.update(|store| store.delete(held.metadata(), None)).await;
                 }
             }
             Happened::Set(object) => self.informer.update(|store| store.apply(object)).await,
             Happened::Gone(object, whole) => {
-                let meta = object.meta();
+                let meta = object.metadata();
                 self.informer.health().readable(&meta.key);
                 let last = whole.then(|| Arc::clone(&object));
                 self.informer.update(|store| store.delete(meta, last)).await;

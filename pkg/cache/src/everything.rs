@@ -18,7 +18,7 @@ use std::sync::{
 };
 use std::time::Duration;
 
-use api::{Key, Metadata, Resource, Served, Text, Verb};
+use api::{Key, Metadata, Resource, Served, Shape, Text, Verb};
 use client::{ApiError, Client};
 use controller::MetadataChange;
 use discovery::Discovery;
@@ -28,7 +28,7 @@ use runtime::{Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::health::Status;
-use crate::informer::{Followed, Informer, forget};
+use crate::informer::{Informer, forget};
 use crate::metrics::Metrics;
 use kind::Kind;
 use turn::Turn;
@@ -77,7 +77,7 @@ pub struct Everything {
     parts: Parts,
     hooks: Arc<Hooks>,
     /// Informers of others, with all objects of their kind.
-    shared: OnceLock<BTreeMap<Resource, Arc<dyn Followed>>>,
+    shared: OnceLock<BTreeMap<Resource, Arc<Informer>>>,
     served: Latest<Option<Arc<Served>>>,
     /// Whether the handlers are to be told of objects.
     listening: Latest<bool>,
@@ -251,7 +251,7 @@ impl Everything {
 
     /// Starts to ask what there is, until the runtime is cancelled. `informers` are those of
     /// others. Later calls do nothing.
-    pub(crate) fn start(self: &Arc<Self>, informers: impl Iterator<Item = Arc<dyn Followed>>) {
+    pub(crate) fn start(self: &Arc<Self>, informers: impl Iterator<Item = Arc<Informer>>) {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -425,8 +425,8 @@ impl Everything {
             Arc::clone(informer)
         } else {
             let metrics = metrics.as_ref().filter(|_| Metrics::counts(resource));
-            let resource = resource.clone();
-            let informer = Informer::<Metadata>::of(resource, client.clone(), runtime.clone());
+            let (resource, shape) = (resource.clone(), Shape::of::<Metadata>());
+            let informer = Informer::of(resource, shape, client.clone(), runtime.clone());
             let informer = informer.with_streams(*streams).with_metrics(metrics);
             let informer = informer.counting_panics(self.parts.metrics.as_ref());
             Arc::new(informer.with_lists(Arc::clone(&self.lists)))

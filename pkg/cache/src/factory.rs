@@ -1,19 +1,19 @@
 //! One informer for each kind, shared by all controllers.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::Kind;
+use api::{AnyObject, Kind, Shape};
 use client::Client;
-use controller::{Caches, Lister};
+use controller::{Cache, Caches};
 use discovery::Discovery;
 use runtime::{Latest, Runtime};
 
 use crate::everything::{Everything, Parts};
 use crate::health::Status;
-use crate::informer::{Followed, Informer, Rewound};
+use crate::informer::{Informer, Rewound};
 use crate::metrics::Metrics;
 use crate::store::Store;
 
@@ -34,21 +34,14 @@ pub struct SharedInformerFactory {
     resync: Option<Duration>,
     /// Set by the first informer that finds that the API server has gone back.
     rewound: Latest<Option<Rewound>>,
-    informers: BTreeMap<TypeId, Entry>,
+    informers: BTreeMap<TypeId, Arc<Informer>>,
     everything: Option<Arc<Everything>>,
-}
-
-struct Entry {
-    erased: Arc<dyn Followed>,
-    /// An `Arc<Informer<T>>`.
-    typed: Box<dyn Any + Send + Sync>,
 }
 
 /// Caches of some kinds: what one controller may read, or fixed objects in tests.
 #[derive(Default)]
 pub struct Listers {
-    /// An `Arc<dyn Lister<T>>` each.
-    listers: BTreeMap<TypeId, Box<dyn Any + Send + Sync>>,
+    caches: BTreeMap<TypeId, Arc<dyn Cache>>,
 }
 
 // === impl SharedInformerFactory ===
@@ -104,17 +97,19 @@ impl SharedInformerFactory {
     }
 
     /// The informer of kind `T`; it is made if it was not asked for before.
-    pub fn informer<T: Kind>(&mut self) -> Arc<Informer<T>> {
+    pub fn informer<T: Kind>(&mut self) -> Arc<Informer> {
         let kind = TypeId::of::<T>();
-        let known = self.informers.get(&kind).and_then(|entry| entry.typed.downcast_ref());
-        if let Some(informer) = known {
+        if let Some(informer) = self.informers.get(&kind) {
             return Arc::clone(informer);
         }
-        let informer = Informer::<T>::new(self.client.clone(), self.runtime.clone());
+        let informer = Informer::new::<T>(self.client.clone(), self.runtime.clone());
+        self.share(kind, informer)
+    }
+
+    fn share(&mut self, kind: TypeId, informer: Informer) -> Arc<Informer> {
         let informer = informer.with_streams(self.streams).with_metrics(self.metrics.as_ref());
         let informer = Arc::new(informer.with_rewound(self.rewound.clone()));
-        let erased: Arc<dyn Followed> = Arc::clone(&informer) as _;
-        self.informers.insert(kind, Entry { erased, typed: Box::new(Arc::clone(&informer)) });
+        self.informers.insert(kind, Arc::clone(&informer));
         informer
     }
 
@@ -142,7 +137,7 @@ impl SharedInformerFactory {
     pub fn start(&self) {
         let all: Vec<_> = self.all().into_iter().map(Arc::clone).collect();
         for informer in &all {
-            Arc::clone(informer).start();
+            informer.start();
         }
         if let Some(everything) = &self.everything {
             everything.start(all.iter().map(Arc::clone));
@@ -186,8 +181,8 @@ impl SharedInformerFactory {
     }
 
     /// All informers, sorted by resource: the order of type ids is the compiler's.
-    fn all(&self) -> Vec<&Arc<dyn Followed>> {
-        let mut all: Vec<_> = self.informers.values().map(|entry| &entry.erased).collect();
+    fn all(&self) -> Vec<&Arc<Informer>> {
+        let mut all: Vec<_> = self.informers.values().collect();
         all.sort_by(|a, b| a.resource().cmp(b.resource()));
         all
     }
@@ -203,12 +198,12 @@ impl Drop for SharedInformerFactory {
     }
 }
 
-async fn resync(informers: Vec<Arc<dyn Followed>>, period: Duration, runtime: Runtime) {
+async fn resync(informers: Vec<Arc<Informer>>, period: Duration, runtime: Runtime) {
     let for_ever = async {
         loop {
             runtime.clock.sleep(period).await;
             for informer in &informers {
-                informer.resync().await;
+                informer.tell_all().await;
             }
         }
     };
@@ -223,23 +218,23 @@ async fn resync(informers: Vec<Arc<dyn Followed>>, period: Duration, runtime: Ru
 
 impl Listers {
     /// Adds the cache of kind `T`.
-    pub fn add<T: Kind>(&mut self, lister: Arc<dyn Lister<T>>) {
-        self.listers.insert(TypeId::of::<T>(), Box::new(lister));
+    pub fn add<T: Kind>(&mut self, cache: Arc<dyn Cache>) {
+        self.caches.insert(TypeId::of::<T>(), cache);
     }
 
     /// These caches, with `objects` as all objects of kind `T`.
     #[must_use]
     pub fn with<T: Kind>(mut self, objects: impl IntoIterator<Item = T>) -> Self {
-        let objects = objects.into_iter().map(|o| (o.meta().key.clone(), Arc::new(o))).collect();
-        let mut store = Store::<T>::default();
-        store.replace(objects, 0);
+        let object = |it: T| (it.meta().key.clone(), Arc::new(it) as Arc<dyn AnyObject>);
+        let mut store = Store::new(Shape::of::<T>());
+        store.replace(objects.into_iter().map(object).collect(), 0);
         self.add::<T>(Arc::new(store));
         self
     }
 }
 
 impl Caches for Listers {
-    fn lister(&self, kind: TypeId) -> Option<&dyn Any> {
-        self.listers.get(&kind).map(|lister| &**lister as &dyn Any)
+    fn cache(&self, kind: TypeId) -> Option<&dyn Cache> {
+        self.caches.get(&kind).map(|cache| &**cache)
     }
 }

@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use api::{Codec, DecodeError, Key, Kind, Meta, Object, Resource};
+use api::{AnyObject, Codec, DecodeError, Key, Kind, Meta, Object, Resource, Shape};
 use client::Client;
-use controller::{Change, Lister, MetadataChange};
-use futures::future::BoxFuture;
-use runtime::{Cancel, Latest, Runtime, fenced, spawn};
+use controller::{Cache, Change, MetadataChange};
+use runtime::{Cancel, Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
 
 use crate::drive::keep;
@@ -22,22 +21,24 @@ const BATCH: usize = 256;
 const LIST_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Called for each change of the cache, after the cache was changed, in the order of the changes.
-/// The cache waits meanwhile, so it only notes which keys to look at.
-pub type Handler<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
+/// The cache waits meanwhile, so it only notes which keys to look at. Made by [`handler`].
+pub type Handler = Box<dyn Fn(&Change<dyn AnyObject>) + Send + Sync>;
 /// Called with the cache's version each time it has advanced, after the handlers.
 pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
 
 /// Keeps a cache of all objects of one kind and tells handlers what changes.
 ///
 /// Until the first list the cache is empty; then it holds every object, and never goes back to an
-/// older state. Objects that cannot be decoded are held as `Kind::unreadable`.
-pub struct Informer<T: Object> {
+/// older state. Objects that cannot be decoded are held as `Object::unreadable`. It knows of their
+/// kind what its [`Shape`] says, so all of this is compiled once.
+pub struct Informer {
     resource: Resource,
+    shape: Shape,
     field_selector: &'static str,
     client: Client,
     runtime: Runtime,
-    store: RwLock<Store<T>>,
-    handlers: RwLock<Vec<Handler<T>>>,
+    store: RwLock<Store>,
+    handlers: RwLock<Vec<Handler>>,
     hooks: RwLock<Vec<VersionHook>>,
     followers: RwLock<Vec<Follower>>,
     /// Held while something is told, so that who comes later hears of all and in order.
@@ -59,28 +60,6 @@ pub struct Informer<T: Object> {
     started: AtomicBool,
 }
 
-/// An informer whose kind is not known where it is used.
-pub trait AnyInformer: Send + Sync {
-    /// What it watches.
-    fn resource(&self) -> &Resource;
-    /// As [`Informer::start`].
-    fn start(self: Arc<Self>);
-    /// As [`Informer::version`].
-    fn version(&self) -> u64;
-    /// As [`Informer::told`].
-    fn told(&self) -> u64;
-    /// Whether the object with this key is the one with this uid, and not being deleted.
-    fn holds(&self, key: &Key, uid: &str) -> bool;
-    /// As [`Informer::renew`].
-    fn renew(&self);
-    /// Shows true while [`Informer::has_synced`].
-    fn watch_synced(&self) -> Latest<bool>;
-    /// As [`Informer::status`].
-    fn status(&self) -> Status;
-    /// Tells the handlers of every object again, changed or not.
-    fn resync(&self) -> BoxFuture<'_, ()>;
-}
-
 /// Hears of the metadata of one kind, until it is cancelled.
 pub(crate) struct Follower {
     pub(crate) cancel: Cancel,
@@ -88,19 +67,6 @@ pub(crate) struct Follower {
     pub(crate) changed: Box<dyn Fn(&MetadataChange<'_>) + Send + Sync>,
     /// Called as a [`VersionHook`].
     pub(crate) reached: VersionHook,
-}
-
-/// An informer that can be followed at any time.
-pub(crate) trait Followed: AnyInformer {
-    /// Whether it holds all objects of its resource, not only some that a field selector names.
-    fn is_whole(&self) -> bool;
-    /// Tells the follower of what is held, then of each change. It hears of every change once,
-    /// whenever it comes.
-    fn follow(&self, follower: Follower) -> BoxFuture<'_, ()>;
-    /// Lets go of all who are told of changes.
-    fn forget(&self);
-    /// Whether the API server has gone back, so that nothing new will ever come.
-    fn is_rewound(&self) -> bool;
 }
 
 /// An API server has gone back to an older state for good: etcd was restored from a backup. What
@@ -120,8 +86,8 @@ pub struct Rewound {
 }
 
 /// An object as far as it could be read.
-pub(crate) struct Decoded<T> {
-    pub(crate) object: Arc<T>,
+pub(crate) struct Decoded {
+    pub(crate) object: Arc<dyn AnyObject>,
     /// Whether it is more than its metadata.
     pub(crate) whole: bool,
 }
@@ -133,17 +99,33 @@ pub(crate) struct Unread {
     pub(crate) error: DecodeError,
 }
 
+/// What has come of a change of the store.
+struct Changed {
+    changes: Vec<Change<dyn AnyObject>>,
+    /// The version of the store before.
+    before: u64,
+    after: u64,
+    came: Instant,
+}
+
+/// A handler of changes of objects of type `T`, for a cache that holds such.
+pub fn handler<T: Object>(tell: impl Fn(&Change<T>) + Send + Sync + 'static) -> Handler {
+    Box::new(move |change| tell(&change.typed()))
+}
+
 // === impl Informer ===
 
-impl<T: Object> Informer<T> {
-    /// An informer of `resource` that does nothing before [`Informer::start`].
-    pub fn of(resource: Resource, client: Client, runtime: Runtime) -> Self {
+impl Informer {
+    /// An informer of `resource`, of which it reads objects of this shape, that does nothing before
+    /// [`Informer::start`].
+    pub fn of(resource: Resource, shape: Shape, client: Client, runtime: Runtime) -> Self {
         Self {
             resource,
+            shape,
             field_selector: "",
             client,
             runtime,
-            store: RwLock::default(),
+            store: RwLock::new(Store::new(shape)),
             handlers: RwLock::default(),
             hooks: RwLock::default(),
             followers: RwLock::default(),
@@ -162,12 +144,9 @@ impl<T: Object> Informer<T> {
     }
 
     /// An informer of the kind `T`, as [`Informer::of`].
-    pub fn new(client: Client, runtime: Runtime) -> Self
-    where
-        T: Kind,
-    {
+    pub fn new<T: Kind>(client: Client, runtime: Runtime) -> Self {
         let field_selector = T::FIELD_SELECTOR;
-        Self { field_selector, ..Self::of(T::RESOURCE, client, runtime) }
+        Self { field_selector, ..Self::of(T::RESOURCE, Shape::of::<T>(), client, runtime) }
     }
 
     /// This informer, counting in `metrics`.
@@ -208,9 +187,9 @@ impl<T: Object> Informer<T> {
     /// once and in order; and `hook` of the version that the handler has heard of. Who subscribes
     /// late hears the same as who was there from the start, as with client-go's `AddEventHandler`.
     /// A panic inside is logged and goes no further.
-    pub async fn subscribe(&self, handler: Handler<T>, hook: VersionHook) {
+    pub async fn subscribe(&self, handler: Handler, hook: VersionHook) {
         let _turn = self.turn.lock().await;
-        let version = self.tell_held(|held| handler(&Change::Added(Arc::clone(held)))).await;
+        let version = self.tell_held(&|held| handler(&Change::Added(Arc::clone(held)))).await;
         if version > 0 {
             self.fence(|| hook(version));
         }
@@ -220,7 +199,7 @@ impl<T: Object> Informer<T> {
 
     /// Adds a handler. One that is added before the start hears of everything; one that is added
     /// later only of what changes from then on. A panic inside is logged and goes no further.
-    pub(crate) fn add_handler(&self, handler: Handler<T>) {
+    pub(crate) fn add_handler(&self, handler: Handler) {
         self.handlers.write().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
 
@@ -262,9 +241,16 @@ impl<T: Object> Informer<T> {
         });
     }
 
-    /// Reads the cache.
-    pub fn lister(self: &Arc<Self>) -> Arc<dyn Lister<T>> {
-        Arc::clone(self) as Arc<dyn Lister<T>>
+    /// Whether the object with this key is the one with this uid, and not being deleted.
+    pub fn holds(&self, key: &Key, uid: &str) -> bool {
+        let store = self.read();
+        let meta = store.get(key).map(|object| object.metadata());
+        meta.is_some_and(|meta| &*meta.uid == uid && !meta.is_terminating())
+    }
+
+    /// Shows true while [`Informer::has_synced`].
+    pub fn watch_synced(&self) -> Latest<bool> {
+        self.synced.clone()
     }
 
     /// How it fares.
@@ -309,8 +295,30 @@ impl<T: Object> Informer<T> {
         self.followers.read().unwrap().len()
     }
 
-    pub(crate) fn resource(&self) -> &Resource {
+    /// What it watches.
+    pub fn resource(&self) -> &Resource {
         &self.resource
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Whether it holds all objects of its resource, not only some that a field selector names.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.field_selector.is_empty()
+    }
+
+    /// Lets go of all who are told of changes.
+    pub(crate) fn forget(&self) {
+        forget(&self.handlers);
+        forget(&self.hooks);
+        forget(&self.followers);
+    }
+
+    /// Whether the API server has gone back, so that nothing new will ever come.
+    pub(crate) fn is_rewound(&self) -> bool {
+        self.rewound.with(Option::is_some)
     }
 
     pub(crate) fn field_selector(&self) -> &'static str {
@@ -333,7 +341,7 @@ impl<T: Object> Informer<T> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store<T>> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -344,7 +352,10 @@ impl<T: Object> Informer<T> {
     }
 
     /// Changes the cache, then tells the handlers and the version hooks.
-    pub(crate) async fn update(&self, change: impl FnOnce(&mut Store<T>) -> Vec<Change<T>>) {
+    pub(crate) async fn update(
+        &self,
+        change: impl FnOnce(&mut Store) -> Vec<Change<dyn AnyObject>>,
+    ) {
         // Nobody waits for it as a rule, and then it must not cost this task its turn: what came
         // together is told together.
         let _turn = match self.turn.try_lock() {
@@ -352,11 +363,17 @@ impl<T: Object> Informer<T> {
             Err(_) => self.turn.lock().await,
         };
         let came = self.runtime.clock.instant();
-        let (changes, before, after) = {
+        let changed = {
             let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
             let before = store.version();
-            (change(&mut store), before, store.version())
+            let changes = change(&mut store);
+            Changed { changes, before, after: store.version(), came }
         };
+        self.tell(changed).await;
+    }
+
+    /// Tells of what has changed. The caller has the turn.
+    async fn tell(&self, Changed { changes, before, after, came }: Changed) {
         for (at, batch) in changes.chunks(BATCH).enumerate() {
             if at > 0 {
                 tokio::task::yield_now().await;
@@ -381,18 +398,23 @@ impl<T: Object> Informer<T> {
     /// client-go's resync does.
     pub(crate) async fn tell_all(&self) {
         let _turn = self.turn.lock().await;
-        let again = |object: Arc<T>| Change::Updated { old: Arc::clone(&object), new: object };
-        let changes: Vec<_> = self.read().all().into_iter().map(again).collect();
+        let again =
+            |object: Arc<dyn AnyObject>| Change::Updated { old: Arc::clone(&object), new: object };
+        let changes: Vec<_> = self.held().0.into_iter().map(again).collect();
         for batch in changes.chunks(BATCH) {
             self.tell_handlers(batch);
             tokio::task::yield_now().await;
         }
     }
 
-    async fn follow(&self, follower: Follower) {
+    /// Tells the follower of what is held, then of each change. It hears of every change once,
+    /// whenever it comes.
+    pub(crate) async fn follow(&self, follower: Follower) {
         let _turn = self.turn.lock().await;
-        let tell = |held: &Arc<T>| (follower.changed)(&MetadataChange::Added(held.meta()));
-        let version = self.tell_held(tell).await;
+        let tell = |held: &Arc<dyn AnyObject>| {
+            (follower.changed)(&MetadataChange::Added(held.metadata()));
+        };
+        let version = self.tell_held(&tell).await;
         if version > 0 {
             self.fence(|| (follower.reached)(version));
         }
@@ -404,11 +426,8 @@ impl<T: Object> Informer<T> {
 
     /// Tells of all objects that are held. Returns the version of the cache, which stays so as long
     /// as the caller has the turn.
-    async fn tell_held(&self, tell: impl Fn(&Arc<T>)) -> u64 {
-        let (held, version) = {
-            let store = self.read();
-            (store.all(), store.version())
-        };
+    async fn tell_held(&self, tell: &(dyn Fn(&Arc<dyn AnyObject>) + Sync)) -> u64 {
+        let (held, version) = self.held();
         for batch in held.chunks(BATCH) {
             for object in batch {
                 self.fence(|| tell(object));
@@ -416,6 +435,13 @@ impl<T: Object> Informer<T> {
             tokio::task::yield_now().await;
         }
         version
+    }
+
+    /// All objects, and the version of the cache that shows them.
+    fn held(&self) -> (Vec<Arc<dyn AnyObject>>, u64) {
+        let (mut held, store) = (Vec::new(), self.read());
+        store.all(&mut |object| held.push(Arc::clone(object)));
+        (held, store.version())
     }
 
     /// A list is in the cache and the handlers know of it. It was begun after this many renewals.
@@ -435,18 +461,18 @@ impl<T: Object> Informer<T> {
 
     /// Decodes an object. One that is broken is logged; an error if not even its metadata can be
     /// read.
-    pub(crate) fn decode(&self, codec: Codec, bytes: &[u8]) -> Result<Decoded<T>, Unread> {
-        let error = match or_panic(|| T::decode(codec, bytes)) {
+    pub(crate) fn decode(&self, codec: Codec, bytes: &[u8]) -> Result<Decoded, Unread> {
+        let error = match or_panic(|| (self.shape.decode)(codec, bytes)) {
             Ok(object) => {
-                self.health().readable(&object.meta().key);
-                return Ok(Decoded { object: Arc::new(object), whole: true });
+                self.health().readable(&object.metadata().key);
+                return Ok(Decoded { object, whole: true });
             }
             Err(error) => error,
         };
         let unreadable = |meta| {
-            let object = T::unreadable(meta, &error);
-            self.log_unreadable(&object.meta().key, &error, "an object cannot be read");
-            Decoded { object: Arc::new(object), whole: false }
+            let object = (self.shape.unreadable)(meta, &error);
+            self.log_unreadable(&object.metadata().key, &error, "an object cannot be read");
+            Decoded { object, whole: false }
         };
         or_panic(|| Meta::decode(codec, bytes).map(unreadable)).map_err(|metadata| {
             let error = DecodeError(format!("{error}; its metadata: {metadata}"));
@@ -466,7 +492,7 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    fn tell_followers(&self, changes: &[Change<T>]) {
+    fn tell_followers(&self, changes: &[Change<dyn AnyObject>]) {
         for change in changes {
             self.each_follower(|follower| (follower.changed)(&change.metadata()));
         }
@@ -479,7 +505,7 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    fn tell_handlers(&self, changes: &[Change<T>]) {
+    fn tell_handlers(&self, changes: &[Change<dyn AnyObject>]) {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         for change in changes {
             for handler in &*handlers {
@@ -501,77 +527,17 @@ impl<T: Object> Informer<T> {
     }
 }
 
-impl<T: Object> Lister<T> for Informer<T> {
-    fn get(&self, key: &Key) -> Option<Arc<T>> {
+impl Cache for Informer {
+    fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
         self.read().get(key).map(Arc::clone)
     }
 
-    fn by(&self, index: &str, value: &str) -> Vec<Arc<T>> {
-        self.read().by(index, value)
+    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+        self.read().by(index, value, show);
     }
 
-    fn all(&self) -> Vec<Arc<T>> {
-        self.read().all()
-    }
-}
-
-impl<T: Object> AnyInformer for Informer<T> {
-    fn resource(&self) -> &Resource {
-        &self.resource
-    }
-
-    fn start(self: Arc<Self>) {
-        Self::start(&self);
-    }
-
-    fn version(&self) -> u64 {
-        Self::version(self)
-    }
-
-    fn told(&self) -> u64 {
-        Self::told(self)
-    }
-
-    fn holds(&self, key: &Key, uid: &str) -> bool {
-        let store = self.read();
-        let meta = store.get(key).map(|object| object.meta());
-        meta.is_some_and(|meta| &*meta.uid == uid && !meta.is_terminating())
-    }
-
-    fn renew(&self) {
-        Self::renew(self);
-    }
-
-    fn watch_synced(&self) -> Latest<bool> {
-        self.synced.clone()
-    }
-
-    fn status(&self) -> Status {
-        Self::status(self)
-    }
-
-    fn resync(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.tell_all())
-    }
-}
-
-impl<T: Object> Followed for Informer<T> {
-    fn is_whole(&self) -> bool {
-        self.field_selector.is_empty()
-    }
-
-    fn follow(&self, follower: Follower) -> BoxFuture<'_, ()> {
-        Box::pin(Self::follow(self, follower))
-    }
-
-    fn forget(&self) {
-        forget(&self.handlers);
-        forget(&self.hooks);
-        forget(&self.followers);
-    }
-
-    fn is_rewound(&self) -> bool {
-        self.rewound.with(Option::is_some)
+    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+        self.read().all(show);
     }
 }
 

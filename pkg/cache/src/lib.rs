@@ -2,7 +2,7 @@
 //!
 //! [`SharedInformerFactory`] makes one [`Informer`] for each kind. An informer drives a
 //! [`reflector::Reflector`] (every decision, no I/O) over the bytes that [`frames`] cuts into
-//! objects, keeps the objects in a [`Store`] and tells handlers what changed. [`Everything`] has
+//! objects, keeps the objects in a `Store` and tells handlers what changed. [`Everything`] has
 //! one for each kind that the API server serves, of the metadata alone.
 //!
 //! **Invariant:** a cache never shows an older state than it has shown before.
@@ -25,6 +25,5 @@ mod tests;
 pub use everything::{Everything, MetadataHandler, MetadataVersionHook, ServedHook};
 pub use factory::{Listers, SharedInformerFactory};
 pub use health::{Failing, Status};
-pub use informer::{AnyInformer, Handler, Informer, Rewound, VersionHook};
+pub use informer::{Handler, Informer, Rewound, VersionHook, handler};
 pub use metrics::Metrics;
-pub use store::Store;

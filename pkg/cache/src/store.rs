@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::{Key, Meta, Object, Text, Values};
-use controller::{Change, Lister};
+use api::{AnyObject, Found, Key, Meta, Shape, Text};
+use controller::{Cache, Change};
 use mutant::Mutant;
 
 /// What is known of the objects of one kind.
@@ -15,61 +15,59 @@ use mutant::Mutant;
 /// an object that is not held, changes nothing. Each method that changes it returns the changes in
 /// the order in which handlers must hear of them. Should one of them panic, the objects are as they
 /// were before, and the indexes can be made from them again.
-pub struct Store<T: Object> {
+pub(crate) struct Store {
+    shape: Shape,
     /// A map would hold each key twice, which is some 45 bytes an object.
-    objects: BTreeSet<ByKey<T>>,
-    /// One for each of `T::INDEXES`, in that order. A bucket is sorted by key and never empty: a
-    /// vector costs 8 bytes an object, where a map would cost some 60.
-    indexes: Vec<BTreeMap<Text, Vec<Arc<T>>>>,
+    objects: BTreeSet<ByKey>,
+    /// One for each index of the kind, in their order. A bucket is sorted by key and never empty: a
+    /// vector costs 16 bytes an object, where a map would cost some 70.
+    indexes: Vec<BTreeMap<Text, Vec<Arc<dyn AnyObject>>>>,
     version: u64,
 }
 
 /// An object as its key.
-struct ByKey<T>(Arc<T>);
+struct ByKey(Arc<dyn AnyObject>);
 
 // === impl Store ===
 
-impl<T: Object> Default for Store<T> {
-    fn default() -> Self {
-        let indexes = T::INDEXES.iter().map(|_| BTreeMap::new()).collect();
-        Self { objects: BTreeSet::new(), indexes, version: 0 }
+impl Store {
+    /// An empty store of objects of this shape.
+    pub(crate) fn new(shape: Shape) -> Self {
+        let indexes = shape.indexes().map(|_| BTreeMap::new()).collect();
+        Self { shape, objects: BTreeSet::new(), indexes, version: 0 }
     }
-}
 
-impl<T: Object> Store<T> {
     /// The highest resource version of which the store is known to hold everything up to it; 0
     /// before the first list.
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
     /// The number of objects.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there is no object.
-    pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
-    }
-
     /// The object with this key.
-    pub fn get(&self, key: &Key) -> Option<&Arc<T>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<dyn AnyObject>> {
         self.objects.get(key).map(|object| &object.0)
     }
 
     /// An object was added or changed. One with another uid under the same key gives a deletion
     /// and an addition.
-    pub fn apply(&mut self, object: Arc<T>) -> Vec<Change<T>> {
-        let meta = object.meta();
+    pub(crate) fn apply(&mut self, object: Arc<dyn AnyObject>) -> Vec<Change<dyn AnyObject>> {
+        let meta = object.metadata();
         let version = meta.resource_version;
         let held = self.get(&meta.key).map(Arc::clone);
-        if version <= held.as_ref().map_or(self.version, |held| held.meta().resource_version) {
+        if version <= held.as_ref().map_or(self.version, |held| held.metadata().resource_version) {
             return Vec::new();
         }
         let changes = match held {
             None => vec![Change::Added(Arc::clone(&object))],
-            Some(old) if old.meta().uid == object.meta().uid || mutant::is(Mutant::UidIgnored) => {
+            Some(old)
+                if old.metadata().uid == object.metadata().uid
+                    || mutant::is(Mutant::UidIgnored) =>
+            {
                 vec![Change::Updated { old, new: Arc::clone(&object) }]
             }
             Some(old) => vec![Change::Deleted(old), Change::Added(Arc::clone(&object))],
@@ -84,31 +82,39 @@ impl<T: Object> Store<T> {
 
     /// The object that `meta` speaks of was deleted. `last` is its final state, where that could
     /// be read; otherwise handlers get the state that was held.
-    pub fn delete(&mut self, meta: &Meta, last: Option<Arc<T>>) -> Vec<Change<T>> {
+    pub(crate) fn delete(
+        &mut self,
+        meta: &Meta,
+        last: Option<Arc<dyn AnyObject>>,
+    ) -> Vec<Change<dyn AnyObject>> {
         let held = self.get(&meta.key).filter(|_| !mutant::is(Mutant::DeletionIgnored));
         let Some(held) = held else {
             self.advance(meta.resource_version);
             return Vec::new();
         };
-        if meta.resource_version < held.meta().resource_version {
+        if meta.resource_version < held.metadata().resource_version {
             return Vec::new();
         }
         let held = Arc::clone(held);
         self.index(&Change::Deleted(Arc::clone(&held)));
         self.objects.remove(&meta.key);
         self.advance(meta.resource_version);
-        let last = last.filter(|last| last.meta().uid == held.meta().uid);
+        let last = last.filter(|last| last.metadata().uid == held.metadata().uid);
         vec![Change::Deleted(last.unwrap_or(held))]
     }
 
     /// These are all objects there are, at `version`. Deletions come before all else, so that a
     /// handler never sees a name, an address or a slot taken twice.
-    pub fn replace(&mut self, mut list: BTreeMap<Key, Arc<T>>, version: u64) -> Vec<Change<T>> {
+    pub(crate) fn replace(
+        &mut self,
+        mut list: BTreeMap<Key, Arc<dyn AnyObject>>,
+        version: u64,
+    ) -> Vec<Change<dyn AnyObject>> {
         let mut changes = Vec::new();
         for ByKey(held) in &self.objects {
-            match list.get_mut(&held.meta().key) {
-                Some(new) if new.meta().uid == held.meta().uid => {
-                    if new.meta().resource_version <= held.meta().resource_version {
+            match list.get_mut(&held.metadata().key) {
+                Some(new) if new.metadata().uid == held.metadata().uid => {
+                    if new.metadata().resource_version <= held.metadata().resource_version {
                         *new = Arc::clone(held);
                     }
                 }
@@ -119,7 +125,7 @@ impl<T: Object> Store<T> {
         for (key, new) in &list {
             match self.get(key) {
                 Some(held) if Arc::ptr_eq(held, new) => {}
-                Some(held) if held.meta().uid == new.meta().uid => {
+                Some(held) if held.metadata().uid == new.metadata().uid => {
                     changes.push(Change::Updated { old: Arc::clone(held), new: Arc::clone(new) });
                 }
                 Some(_) | None => changes.push(Change::Added(Arc::clone(new))),
@@ -136,97 +142,93 @@ impl<T: Object> Store<T> {
     /// Makes the indexes from the objects. One without a value for an index, or for which asking
     /// for it panics, is not in it.
     pub(crate) fn index_anew(&mut self) {
-        self.indexes = T::INDEXES.iter().map(|_| BTreeMap::new()).collect();
+        self.indexes.iter_mut().for_each(BTreeMap::clear);
         for ByKey(object) in &self.objects {
-            for (index, buckets) in T::INDEXES.iter().zip(&mut self.indexes) {
-                for value in runtime::fenced(|| index.of(object)).unwrap_or_default() {
-                    put(buckets.entry(value).or_default(), object);
+            for (at, buckets) in self.indexes.iter_mut().enumerate() {
+                let Ok(values) = runtime::fenced(|| object.values(at)) else { continue };
+                for value in values.as_slice() {
+                    put(buckets.entry(value.clone()).or_default(), object);
                 }
             }
         }
     }
 
     /// Everything up to `version` was seen, as a bookmark says.
-    pub fn advance(&mut self, version: u64) {
+    pub(crate) fn advance(&mut self, version: u64) {
         self.version = self.version.max(version);
     }
 
     /// Brings the indexes up to a change. The old state must be the one that they know.
-    fn index(&mut self, change: &Change<T>) {
+    fn index(&mut self, change: &Change<dyn AnyObject>) {
         let (old, new) = match change {
             Change::Added(new) => (None, Some(new)),
             Change::Updated { old, new } => (Some(old), Some(new)),
             Change::Deleted(old) => (Some(old), None),
         };
-        for (index, buckets) in T::INDEXES.iter().zip(&mut self.indexes) {
-            match index.values {
-                Values::One(value) => {
-                    let (from, to) = (old.and_then(|it| value(it)), new.and_then(|it| value(it)));
-                    shift(buckets, (old, from.as_slice()), (new, to.as_slice()));
-                }
-                Values::Several(values) => {
-                    let all = |it: Option<&Arc<T>>| it.map(|it| values(it)).unwrap_or_default();
-                    shift(buckets, (old, &all(old)), (new, &all(new)));
-                }
-            }
+        let values = |it: Option<&Arc<dyn AnyObject>>, at| it.map(|it| it.values(at));
+        for (at, buckets) in self.indexes.iter_mut().enumerate() {
+            let (from, to) = (values(old, at), values(new, at));
+            let from = from.as_ref().map(Found::as_slice).unwrap_or_default();
+            let to = to.as_ref().map(Found::as_slice).unwrap_or_default();
+            shift(buckets, (old, from), (new, to));
         }
     }
 }
 
-impl<T: Object> Lister<T> for Store<T> {
-    fn get(&self, key: &Key) -> Option<Arc<T>> {
+impl Cache for Store {
+    fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
         self.get(key).map(Arc::clone)
     }
 
-    fn by(&self, index: &str, value: &str) -> Vec<Arc<T>> {
-        let at = T::INDEXES.iter().position(|known| known.name == index);
+    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+        let at = self.shape.indexes().position(|known| known == index);
         let buckets = at.and_then(|at| self.indexes.get(at));
         let buckets = buckets.expect("a cache is asked only for the indexes of its kind");
-        buckets.get(value).cloned().unwrap_or_default()
+        buckets.get(value).into_iter().flatten().for_each(show);
     }
 
-    fn all(&self) -> Vec<Arc<T>> {
-        self.objects.iter().map(|object| Arc::clone(&object.0)).collect()
+    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+        self.objects.iter().for_each(|ByKey(object)| show(object));
     }
 }
 
 // === impl ByKey ===
 
-impl<T: Object> Borrow<Key> for ByKey<T> {
+impl Borrow<Key> for ByKey {
     fn borrow(&self) -> &Key {
-        &self.0.meta().key
+        &self.0.metadata().key
     }
 }
 
-impl<T: Object> Ord for ByKey<T> {
+impl Ord for ByKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.meta().key.cmp(&other.0.meta().key)
+        self.0.metadata().key.cmp(&other.0.metadata().key)
     }
 }
 
-impl<T: Object> PartialOrd for ByKey<T> {
+impl PartialOrd for ByKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T: Object> PartialEq for ByKey<T> {
+impl PartialEq for ByKey {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<T: Object> Eq for ByKey<T> {}
+impl Eq for ByKey {}
 
 /// Brings one index from an object's old state and its values to the new ones.
-fn shift<T: Object>(
-    buckets: &mut BTreeMap<Text, Vec<Arc<T>>>,
-    (old, from): (Option<&Arc<T>>, &[Text]),
-    (new, to): (Option<&Arc<T>>, &[Text]),
+fn shift(
+    buckets: &mut BTreeMap<Text, Vec<Arc<dyn AnyObject>>>,
+    (old, from): (Option<&Arc<dyn AnyObject>>, &[Text]),
+    (new, to): (Option<&Arc<dyn AnyObject>>, &[Text]),
 ) {
     for value in from.iter().filter(|value| !to.contains(value)) {
         if let Some(old) = old {
-            remove(buckets, value, &old.meta().key);
+            remove(buckets, value, &old.metadata().key);
         }
     }
     for value in to {
@@ -236,14 +238,14 @@ fn shift<T: Object>(
     }
 }
 
-fn put<T: Object>(bucket: &mut Vec<Arc<T>>, object: &Arc<T>) {
-    match find(bucket, &object.meta().key) {
+fn put(bucket: &mut Vec<Arc<dyn AnyObject>>, object: &Arc<dyn AnyObject>) {
+    match find(bucket, &object.metadata().key) {
         Ok(at) => bucket.splice(at..=at, [Arc::clone(object)]).for_each(drop),
         Err(at) => bucket.insert(at, Arc::clone(object)),
     }
 }
 
-fn remove<T: Object>(buckets: &mut BTreeMap<Text, Vec<Arc<T>>>, value: &Text, key: &Key) {
+fn remove(buckets: &mut BTreeMap<Text, Vec<Arc<dyn AnyObject>>>, value: &Text, key: &Key) {
     let Some(bucket) = buckets.get_mut(value) else { return };
     if let Ok(at) = find(bucket, key) {
         bucket.remove(at);
@@ -253,6 +255,6 @@ fn remove<T: Object>(buckets: &mut BTreeMap<Text, Vec<Arc<T>>>, value: &Text, ke
     }
 }
 
-fn find<T: Object>(bucket: &[Arc<T>], key: &Key) -> Result<usize, usize> {
-    bucket.binary_search_by(|object| object.meta().key.cmp(key))
+fn find(bucket: &[Arc<dyn AnyObject>], key: &Key) -> Result<usize, usize> {
+    bucket.binary_search_by(|object| object.metadata().key.cmp(key))
 }

@@ -65,7 +65,7 @@ enum Stand {
 /// The objects that an owner manages and, in its namespace, those that nobody manages. The kind's
 /// indexes are called `by_controller` and `orphans_by_namespace`.
 pub fn candidates<T: Kind>(
-    objects: &dyn Lister<T>,
+    objects: Lister<'_, T>,
     by_controller: &str,
     orphans_by_namespace: &str,
     owner: &Meta,

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use api::{Codec, Edit, Key, Kind, Resource, Served, Time};
+use api::{AnyObject, Codec, DecodeError, Edit, Key, Kind, Resource, Served, Shape, Time};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Caches, Call, Change, Controller, Everything, Handler, Lister, MetadataChange, Shared,
+    Cache, Caches, Call, Change, Controller, Everything, Handler, MetadataChange, Shared,
     UpdateStatus, View, Wake, Watches,
 };
 
@@ -22,10 +22,14 @@ pub struct Fixture {
     pub now: Time,
     /// The failures that views show.
     pub failures: u32,
-    listers: BTreeMap<TypeId, Box<dyn Any + Send + Sync>>,
+    caches: BTreeMap<TypeId, Objects>,
 }
 
-struct Objects<T>(BTreeMap<Key, Arc<T>>);
+/// The objects of one kind.
+struct Objects {
+    shape: Shape,
+    objects: BTreeMap<Key, Arc<dyn AnyObject>>,
+}
 
 /// Asks the rows of a watch table whom a change wakes.
 struct Asked<'a, C: Controller> {
@@ -187,7 +191,7 @@ pub fn lines(wake: &Wake) -> String {
 
 impl Default for Fixture {
     fn default() -> Self {
-        Self { now: time(0), failures: 0, listers: BTreeMap::new() }
+        Self { now: time(0), failures: 0, caches: BTreeMap::new() }
     }
 }
 
@@ -195,10 +199,22 @@ impl Fixture {
     /// The cache of kind `T` holds these objects, and no others.
     #[must_use]
     pub fn holding<T: Kind>(mut self, objects: &[Value]) -> Self {
-        let objects = decode_all(objects).into_iter();
-        let objects = objects.map(|object: Arc<T>| (object.meta().key.clone(), object));
-        let lister: Arc<dyn Lister<T>> = Arc::new(Objects(objects.collect()));
-        self.listers.insert(TypeId::of::<T>(), Box::new(lister));
+        let held = self.caches.entry(TypeId::of::<T>()).or_insert_with(Objects::new::<T>);
+        held.objects.clear();
+        for object in decode_all::<T>(objects) {
+            held.objects.insert(object.meta().key.clone(), object);
+        }
+        self
+    }
+
+    /// The cache of kind `T` holds this object too, of which nothing but the metadata could be
+    /// read.
+    #[must_use]
+    pub fn holding_unreadable<T: Kind>(mut self, object: &Value, error: &str) -> Self {
+        let meta = decode::<T>(object).meta().clone();
+        let held = self.caches.entry(TypeId::of::<T>()).or_insert_with(Objects::new::<T>);
+        let object = T::unreadable(meta, &DecodeError(error.to_owned()));
+        held.objects.insert(object.meta().key.clone(), Arc::new(object));
         self
     }
 
@@ -209,27 +225,38 @@ impl Fixture {
 }
 
 impl Caches for Fixture {
-    fn lister(&self, kind: TypeId) -> Option<&dyn Any> {
-        self.listers.get(&kind).map(|lister| &**lister as &dyn Any)
+    fn cache(&self, kind: TypeId) -> Option<&dyn Cache> {
+        self.caches.get(&kind).map(|objects| objects as &dyn Cache)
     }
 }
 
-impl<T: Kind> Lister<T> for Objects<T> {
-    fn get(&self, key: &Key) -> Option<Arc<T>> {
-        self.0.get(key).cloned()
-    }
+// === impl Objects ===
 
-    fn by(&self, index: &str, value: &str) -> Vec<Arc<T>> {
-        let index = T::INDEXES.iter().find(|known| known.name == index).expect("a known index");
-        let found =
-            self.0.values().filter(|object| index.of(object).iter().any(|it| **it == *value));
-        found.cloned().collect()
-    }
-
-    fn all(&self) -> Vec<Arc<T>> {
-        self.0.values().cloned().collect()
+impl Objects {
+    fn new<T: Kind>() -> Self {
+        Self { shape: Shape::of::<T>(), objects: BTreeMap::new() }
     }
 }
+
+impl Cache for Objects {
+    fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
+        self.objects.get(key).cloned()
+    }
+
+    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+        let at = self.shape.indexes().position(|known| known == index).expect("a known index");
+        let is_found = |object: &&Arc<dyn AnyObject>| {
+            object.values(at).as_slice().iter().any(|it| **it == *value)
+        };
+        self.objects.values().filter(is_found).for_each(show);
+    }
+
+    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+        self.objects.values().for_each(show);
+    }
+}
+
+// === impl Asked ===
 
 impl<C: Controller> Watches<C> for Asked<'_, C> {
     fn row<T: Kind>(&mut self, handler: Handler<C, T>) {

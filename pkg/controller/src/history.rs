@@ -141,7 +141,7 @@ pub fn safe_encode(text: &str) -> String {
 
 /// The revisions that an owner manages and, in its namespace, those that nobody manages.
 pub fn revisions_of(
-    revisions: &dyn Lister<ControllerRevision>,
+    revisions: Lister<'_, ControllerRevision>,
     owner: &Meta,
 ) -> Vec<Arc<ControllerRevision>> {
     let by_controller = ControllerRevision::BY_CONTROLLER;

@@ -66,7 +66,7 @@ struct NewMeta<'a> {
 
 /// The pods that an owner manages and, in its namespace, the pods that nobody manages. As
 /// `FilterPodsByOwner`.
-pub fn pods_of(pods: &dyn Lister<Pod>, resource: &Resource, owner: &Meta) -> Vec<Arc<Pod>> {
+pub fn pods_of(pods: Lister<'_, Pod>, resource: &Resource, owner: &Meta) -> Vec<Arc<Pod>> {
     let mut found = candidates(pods, Pod::BY_CONTROLLER, Pod::ORPHANS_BY_NAMESPACE, owner);
     found.retain(|pod| {
         pod.meta.controller().is_none_or(|controller| {

@@ -1,9 +1,10 @@
 //! Reading the caches.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use api::{Key, Kind, Time};
+use api::{AnyObject, Key, Kind, Object, Time, typed};
 
 /// The caches at one moment.
 pub struct View<'a> {
@@ -16,21 +17,30 @@ pub struct View<'a> {
 
 /// The caches of all kinds that the process watches.
 pub trait Caches: Send + Sync {
-    /// The `Arc<dyn Lister<T>>` of the kind `T` with this type id.
-    fn lister(&self, kind: TypeId) -> Option<&dyn Any>;
+    /// The cache of the kind `T` with this type id.
+    fn cache(&self, kind: TypeId) -> Option<&dyn Cache>;
+}
+
+/// The cache of one kind, whatever that is. Objects come sorted by key, and are shared.
+pub trait Cache: Send + Sync {
+    /// The object with this key.
+    fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>>;
+
+    /// Shows the objects that an index of the kind (by its name) finds under `value`. The cache
+    /// waits meanwhile.
+    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>));
+
+    /// Shows all objects. The cache waits meanwhile.
+    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>));
 }
 
 /// Reads the cache of one kind. All lists come sorted by key. Objects are shared, never changed.
-pub trait Lister<T>: Send + Sync {
-    /// The object with this key.
-    fn get(&self, key: &Key) -> Option<Arc<T>>;
-
-    /// The objects that an index of the kind (`T::INDEXES`, by name) finds under `value`.
-    fn by(&self, index: &str, value: &str) -> Vec<Arc<T>>;
-
-    /// All objects.
-    fn all(&self) -> Vec<Arc<T>>;
+pub struct Lister<'a, T> {
+    cache: &'a dyn Cache,
+    kind: PhantomData<fn() -> T>,
 }
+
+// === impl View ===
 
 impl<'a> View<'a> {
     /// The caches as they are, at the moment `now`.
@@ -45,9 +55,44 @@ impl<'a> View<'a> {
     }
 
     /// The cache of kind `T`, which must be one of the controller's watches.
-    pub fn of<T: Kind>(&self) -> &'a dyn Lister<T> {
-        let lister = self.caches.lister(TypeId::of::<T>());
-        let lister = lister.and_then(|any| any.downcast_ref::<Arc<dyn Lister<T>>>());
-        &**lister.expect("a controller reads only the kinds in its watch table")
+    pub fn of<T: Kind>(&self) -> Lister<'a, T> {
+        let cache = self.caches.cache(TypeId::of::<T>());
+        Lister::new(cache.expect("a controller reads only the kinds in its watch table"))
     }
 }
+
+// === impl Lister ===
+
+impl<'a, T: Object> Lister<'a, T> {
+    /// Reads this cache, which holds objects of type `T`.
+    pub fn new(cache: &'a dyn Cache) -> Self {
+        Self { cache, kind: PhantomData }
+    }
+
+    /// The object with this key.
+    pub fn get(self, key: &Key) -> Option<Arc<T>> {
+        self.cache.get(key).as_ref().map(typed)
+    }
+
+    /// The objects that an index of the kind (`T::INDEXES`, by name) finds under `value`.
+    pub fn by(self, index: &str, value: &str) -> Vec<Arc<T>> {
+        let mut found = Vec::new();
+        self.cache.by(index, value, &mut |object| found.push(typed(object)));
+        found
+    }
+
+    /// All objects.
+    pub fn all(self) -> Vec<Arc<T>> {
+        let mut found = Vec::new();
+        self.cache.all(&mut |object| found.push(typed(object)));
+        found
+    }
+}
+
+impl<T> Clone for Lister<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lister<'_, T> {}

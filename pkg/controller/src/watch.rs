@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Kind, Meta, Object, Resource, Served, Text};
+use api::{AnyObject, Key, Kind, Meta, Object, Resource, Served, Text, typed};
 
 use crate::{Controller, Shared, View};
 
@@ -78,9 +78,10 @@ pub enum MetadataChange<'a> {
 }
 
 /// A change of an object in the cache. An object that was replaced by another one with the same
-/// name (and another uid) comes as a deletion and an addition.
+/// name (and another uid) comes as a deletion and an addition. What a cache itself tells of is a
+/// `Change<dyn AnyObject>`.
 #[derive(Clone, Debug)]
-pub enum Change<T> {
+pub enum Change<T: ?Sized> {
     /// It is new to the cache.
     Added(Arc<T>),
     /// It has another version than before; or the same one, in a resync.
@@ -132,7 +133,18 @@ impl<C: Controller, T: Kind> Handler<C, T> {
 
 // === impl Change ===
 
-impl<T: Object> Change<T> {
+impl Change<dyn AnyObject> {
+    /// The same with the type of the objects.
+    pub fn typed<T: Object>(&self) -> Change<T> {
+        match self {
+            Self::Added(it) => Change::Added(typed(it)),
+            Self::Updated { old, new } => Change::Updated { old: typed(old), new: typed(new) },
+            Self::Deleted(it) => Change::Deleted(typed(it)),
+        }
+    }
+}
+
+impl<T: AnyObject + ?Sized> Change<T> {
     /// As [`MetadataChange::gone`].
     pub fn gone(&self) -> Option<&Text> {
         self.metadata().gone()
@@ -141,11 +153,11 @@ impl<T: Object> Change<T> {
     /// The same, of the metadata.
     pub fn metadata(&self) -> MetadataChange<'_> {
         match self {
-            Self::Added(it) => MetadataChange::Added(it.meta()),
+            Self::Added(it) => MetadataChange::Added(it.metadata()),
             Self::Updated { old, new } => {
-                MetadataChange::Updated { old: old.meta(), new: new.meta() }
+                MetadataChange::Updated { old: old.metadata(), new: new.metadata() }
             }
-            Self::Deleted(it) => MetadataChange::Deleted(it.meta()),
+            Self::Deleted(it) => MetadataChange::Deleted(it.metadata()),
         }
     }
 
@@ -153,14 +165,14 @@ impl<T: Object> Change<T> {
     pub fn is_resync(&self) -> bool {
         match self {
             Self::Updated { old, new } => {
-                old.meta().resource_version == new.meta().resource_version
+                old.metadata().resource_version == new.metadata().resource_version
             }
             Self::Added(_) | Self::Deleted(_) => false,
         }
     }
 }
 
-impl<T> Change<T> {
+impl<T: ?Sized> Change<T> {
     /// The object as it is now, or was last.
     pub fn object(&self) -> &Arc<T> {
         match self {

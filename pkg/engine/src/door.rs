@@ -163,7 +163,7 @@ impl<C: Controller> Door for Typed<C> {
 impl<C: Controller> Watches<C> for Collect<'_> {
     fn row<T: Kind>(&mut self, _: Handler<C, T>) {
         let informer = self.factory.informer::<T>();
-        self.kinds.listers.add(informer.lister());
+        self.kinds.listers.add::<T>(Arc::clone(&informer) as _);
         self.kinds.informers.insert(T::RESOURCE, informer);
     }
 
@@ -176,7 +176,7 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
     fn row<T: Kind>(&mut self, handler: Handler<C, T>) {
         let informer = self.factory.informer::<T>();
         let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
-        let changed = Box::new(move |change: &Change<T>| {
+        let changed = cache::handler(move |change: &Change<T>| {
             let Some(engine) = engine.upgrade() else { return };
             engine.changed(&T::RESOURCE, change.gone(), &|view, wake| {
                 handler.hears((&typed.controller, &typed.memory), change, view, wake);

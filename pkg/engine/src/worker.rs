@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::{Key, Resource, Text};
-use cache::{AnyInformer, Listers, SharedInformerFactory};
+use cache::{Informer, Listers, SharedInformerFactory};
 use client::Client;
 use controller::{
     Answer, Call, Controller, Facts, MetadataChange, ObjectRef, Outcome, Plan, Query, Shared, View,
@@ -89,7 +89,7 @@ pub struct Parts {
 #[derive(Default)]
 pub(crate) struct Kinds {
     pub(crate) listers: Listers,
-    pub(crate) informers: BTreeMap<Resource, Arc<dyn AnyInformer>>,
+    pub(crate) informers: BTreeMap<Resource, Arc<Informer>>,
     /// The metadata of all kinds, for a controller that asked for it.
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }

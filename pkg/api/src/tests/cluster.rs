@@ -86,7 +86,7 @@ fn upstreams_bytes_of_a_token_secret_are_read_from_both_codecs() {
 fn found(secret: &TokenSecret) -> Option<Text> {
     let [index] = TokenSecret::INDEXES else { panic!("one index") };
     assert_eq!(index.name, TokenSecret::BY_ACCOUNT);
-    index.of(secret).pop()
+    index.of(secret).as_slice().last().cloned()
 }
 
 #[test]
@@ -159,7 +159,9 @@ fn upstreams_bytes_of_a_cluster_role_are_read_from_both_codecs() {
 #[test]
 fn cluster_roles_that_aggregate_are_found_by_their_index() {
     let found = |role: &ClusterRole| {
-        let values = ClusterRole::INDEXES.iter().map(|index| (index.name, index.of(role).pop()));
+        let values = ClusterRole::INDEXES
+            .iter()
+            .map(|index| (index.name, index.of(role).as_slice().last().cloned()));
         values.collect::<Vec<_>>()
     };
     let empty: ClusterRole = read(

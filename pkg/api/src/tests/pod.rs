@@ -396,7 +396,8 @@ fn upstreams_bytes_are_read_from_both_codecs() {
     assert_eq!(json.as_ref(), Ok(&expected));
     assert_eq!(expected.meta.controller().map(|owner| &*owner.uid), Some("r1"));
     let found = |pod: &Pod| -> Vec<_> {
-        let entry = |index: &Index<Pod>| Some((index.name, index.of(pod).pop()?.to_string()));
+        let entry =
+            |index: &Index<Pod>| Some((index.name, index.of(pod).as_slice().last()?.to_string()));
         Pod::INDEXES.iter().filter_map(entry).collect()
     };
     let [owned, shop, node] =

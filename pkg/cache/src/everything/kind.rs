@@ -8,11 +8,11 @@ use runtime::{Cancel, Instant, Latest, spawn};
 
 use super::turn::Turn;
 use super::{Hooks, is_definition};
-use crate::informer::{Followed, Follower};
+use crate::informer::{Follower, Informer};
 
 /// A kind that is watched, in one of its versions.
 pub(super) struct Kind {
-    pub(super) informer: Arc<dyn Followed>,
+    pub(super) informer: Arc<Informer>,
     /// Whether the informer is there for others too, and stays when this ends.
     pub(super) is_shared: bool,
     /// Whether handlers hear of it; not yet while they hear of another version, see [`Turn`].
@@ -38,7 +38,7 @@ pub(super) struct Gate {
 // === impl Kind ===
 
 impl Kind {
-    pub(super) fn new(informer: Arc<dyn Followed>, is_shared: bool, cancel: Cancel) -> Self {
+    pub(super) fn new(informer: Arc<Informer>, is_shared: bool, cancel: Cancel) -> Self {
         let (gate, told, alone) = (Arc::default(), Latest::new(false), Latest::new(true));
         Self { informer, is_shared, leads: true, lacked: None, gate, cancel, told, alone }
     }

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::{Everything, LACKED_MAX, PERIOD, Parts, Source, VERBS};
 use crate::fixture::{LIMIT, Server, Stream, bookmark, event};
-use crate::informer::Followed;
+use crate::informer::Informer;
 use crate::metrics::Metrics;
 
 const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error_total ";
@@ -117,7 +117,7 @@ impl Test {
     /// Started together with the informers of others.
     fn beside(
         server: &dyn Fn() -> Server,
-        others: impl FnOnce(&Server) -> Vec<Arc<dyn Followed>>,
+        others: impl FnOnce(&Server) -> Vec<Arc<Informer>>,
         answer: impl Into<Answer>,
     ) -> Self {
         let test = Self::idle(server, others, answer);
@@ -128,7 +128,7 @@ impl Test {
     /// The same, and nobody listens.
     fn idle(
         server: &dyn Fn() -> Server,
-        others: impl FnOnce(&Server) -> Vec<Arc<dyn Followed>>,
+        others: impl FnOnce(&Server) -> Vec<Arc<Informer>>,
         answer: impl Into<Answer>,
     ) -> Self {
         let (server, registry) = (server(), Registry::default());

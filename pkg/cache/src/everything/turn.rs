@@ -8,7 +8,7 @@ use runtime::{Cancel, Clock, Latest};
 
 use super::Kinds;
 use super::kind::{Gate, Kind};
-use crate::informer::{Followed, Follower};
+use crate::informer::{Follower, Informer};
 
 /// How long a version that is listed waits until it knows all that was told of the one before. Both
 /// count alike if they are stored in one place, and then it takes no longer than a bookmark, a
@@ -17,9 +17,9 @@ const CATCH_UP_MAX: Duration = Duration::from_mins(5);
 
 /// A version of a kind that waits for its turn.
 pub(super) struct Turn {
-    pub(super) new: Arc<dyn Followed>,
+    pub(super) new: Arc<Informer>,
     /// Of the version that handlers hear of, until this one's turn comes.
-    pub(super) old: Arc<dyn Followed>,
+    pub(super) old: Arc<Informer>,
     pub(super) old_gate: Arc<Gate>,
     /// Whether that version's own turn is over.
     pub(super) old_alone: Latest<bool>,

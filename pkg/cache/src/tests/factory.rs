@@ -9,7 +9,7 @@ use controller::{Caches, View};
 
 use super::json;
 use crate::fixture::{LIMIT, Server, bookmark, event, run};
-use crate::{AnyInformer, Listers, SharedInformerFactory};
+use crate::{Listers, SharedInformerFactory};
 
 #[test]
 fn shares_one_informer_for_each_kind() {
@@ -37,7 +37,7 @@ fn shares_one_informer_for_each_kind() {
         call.answer(200, "application/json").send(bookmark(7, true)).await;
         assert!(sets.synced(LIMIT).await);
 
-        let holds = |name, uid| AnyInformer::holds(&*pods, &Key::new("default", name), uid);
+        let holds = |name, uid| pods.holds(&Key::new("default", name), uid);
         assert!(holds("a", "a1"));
         assert!(!holds("a", "a2"), "another uid");
         assert!(!holds("b", "b1"), "being deleted");
@@ -105,5 +105,5 @@ fn fixed_caches_show_what_they_were_given() {
     assert_eq!(pods.iter().map(|pod| &*pod.meta.key.name).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(view.of::<Pod>().by(Pod::ORPHANS_BY_NAMESPACE, "default").len(), 2);
     assert!(view.of::<ReplicaSet>().all().is_empty());
-    assert!(Listers::default().lister(TypeId::of::<Pod>()).is_none());
+    assert!(Listers::default().cache(TypeId::of::<Pod>()).is_none());
 }

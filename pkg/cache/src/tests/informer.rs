@@ -7,9 +7,9 @@ use api::{Key, Pod, RootCa};
 use tokio::sync::mpsc;
 
 use super::frames::{envelope, frame, pod_list, wire_pod};
-use super::{json, text};
+use super::{json, pods, text};
 use crate::fixture::{LIMIT, Server, Stream, bookmark, event, run, status};
-use crate::{Informer, SharedInformerFactory};
+use crate::{Informer, SharedInformerFactory, handler};
 
 const STREAM: &str = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
                       &sendInitialEvents=true&watch=true";
@@ -29,17 +29,18 @@ fn watch_from(version: u64) -> String {
 /// An informer of pods, and what its handlers heard.
 struct Test {
     server: Server,
-    informer: Arc<Informer<Pod>>,
+    informer: Arc<Informer>,
     heard: mpsc::UnboundedReceiver<String>,
 }
 
 impl Test {
     fn new() -> Self {
         let server = Server::default();
-        let informer = Arc::new(Informer::new(server.client.clone(), server.runtime.clone()));
+        let informer =
+            Arc::new(Informer::new::<Pod>(server.client.clone(), server.runtime.clone()));
         let (sender, heard) = mpsc::unbounded_channel();
         let changes = sender.clone();
-        informer.add_handler(Box::new(move |change| changes.send(text(change)).unwrap()));
+        informer.add_handler(handler::<Pod>(move |change| changes.send(text(change)).unwrap()));
         informer.on_version(Box::new(move |version| {
             sender.send(format!("at {version}")).unwrap();
         }));
@@ -69,7 +70,7 @@ impl Test {
     }
 
     fn held(&self) -> Vec<String> {
-        let pods = self.informer.lister().all();
+        let pods = pods(&*self.informer).all();
         pods.iter().map(|p| format!("{}@{}", p.meta.key.name, p.meta.resource_version)).collect()
     }
 
@@ -154,7 +155,7 @@ fn falls_back_to_pages() {
 fn asks_only_for_what_the_kind_selects() {
     run(async {
         let mut server = Server::default();
-        Arc::new(Informer::<RootCa>::new(server.client.clone(), server.runtime.clone())).start();
+        Arc::new(Informer::new::<RootCa>(server.client.clone(), server.runtime.clone())).start();
         let selected = |query: &str| {
             let fields = "fieldSelector=metadata.name%3Dkube-root-ca.crt";
             format!("/api/v1/configmaps?{query}{fields}")
@@ -179,7 +180,7 @@ fn asks_only_for_what_the_kind_selects() {
 fn lists_again_after_410() {
     run(async {
         let (mut test, mut stream) = Test::watching().await;
-        let b = test.informer.lister().get(&Key::new("default", "b")).unwrap();
+        let b = pods(&*test.informer).get(&Key::new("default", "b")).unwrap();
         let sent = test.server.runtime.clock.instant();
         stream.send(event("ERROR", &status(410, "Expired", "too old resource version"))).await;
         let call = test.server.call().await;
@@ -194,7 +195,7 @@ fn lists_again_after_410() {
         }
         stream.send(bookmark(30, true)).await;
         test.hears(&["- default/a@5", "+ default/0@21", "+ default/a@22", "at 30"]).await;
-        assert!(Arc::ptr_eq(&b, &test.informer.lister().get(&b.meta.key).unwrap()));
+        assert!(Arc::ptr_eq(&b, &pods(&*test.informer).get(&b.meta.key).unwrap()));
         let status = test.informer.status();
         assert_eq!((status.relists, status.failing), (1, None));
     });
@@ -536,8 +537,8 @@ fn fences_handlers() {
         test.informer.on_version(Box::new(|_| panic!("a bug in a hook")));
         let (sender, mut second) = mpsc::unbounded_channel();
         let informer = Arc::clone(&test.informer);
-        test.informer.add_handler(Box::new(move |change| {
-            let held = informer.lister().get(&change.object().meta.key).is_some();
+        test.informer.add_handler(handler::<Pod>(move |change| {
+            let held = pods(&*informer).get(&change.object().meta.key).is_some();
             sender.send((text(change), held)).unwrap();
         }));
         stream.send(event("ADDED", &json("c", "c", 11))).await;
@@ -571,7 +572,7 @@ fn who_subscribes_late_hears_of_what_is_held_and_then_of_changes() {
         test.hears(&["- default/b@11", "at 11"]).await;
         let (sender, mut late) = mpsc::unbounded_channel();
         let versions = sender.clone();
-        let handler = Box::new(move |change: &controller::Change<Pod>| {
+        let handler = handler::<Pod>(move |change| {
             // The others go on to hear of it.
             assert_ne!(&*change.object().meta.key.name, "poison");
             sender.send(text(change)).unwrap();
@@ -596,7 +597,7 @@ fn who_subscribes_before_the_list_hears_of_it_once() {
         let mut test = Test::new();
         let (sender, mut heard) = mpsc::unbounded_channel();
         let versions = sender.clone();
-        let handler = Box::new(move |change: &_| sender.send(text(change)).unwrap());
+        let handler = handler::<Pod>(move |change| sender.send(text(change)).unwrap());
         let hook = Box::new(move |version| versions.send(format!("at {version}")).unwrap());
         test.informer.subscribe(handler, hook).await;
         let mut stream = test.server.json(STREAM).await;
@@ -630,7 +631,7 @@ fn a_factory_resyncs_again_and_again() {
         let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone())
             .with_resync(minute);
         let (sender, mut heard) = mpsc::unbounded_channel();
-        factory.informer::<Pod>().add_handler(Box::new(move |change| {
+        factory.informer::<Pod>().add_handler(handler::<Pod>(move |change| {
             sender.send(text(change)).unwrap();
         }));
         factory.start();

@@ -26,7 +26,7 @@ fn changes_are_queued_until_handlers_are_done() {
     run(async {
         let (registry, server) = (Registry::default(), Server::default());
         let metrics = Metrics::new(&registry).unwrap();
-        let informer = Informer::<Pod>::new(server.client.clone(), server.runtime.clone());
+        let informer = Informer::new::<Pod>(server.client.clone(), server.runtime.clone());
         let informer = informer.with_metrics(Some(&metrics));
         let queued = format!("informer_queued_items{PODS}");
         assert_eq!(value(&registry, &queued), "0", "shown from the start");
@@ -37,7 +37,7 @@ fn changes_are_queued_until_handlers_are_done() {
         let pods = (0..300).map(|n| {
             let name = format!("pod-{n:03}");
             let pod = Pod::decode(Codec::Json, json(&name, &name, 1).as_bytes()).unwrap();
-            (pod.meta().key.clone(), Arc::new(pod))
+            (pod.meta().key.clone(), Arc::new(pod) as _)
         });
         let pods = pods.collect();
         // Others get a turn after 256 changes.

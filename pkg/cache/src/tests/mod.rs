@@ -10,7 +10,7 @@ mod reflector;
 mod store;
 
 use api::Pod;
-use controller::Change;
+use controller::{Cache, Change, Lister};
 
 /// A change as `+ key@version`, `~ key@old>new` or `- key@version`.
 fn text(change: &Change<Pod>) -> String {
@@ -22,6 +22,11 @@ fn text(change: &Change<Pod>) -> String {
         }
         Change::Deleted(pod) => format!("- {}@{}", pod.meta.key, version(pod)),
     }
+}
+
+/// Reads a cache of pods.
+fn pods(cache: &dyn Cache) -> Lister<'_, Pod> {
+    Lister::new(cache)
 }
 
 /// A pod in namespace `default` as JSON.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Codec, DecodeError, Index, Kind, Meta, Object, Pod, Resource};
-use controller::Change;
+use controller::{Change, Lister};
 use metrics::Registry;
 use tokio::sync::mpsc;
 
 use super::json;
 use crate::fixture::{LIMIT, Server, Stream, bookmark, event, run};
-use crate::{Informer, Metrics, SharedInformerFactory};
+use crate::{Informer, Metrics, SharedInformerFactory, handler};
 
 const PODS: &str = "/api/v1/pods";
 const BY_NAME: &str = "name";
@@ -46,7 +46,7 @@ struct Test {
     server: Server,
     registry: Registry,
     factory: SharedInformerFactory,
-    informer: Arc<Informer<Fragile>>,
+    informer: Arc<Informer>,
     heard: mpsc::UnboundedReceiver<String>,
 }
 
@@ -58,7 +58,7 @@ impl Test {
         let mut factory = factory.with_metrics(metrics);
         let informer = factory.informer::<Fragile>();
         let (sender, heard) = mpsc::unbounded_channel();
-        informer.add_handler(Box::new(move |change| {
+        informer.add_handler(handler::<Fragile>(move |change| {
             let (sign, it) = match change {
                 Change::Added(it) => ("+", it),
                 Change::Updated { new, .. } => ("~", new),
@@ -110,8 +110,8 @@ fn is_started_again_and_misses_nothing() {
         // What the change would have done is not done by halves.
         let call = test.server.find("GET", PODS).await;
         assert!(call.path.contains("&resourceVersion=11&"), "{}", call.path);
-        let held = |informer: &Arc<Informer<Fragile>>, name: &str| {
-            informer.lister().by(BY_NAME, name).len()
+        let held = |informer: &Arc<Informer>, name: &str| {
+            Lister::<Fragile>::new(&**informer).by(BY_NAME, name).len()
         };
         assert_eq!((held(&test.informer, "a"), held(&test.informer, "b")), (1, 0));
         let status = test.informer.status();

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Codec, DecodeError, Index, Key, Meta, Object, Pod, Text};
+use api::{AnyObject, Codec, DecodeError, Index, Key, Meta, Object, Pod, Shape, Text};
 use controller::{Change, Lister};
 
-use super::{json, on_node, text};
-use crate::Store;
+use super::{json, on_node, pods, text};
+use crate::store::Store;
 
 fn pod(name: &str, uid: &str, version: u64) -> Arc<Pod> {
     decode(&json(name, uid, version))
@@ -17,12 +17,13 @@ fn decode(json: &str) -> Arc<Pod> {
     Arc::new(Pod::decode(Codec::Json, json.as_bytes()).unwrap())
 }
 
-fn list(pods: &[Arc<Pod>]) -> BTreeMap<Key, Arc<Pod>> {
-    pods.iter().map(|pod| (pod.meta.key.clone(), Arc::clone(pod))).collect()
+fn list(pods: &[Arc<Pod>]) -> BTreeMap<Key, Arc<dyn AnyObject>> {
+    let entry = |pod: &Arc<Pod>| (pod.meta.key.clone(), Arc::clone(pod) as _);
+    pods.iter().map(entry).collect()
 }
 
-fn texts(changes: &[Change<Pod>]) -> Vec<String> {
-    changes.iter().map(text).collect()
+fn texts(changes: &[Change<dyn AnyObject>]) -> Vec<String> {
+    changes.iter().map(|change| text(&change.typed())).collect()
 }
 
 fn names(pods: &[Arc<Pod>]) -> Vec<&str> {
@@ -30,8 +31,8 @@ fn names(pods: &[Arc<Pod>]) -> Vec<&str> {
 }
 
 /// A store with a@5 and c@7, of a list at version 10.
-fn store() -> Store<Pod> {
-    let mut store = Store::default();
+fn store() -> Store {
+    let mut store = Store::new(Shape::of::<Pod>());
     let changes = store.replace(list(&[pod("c", "c1", 7), pod("a", "a1", 5)]), 10);
     assert_eq!(texts(&changes), ["+ default/a@5", "+ default/c@7"]);
     store
@@ -55,7 +56,7 @@ fn events() {
         let mut store = store();
         assert_eq!(texts(&store.apply(pod(name, uid, version))), changes, "{row}");
         assert_eq!(store.version(), after, "{row}");
-        let held = store.get(&Key::new("default", name)).map(|pod| pod.meta.resource_version);
+        let held = store.get(&Key::new("default", name)).map(|pod| pod.metadata().resource_version);
         assert!(changes.is_empty() || held == Some(version), "{row}: holds {held:?}");
     }
 }
@@ -74,7 +75,11 @@ fn deletions() {
     for &(row, (name, uid, version), changes, after, held) in rows {
         let mut store = store();
         let last = pod(name, uid, version);
-        assert_eq!(texts(&store.delete(&last.meta, Some(Arc::clone(&last)))), changes, "{row}");
+        assert_eq!(
+            texts(&store.delete(&last.meta, Some(Arc::clone(&last) as _))),
+            changes,
+            "{row}"
+        );
         assert_eq!(store.version(), after, "{row}");
         assert_eq!(store.get(&last.meta.key).is_some(), held, "{row}");
     }
@@ -100,36 +105,39 @@ fn a_list_gives_deletions_first() {
         "~ default/e@12>15",
     ];
     assert_eq!(texts(&changes), expected);
-    assert_eq!(names(&store.all()), ["a", "b", "c", "e"]);
-    assert!(Arc::ptr_eq(&held, store.get(&held.meta.key).unwrap()), "an equal object is kept");
+    assert_eq!(names(&pods(&store).all()), ["a", "b", "c", "e"]);
+    assert!(
+        Arc::ptr_eq(&held, store.get(&held.metadata().key).unwrap()),
+        "an equal object is kept"
+    );
     assert_eq!(store.version(), 15);
 }
 
 #[test]
 fn indexes_follow() {
-    let mut store = Store::<Pod>::default();
+    let mut store = Store::new(Shape::of::<Pod>());
     let on = |name, uid, version, node| decode(&on_node(name, uid, version, node));
     store.replace(list(&[on("c", "c", 1, "n1"), on("a", "a", 2, "n1"), pod("x", "x", 3)]), 3);
-    assert_eq!(names(&store.by(Pod::BY_NODE, "n1")), ["a", "c"]);
+    assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n1")), ["a", "c"]);
     store.apply(on("b", "b", 4, "n1"));
-    assert_eq!(names(&store.by(Pod::BY_NODE, "n1")), ["a", "b", "c"]);
+    assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n1")), ["a", "b", "c"]);
     store.apply(on("a", "a", 5, "n2"));
-    assert_eq!(names(&store.by(Pod::BY_NODE, "n1")), ["b", "c"]);
-    assert_eq!(names(&store.by(Pod::BY_NODE, "n2")), ["a"]);
+    assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n1")), ["b", "c"]);
+    assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n2")), ["a"]);
     // In place: the index gives the new state.
     store.apply(on("b", "b", 6, "n1"));
-    assert_eq!(store.by(Pod::BY_NODE, "n1")[0].meta.resource_version, 6);
+    assert_eq!(pods(&store).by(Pod::BY_NODE, "n1")[0].meta.resource_version, 6);
     // The final state of a deleted pod may differ from the one that is indexed.
     let last = on("a", "a", 7, "n3");
-    store.delete(&last.meta, Some(Arc::clone(&last)));
-    assert!(store.by(Pod::BY_NODE, "n2").is_empty());
+    store.delete(&last.meta, Some(Arc::clone(&last) as _));
+    assert!(pods(&store).by(Pod::BY_NODE, "n2").is_empty());
     // Another uid under the same key, on another node.
     store.apply(on("b", "b2", 8, "n2"));
-    assert_eq!(names(&store.by(Pod::BY_NODE, "n1")), ["c"]);
+    assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n1")), ["c"]);
     store.replace(list(&[on("c", "c", 9, "n2")]), 9);
-    assert!(store.by(Pod::BY_NODE, "n1").is_empty());
-    assert_eq!(names(&store.by(Pod::BY_NODE, "n2")), ["c"]);
-    assert_eq!(names(&store.by(Pod::ORPHANS_BY_NAMESPACE, "default")), ["c"]);
+    assert!(pods(&store).by(Pod::BY_NODE, "n1").is_empty());
+    assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n2")), ["c"]);
+    assert_eq!(names(&pods(&store).by(Pod::ORPHANS_BY_NAMESPACE, "default")), ["c"]);
 }
 
 /// An object that is found under each of some values.
@@ -163,10 +171,14 @@ fn an_object_is_found_under_each_of_its_values() {
         let object = Tagged::decode(Codec::Json, json("a", "a1", version).as_bytes()).unwrap();
         Arc::new(Tagged { tags: tags.iter().map(|&tag| tag.into()).collect(), ..object })
     };
-    let mut store = Store::<Tagged>::default();
-    let found = |store: &Store<Tagged>| {
+    let mut store = Store::new(Shape::of::<Tagged>());
+    let found = |store: &Store| {
         let versions = |tag: &str| -> Vec<u64> {
-            store.by("by tag", tag).iter().map(|it| it.meta.resource_version).collect()
+            Lister::<Tagged>::new(store)
+                .by("by tag", tag)
+                .iter()
+                .map(|it| it.meta.resource_version)
+                .collect()
         };
         ["x", "y", "z"].map(versions)
     };

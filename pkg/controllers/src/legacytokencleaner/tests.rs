@@ -1,9 +1,7 @@
 //! Tables, mirroring upstream's
 //! `pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner_test.go`.
 
-use std::sync::Arc;
-
-use api::{DecodeError, Kind as _, Object as _, Raw, Time};
+use api::{Kind as _, Raw, Time};
 use controller::fixture::{Fixture, decode, time, with, woken};
 use controller::{Action, Answer, Change, Controller as _, Guard, PatchKind, Query, Step};
 use serde_json::{Value, json};
@@ -327,31 +325,10 @@ fn what_a_pod_of_the_namespace_names_stays() {
 /// Of a pod that cannot be read nobody knows what it names.
 #[test]
 fn a_pod_that_cannot_be_read_keeps_the_secrets_of_its_namespace() {
-    struct Unreadable;
-    impl controller::Lister<Pod> for Unreadable {
-        fn get(&self, _: &Key) -> Option<Arc<Pod>> {
-            None
-        }
-        fn by(&self, index: &str, namespace: &str) -> Vec<Arc<Pod>> {
-            assert_eq!((index, namespace), (Pod::BY_NAMESPACE, "default"));
-            let meta = decode::<Pod>(&plain()).meta.clone();
-            vec![Arc::new(Pod::unreadable(meta, &DecodeError("spec: no".to_owned())))]
-        }
-        fn all(&self) -> Vec<Arc<Pod>> {
-            Vec::new()
-        }
-    }
-    struct Caches(Fixture, Arc<dyn controller::Lister<Pod>>);
-    impl controller::Caches for Caches {
-        fn lister(&self, kind: std::any::TypeId) -> Option<&dyn std::any::Any> {
-            if kind == std::any::TypeId::of::<Pod>() { Some(&self.1) } else { self.0.lister(kind) }
-        }
-    }
     let fixture =
         caches(&[secret("", "2022-12-29", "2022-12-27")], &[account(&["token-secret-1"])], &[]);
-    let caches = Caches(fixture, Arc::new(Unreadable));
-    let controller = since("2023-01-01");
-    let snapshot = controller.observe(&Key::parse("secrets"), &View::new(time(0), &caches), &());
+    let fixture = fixture.holding_unreadable::<Pod>(&plain(), "spec: no");
+    let snapshot = since("2023-01-01").observe(&Key::parse("secrets"), &fixture.view(), &());
     let [candidate] = &*snapshot.unwrap().candidates else { panic!("one candidate") };
     assert!(candidate.used);
 }

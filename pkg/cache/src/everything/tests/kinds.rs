@@ -5,7 +5,7 @@ use crate::everything::kind::Kind;
 use crate::everything::{Hooks, LISTS_MAX};
 use crate::fixture::{run, status};
 use crate::informer::Informer;
-use api::{Key, Metadata};
+use api::{Key, Metadata, Shape};
 use runtime::Cancel;
 
 /// A kind by its number.
@@ -137,7 +137,7 @@ fn nothing_comes_after_dropped() {
     run(async {
         let server = Server::default();
         let (client, runtime) = (server.client.clone(), server.runtime.clone());
-        let informer = Arc::new(Informer::<Metadata>::of(widgets(), client, runtime));
+        let informer = Arc::new(Informer::of(widgets(), Shape::of::<Metadata>(), client, runtime));
         let (hooks, seen) = (Arc::new(Hooks::default()), Arc::<Mutex<Vec<String>>>::default());
         let (changes, versions) = (Arc::clone(&seen), Arc::clone(&seen));
         hooks.changed.write().unwrap().push(Box::new(move |resource, change| {
@@ -274,7 +274,7 @@ fn a_thousand_kinds_leave_nothing_behind() {
     });
 }
 
-fn weak(kind: &Kind) -> std::sync::Weak<dyn Followed> {
+fn weak(kind: &Kind) -> std::sync::Weak<Informer> {
     Arc::downgrade(&kind.informer)
 }
 

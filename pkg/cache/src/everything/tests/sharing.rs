@@ -8,12 +8,12 @@ use api::{Codec, Key, Kind as _, Object as _, Pod, RootCa};
 use runtime::Cancel;
 
 /// Pods that are watched for others too.
-async fn with_pods(answer: Arc<Served>) -> (Test, Arc<Informer<Pod>>, Stream) {
+async fn with_pods(answer: Arc<Served>) -> (Test, Arc<Informer>, Stream) {
     let mut pods = None;
     let others = |server: &Server| {
-        let informer = Informer::<Pod>::new(server.client.clone(), server.runtime.clone());
+        let informer = Informer::new::<Pod>(server.client.clone(), server.runtime.clone());
         let informer = pods.insert(Arc::new(informer));
-        vec![Arc::clone(informer) as Arc<dyn Followed>]
+        vec![Arc::clone(informer)]
     };
     let mut test = Test::beside(&Server::default, others, answer);
     let stream = test.list(&Pod::RESOURCE, &[("a", "a", 5)], 10).await;
@@ -70,8 +70,8 @@ fn who_comes_later_hears_of_what_is_held() {
 fn an_informer_of_some_objects_is_not_shared() {
     run(async {
         let others = |server: &Server| {
-            let informer = Informer::<RootCa>::new(server.client.clone(), server.runtime.clone());
-            vec![Arc::new(informer) as Arc<dyn Followed>]
+            let informer = Informer::new::<RootCa>(server.client.clone(), server.runtime.clone());
+            vec![Arc::new(informer)]
         };
         let mut test = Test::beside(&Server::default, others, served([RootCa::RESOURCE]));
         let calls = test.server.under_way().await;
@@ -88,11 +88,11 @@ fn a_follower_that_comes_while_others_are_told_misses_nothing() {
     for turns in 0..12 {
         run(async {
             let server = Server::default();
-            let informer = Informer::<Pod>::new(server.client.clone(), server.runtime.clone());
+            let informer = Informer::new::<Pod>(server.client.clone(), server.runtime.clone());
             let pods = (0..700).map(|n| {
                 let name = format!("p{n:03}");
                 let pod = Pod::decode(Codec::Json, pod(&name, &name, 1).as_bytes()).unwrap();
-                (pod.meta().key.clone(), Arc::new(pod))
+                (pod.meta().key.clone(), Arc::new(pod) as _)
             });
             let pods = pods.collect();
             let seen = Arc::<Mutex<Vec<String>>>::default();
@@ -114,7 +114,7 @@ fn a_follower_that_comes_while_others_are_told_misses_nothing() {
             };
             let follow = async {
                 after(turns).await;
-                Followed::follow(&informer, follower).await;
+                informer.follow(follower).await;
             };
             let list = async {
                 after(1).await;
