@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::{AnyObject, Codec, DecodeError, Key, Kind, Meta, Object, Resource, Shape};
 use client::Client;
-use controller::{Cache, Change, MetadataChange};
+use controller::{Cache, Change, MetadataChange, Show};
 use runtime::{Cancel, Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
 
@@ -440,7 +440,7 @@ impl Informer {
     /// All objects, and the version of the cache that shows them.
     fn held(&self) -> (Vec<Arc<dyn AnyObject>>, u64) {
         let (mut held, store) = (Vec::new(), self.read());
-        store.all(&mut |object| held.push(Arc::clone(object)));
+        store.all(&mut |objects| held.extend_from_slice(objects));
         (held, store.version())
     }
 
@@ -532,11 +532,11 @@ impl Cache for Informer {
         self.read().get(key).map(Arc::clone)
     }
 
-    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+    fn by(&self, index: &str, value: &str, show: &mut Show<'_>) {
         self.read().by(index, value, show);
     }
 
-    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+    fn all(&self, show: &mut Show<'_>) {
         self.read().all(show);
     }
 }

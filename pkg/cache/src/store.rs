@@ -3,10 +3,11 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use api::{AnyObject, Found, Key, Meta, Shape, Text};
-use controller::{Cache, Change};
+use controller::{Cache, Change, Show};
 use mutant::Mutant;
 
 /// What is known of the objects of one kind.
@@ -180,15 +181,17 @@ impl Cache for Store {
         self.get(key).map(Arc::clone)
     }
 
-    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+    fn by(&self, index: &str, value: &str, show: &mut Show<'_>) {
         let at = self.shape.indexes().position(|known| known == index);
         let buckets = at.and_then(|at| self.indexes.get(at));
         let buckets = buckets.expect("a cache is asked only for the indexes of its kind");
-        buckets.get(value).into_iter().flatten().for_each(show);
+        if let Some(bucket) = buckets.get(value) {
+            show(bucket);
+        }
     }
 
-    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
-        self.objects.iter().for_each(|ByKey(object)| show(object));
+    fn all(&self, show: &mut Show<'_>) {
+        self.objects.iter().for_each(|ByKey(object)| show(from_ref(object)));
     }
 }
 

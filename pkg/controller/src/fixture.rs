@@ -3,13 +3,14 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use api::{AnyObject, Codec, DecodeError, Edit, Key, Kind, Resource, Served, Shape, Time};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Cache, Caches, Call, Change, Controller, Everything, Handler, MetadataChange, Shared,
+    Cache, Caches, Call, Change, Controller, Everything, Handler, MetadataChange, Shared, Show,
     UpdateStatus, View, Wake, Watches,
 };
 
@@ -243,16 +244,16 @@ impl Cache for Objects {
         self.objects.get(key).cloned()
     }
 
-    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
+    fn by(&self, index: &str, value: &str, show: &mut Show<'_>) {
         let at = self.shape.indexes().position(|known| known == index).expect("a known index");
         let is_found = |object: &&Arc<dyn AnyObject>| {
             object.values(at).as_slice().iter().any(|it| **it == *value)
         };
-        self.objects.values().filter(is_found).for_each(show);
+        self.objects.values().filter(is_found).for_each(|it| show(from_ref(it)));
     }
 
-    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>)) {
-        self.objects.values().for_each(show);
+    fn all(&self, show: &mut Show<'_>) {
+        self.objects.values().for_each(|it| show(from_ref(it)));
     }
 }
 

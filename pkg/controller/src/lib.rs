@@ -26,7 +26,7 @@ pub use plan::{Outcome, Plan, Sight, Step, Subject, Why};
 pub use query::{Answer, Body, Facts, Form, ListForm, Query, Refused, Selector, Typed, Views};
 pub use rank::{Costs, victims};
 pub use telemetry::{Counter, Histogram, Sample, Syncs, Tally};
-pub use view::{Cache, Caches, Lister, View};
+pub use view::{Cache, Caches, Lister, Show, View};
 pub use watch::{
     Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
 };

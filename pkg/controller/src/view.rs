@@ -26,13 +26,16 @@ pub trait Cache: Send + Sync {
     /// The object with this key.
     fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>>;
 
-    /// Shows the objects that an index of the kind (by its name) finds under `value`. The cache
-    /// waits meanwhile.
-    fn by(&self, index: &str, value: &str, show: &mut dyn FnMut(&Arc<dyn AnyObject>));
+    /// Shows the objects that an index of the kind (by its name) finds under `value`, in pieces. The
+    /// cache waits meanwhile.
+    fn by(&self, index: &str, value: &str, show: &mut Show<'_>);
 
-    /// Shows all objects. The cache waits meanwhile.
-    fn all(&self, show: &mut dyn FnMut(&Arc<dyn AnyObject>));
+    /// Shows all objects, in pieces. The cache waits meanwhile.
+    fn all(&self, show: &mut Show<'_>);
 }
+
+/// Is shown objects.
+pub type Show<'a> = dyn FnMut(&[Arc<dyn AnyObject>]) + 'a;
 
 /// Reads the cache of one kind. All lists come sorted by key. Objects are shared, never changed.
 pub struct Lister<'a, T> {
@@ -77,14 +80,14 @@ impl<'a, T: Object> Lister<'a, T> {
     /// The objects that an index of the kind (`T::INDEXES`, by name) finds under `value`.
     pub fn by(self, index: &str, value: &str) -> Vec<Arc<T>> {
         let mut found = Vec::new();
-        self.cache.by(index, value, &mut |object| found.push(typed(object)));
+        self.cache.by(index, value, &mut |objects| found.extend(objects.iter().map(typed)));
         found
     }
 
     /// All objects.
     pub fn all(self) -> Vec<Arc<T>> {
         let mut found = Vec::new();
-        self.cache.all(&mut |object| found.push(typed(object)));
+        self.cache.all(&mut |objects| found.extend(objects.iter().map(typed)));
         found
     }
 }
