@@ -222,7 +222,7 @@ impl Drive {
             Request::Watch { .. } => watch_silence,
             Request::Stream { .. } | Request::List { .. } => LIST_SILENCE_MAX,
         };
-        let query = selecting(query(request, seconds), self.informer.field_selector());
+        let query = selecting(query(request, seconds), self.informer.selection().fields);
         let path = self.informer.resource().collection_path("") + &query;
         let shape = self.informer.shape();
         let accept = match shape.codec {

@@ -255,7 +255,7 @@ impl Everything {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
-        let whole = informers.filter(|informer| informer.is_whole());
+        let whole = informers.filter(|informer| informer.selection().is_whole());
         let whole = whole.map(|informer| (informer.resource().clone(), informer));
         self.shared.get_or_init(|| whole.collect());
         spawn("discovery", Arc::clone(self).run());

@@ -17,7 +17,7 @@ use crate::informer::{Informer, Rewound};
 use crate::metrics::Metrics;
 use crate::store::Store;
 
-/// Makes informers, at most one for each kind.
+/// Makes informers, at most one for each view.
 ///
 /// First every part of the program asks for the informers it needs and adds its handlers, then all
 /// start together. The types see to the first half of that: to ask takes `&mut self`. When it goes,
@@ -167,23 +167,23 @@ impl SharedInformerFactory {
         let status = self.status();
         let dying = status.iter().filter_map(|status| Some((status, status.dying.as_ref()?)));
         let named: Vec<_> =
-            dying.map(|(status, why)| format!("{}: {}", status.resource, why.error)).collect();
+            dying.map(|(status, why)| format!("{}: {}", status.selection, why.error)).collect();
         if named.is_empty() { Ok(()) } else { Err(named.join("; ")) }
     }
 
-    /// How the informers fare, sorted by resource.
+    /// How the informers fare, sorted by what they watch.
     pub fn status(&self) -> Vec<Status> {
         let mut all: Vec<_> = self.all().into_iter().map(|informer| informer.status()).collect();
         all.extend(self.everything.iter().flat_map(|everything| everything.status()));
-        // Stable: of two with the same resource, one selects by fields and the other does not.
-        all.sort_by(|a, b| a.resource.cmp(&b.resource));
+        // Stable: of two of the same objects, one may be of their metadata alone.
+        all.sort_by(|a, b| a.selection.cmp(&b.selection));
         all
     }
 
-    /// All informers, sorted by resource: the order of type ids is the compiler's.
+    /// All informers, sorted by what they watch: the order of type ids is the compiler's.
     fn all(&self) -> Vec<&Arc<Informer>> {
         let mut all: Vec<_> = self.informers.values().collect();
-        all.sort_by(|a, b| a.resource().cmp(b.resource()));
+        all.sort_by(|a, b| a.selection().cmp(b.selection()));
         all
     }
 }

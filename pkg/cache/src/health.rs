@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::{Key, Resource, Time};
+use api::{Key, Time};
+
+use crate::selection::Selection;
 
 /// Between two log lines that say that the server cannot be reached.
 const UNREACHABLE_LOG_INTERVAL: Duration = Duration::from_secs(30);
@@ -18,7 +20,7 @@ const UNREADABLE_MAX: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// What it watches.
-    pub resource: Resource,
+    pub selection: Selection,
     /// Whether the first list is in the cache and the handlers know of it.
     pub synced: bool,
     /// The number of objects held.

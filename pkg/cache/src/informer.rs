@@ -13,6 +13,7 @@ use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
 use crate::drive::keep;
 use crate::health::{Health, Status};
 use crate::metrics::{Meter, Metrics};
+use crate::selection::Selection;
 use crate::store::Store;
 
 /// Handlers hear of so many changes before other tasks get a turn.
@@ -32,9 +33,8 @@ pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
 /// older state. Objects that cannot be decoded are held as `Object::unreadable`. It knows of their
 /// kind what its [`Shape`] says, so all of this is compiled once.
 pub struct Informer {
-    resource: Resource,
+    selection: Selection,
     shape: Shape,
-    field_selector: &'static str,
     client: Client,
     runtime: Runtime,
     store: RwLock<Store>,
@@ -120,9 +120,8 @@ impl Informer {
     /// [`Informer::start`].
     pub fn of(resource: Resource, shape: Shape, client: Client, runtime: Runtime) -> Self {
         Self {
-            resource,
+            selection: Selection::whole(resource),
             shape,
-            field_selector: "",
             client,
             runtime,
             store: RwLock::new(Store::new(shape)),
@@ -145,13 +144,13 @@ impl Informer {
 
     /// An informer of the kind `T`, as [`Informer::of`].
     pub fn new<T: Kind>(client: Client, runtime: Runtime) -> Self {
-        let field_selector = T::FIELD_SELECTOR;
-        Self { field_selector, ..Self::of(T::RESOURCE, Shape::of::<T>(), client, runtime) }
+        let selection = Selection::of::<T>();
+        Self { selection, ..Self::of(T::RESOURCE, Shape::of::<T>(), client, runtime) }
     }
 
     /// This informer, counting in `metrics`.
     pub(crate) fn with_metrics(self, metrics: Option<&Metrics>) -> Self {
-        let meter = metrics.map(|metrics| metrics.meter(&self.resource));
+        let meter = metrics.map(|metrics| metrics.meter(self.resource()));
         Self { meter, ..self.counting_panics(metrics) }
     }
 
@@ -261,7 +260,7 @@ impl Informer {
         };
         let health = self.health();
         Status {
-            resource: self.resource.clone(),
+            selection: self.selection.clone(),
             synced: self.has_synced(),
             objects,
             unreadable: health.unreadable_count(),
@@ -277,7 +276,7 @@ impl Informer {
     /// The task has panicked, perhaps in the middle of a change.
     pub(crate) fn died(&self, panic: &str) {
         self.store.write().unwrap_or_else(PoisonError::into_inner).index_anew();
-        let resource = &self.resource;
+        let resource = self.resource();
         self.health().died(panic, self.runtime.clock.now());
         if let Some(metrics) = &self.metrics {
             metrics.panics(resource).inc();
@@ -287,7 +286,7 @@ impl Informer {
 
     /// The API server has forgotten what was shown.
     pub(crate) fn rewound(&self, list: u64, shown: u64) {
-        self.rewound.set(Some(Rewound { resource: self.resource.clone(), list, shown }));
+        self.rewound.set(Some(Rewound { resource: self.resource().clone(), list, shown }));
     }
 
     #[cfg(test)]
@@ -295,18 +294,18 @@ impl Informer {
         self.followers.read().unwrap().len()
     }
 
-    /// What it watches.
+    /// The resource that it watches.
     pub fn resource(&self) -> &Resource {
-        &self.resource
+        &self.selection.resource
+    }
+
+    /// Which objects of it.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
     }
 
     pub(crate) fn shape(&self) -> &Shape {
         &self.shape
-    }
-
-    /// Whether it holds all objects of its resource, not only some that a field selector names.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.field_selector.is_empty()
     }
 
     /// Lets go of all who are told of changes.
@@ -319,10 +318,6 @@ impl Informer {
     /// Whether the API server has gone back, so that nothing new will ever come.
     pub(crate) fn is_rewound(&self) -> bool {
         self.rewound.with(Option::is_some)
-    }
-
-    pub(crate) fn field_selector(&self) -> &'static str {
-        self.field_selector
     }
 
     pub(crate) fn streams(&self) -> bool {
@@ -488,7 +483,7 @@ impl Informer {
     /// Once for each text.
     fn log_unreadable(&self, object: &Key, error: &DecodeError, text: &str) {
         if self.health().unreadable(object, &error.0) {
-            tracing::warn!(resource = %self.resource, %object, %error, "{text}");
+            tracing::warn!(resource = %self.resource(), %object, %error, "{text}");
         }
     }
 
@@ -522,7 +517,7 @@ impl Informer {
 
     fn fence(&self, body: impl FnOnce()) {
         if let Err(panic) = fenced(body) {
-            tracing::error!(resource = %self.resource, panic = panic.0, "a handler panicked");
+            tracing::error!(resource = %self.resource(), panic = panic.0, "a handler panicked");
         }
     }
 }

@@ -17,6 +17,7 @@ mod health;
 mod informer;
 mod metrics;
 pub mod reflector;
+mod selection;
 mod store;
 
 #[cfg(test)]
@@ -27,3 +28,4 @@ pub use factory::{Listers, SharedInformerFactory};
 pub use health::{Failing, Status};
 pub use informer::{Handler, Informer, Rewound, VersionHook, handler};
 pub use metrics::Metrics;
+pub use selection::Selection;

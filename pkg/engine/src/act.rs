@@ -196,14 +196,15 @@ impl Act {
         self.count("create", &create.resource, answer.as_ref().err());
         match answer.and_then(|body| metadata(&body)) {
             Ok(meta) => {
-                self.remember_version(key, &create.resource, meta.resource_version);
+                self.remember_version(key, &create.resource, &meta.key, meta.resource_version);
                 self.announce(create.announce.as_ref(), Ok(&meta.key.name));
                 Ok(())
             }
             // Trying again would change nothing: the key waits until its own object goes with the
             // namespace, or the expectation is too old. As upstream's, which is never lowered.
             Err(error) if error.is_namespace_terminating() => {
-                self.remember_version(key, &create.resource, NEVER);
+                let object = Key::new(&create.namespace, "");
+                self.remember_version(key, &create.resource, &object, NEVER);
                 Err(error)
             }
             Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(()),
@@ -306,7 +307,7 @@ impl Act {
         let object = &patch.object;
         let done = self.send_patch(key, patch).await.and_then(|body| version(&body));
         match done {
-            Ok(version) => self.remember_version(key, &object.resource, version),
+            Ok(version) => self.remember_version(key, &object.resource, &object.key, version),
             // Not where the path is unknown: the object may be served in another version.
             Err(error) if patch.ignore_not_found && error.is_object_missing() => {
                 self.remember_gone(key, object);
@@ -369,7 +370,7 @@ impl Act {
         }
         match answer.and_then(|body| version(&body)) {
             Ok(version) => {
-                self.remember_version(key, &object.resource, version);
+                self.remember_version(key, &object.resource, &object.key, version);
                 // It is newer than a first try on another version, whatever came of that.
                 self.undoubt(key, object);
                 Ok(())
@@ -383,13 +384,23 @@ impl Act {
 
     /// The key awaits what the handlers have not heard of yet: what they keep is a cache, too. That
     /// is asked under the lock that settles ([`crate::Engine`]): what they hear of later finds the
-    /// expectation.
-    pub(crate) fn remember_version(&self, key: &Key, resource: &Resource, version: u64) {
+    /// expectation. `object` is the key of what was written, its name empty if that is not known: a
+    /// cache that does not select it will never show it.
+    pub(crate) fn remember_version(
+        &self,
+        key: &Key,
+        resource: &Resource,
+        object: &Key,
+        version: u64,
+    ) {
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
         let awaits = !mutant::is(Mutant::WritesNotAwaited);
-        if awaits && self.kinds.told_of(resource).is_some_and(|told| told < version) {
-            awaited.expect_version(key, resource, version, now);
+        for selection in self.kinds.selections(resource, object) {
+            let told = self.kinds.told_of(&selection);
+            if awaits && told.is_some_and(|told| told < version) {
+                awaited.expect_version(key, &selection, version, now);
+            }
         }
     }
 
@@ -400,13 +411,18 @@ impl Act {
         }
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
-        let resource = &object.resource;
-        let (told, shown) = (self.kinds.told_of(resource), self.kinds.version_of(resource));
-        if self.kinds.holds(object) {
-            awaited.expect_gone(key, resource, &object.uid, now);
-        } else if let Some(shown) = shown.filter(|_| told < shown) {
-            // The cache shows it; the handlers may not have heard of it.
-            awaited.expect_version(key, resource, shown, now);
+        for selection in self.kinds.selections(&object.resource, &object.key) {
+            if self.kinds.holds(&selection, object) {
+                awaited.expect_gone(key, &selection, &object.uid, now);
+                continue;
+            }
+            // The cache shows it; the handlers may not have heard of it. Asked in this order: what
+            // goes meanwhile is found by who tells them.
+            let told = self.kinds.told_of(&selection);
+            let shown = self.kinds.version_of(&selection);
+            if let Some(shown) = shown.filter(|_| told < shown) {
+                awaited.expect_version(key, &selection, shown, now);
+            }
         }
     }
 

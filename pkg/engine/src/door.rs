@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use api::{Key, Kind};
-use cache::SharedInformerFactory;
+use cache::{Selection, SharedInformerFactory};
 use controller::{
     Answer, Change, Controller, Counter, Everything, Facts, Handler, Histogram, News, Outcome,
     Plan, Query, Shared, Syncs, UpdateStatus, View, Wake, Watches,
@@ -164,7 +164,7 @@ impl<C: Controller> Watches<C> for Collect<'_> {
     fn row<T: Kind>(&mut self, _: Handler<C, T>) {
         let informer = self.factory.informer::<T>();
         self.kinds.listers.add::<T>(Arc::clone(&informer) as _);
-        self.kinds.informers.insert(T::RESOURCE, informer);
+        self.kinds.add(informer);
     }
 
     fn everything(&mut self, _: Everything<C>) {
@@ -178,14 +178,17 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
         let changed = cache::handler(move |change: &Change<T>| {
             let Some(engine) = engine.upgrade() else { return };
-            engine.changed(&T::RESOURCE, change.gone(), &|view, wake| {
+            engine.changed(&Selection::of::<T>(), change.gone(), &|view, wake| {
                 handler.hears((&typed.controller, &typed.memory), change, view, wake);
             });
         });
         let engine = Weak::clone(self.engine);
         let reached = Box::new(move |version| {
             if let Some(engine) = engine.upgrade() {
-                engine.reached(&T::RESOURCE, version);
+                let selection = Selection::of::<T>();
+                // Another view of the same objects may be behind.
+                let told = engine.act.kinds.told_of(&selection).unwrap_or(version);
+                engine.reached(&selection, version.min(told));
             }
         });
         let subscribe = async move { informer.subscribe(changed, reached).await };
@@ -212,7 +215,7 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let engine = Weak::clone(self.engine);
         everything.on_version(Box::new(move |resource, version| {
             if let Some(engine) = engine.upgrade() {
-                engine.reached(resource, version);
+                engine.reached(&Selection::whole(resource.clone()), version);
             }
         }));
         self.subscriptions.push(async move { everything.listen() }.boxed());

@@ -94,10 +94,15 @@ impl About {
         !self.name.is_empty()
     }
 
+    /// Without a name if that is not known.
+    fn key(&self) -> Key {
+        Key::new(&self.namespace, &self.name)
+    }
+
     fn reference(&self) -> ObjectRef {
         ObjectRef {
             resource: self.resource.clone(),
-            key: Key::new(&self.namespace, &self.name),
+            key: self.key(),
             uid: self.uid.clone(),
             resource_version: 0,
         }
@@ -136,7 +141,7 @@ impl Act {
     /// Notes that a write may have been done although it failed. Not of a kind that the controller
     /// does not read: what came of it will never show, and it decides as if it were not done.
     pub(crate) fn doubt(&self, key: &Key, about: About, error: &ApiError) {
-        let is_read = self.kinds.version_of(&about.resource).is_some();
+        let is_read = !self.kinds.selections(&about.resource, &about.key()).is_empty();
         if error.is_ambiguous() && is_read && !mutant::is(Mutant::LostIsNotDone) {
             let now = self.runtime.clock.instant();
             self.doubts().0.entry(key.clone()).or_default().entry(about).or_insert(now);
@@ -205,7 +210,7 @@ impl Act {
             if is_gone && !about.uid.is_empty() {
                 self.remember_gone(key, &about.reference());
             }
-            self.remember_version(key, &about.resource, held.shows());
+            self.remember_version(key, &about.resource, &about.key(), held.shows());
         }
     }
 

@@ -1,9 +1,11 @@
 //! Read your writes.
 //!
 //! A controller that acts on a cache older than its own last write makes duplicates. After a plan
-//! was acted on, its key is *unsettled* until the caches have caught up: until the informer of each
-//! written kind has reached the version of the write (versions of a kind are comparable since
-//! Kubernetes 1.35), and until each deleted object is gone from the cache or marked as terminating.
+//! was acted on, its key is *unsettled* until the caches have caught up: until each cache that may
+//! show what was written has reached the version of the write (versions of a kind are comparable
+//! since Kubernetes 1.35), and until each deleted object is gone from the caches that hold it or
+//! marked as terminating. A cache that selects by fields reaches a version by an event of its own,
+//! or within a minute by a bookmark.
 //! Stands for upstream's `ControllerExpectations` (pkg/controller/controller_utils.go) and for its
 //! `ConsistencyStore` (pkg/controller/util/consistency) in one.
 
@@ -11,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::{Key, Resource, Text};
+use cache::Selection;
 use runtime::Instant;
 
 /// After this long that an object goes is awaited no more, nor the end of a namespace. As
@@ -27,10 +30,10 @@ const MARGIN: Duration = Duration::from_secs(1);
 pub(crate) struct Expectations {
     /// Only keys that still await something.
     by_key: BTreeMap<Key, Awaited>,
-    /// Who awaits a version of a kind; equal to what `by_key` says.
-    by_version: BTreeMap<Resource, BTreeSet<(u64, Key)>>,
+    /// Who awaits a version of a cache; equal to what `by_key` says.
+    by_version: BTreeMap<Selection, BTreeSet<(u64, Key)>>,
     /// Who awaits that an object goes; equal to what `by_key` says.
-    by_uid: BTreeMap<(Resource, Text), BTreeSet<Key>>,
+    by_uid: BTreeMap<(Selection, Text), BTreeSet<Key>>,
 }
 
 /// A version that no cache reaches: what is in the way goes with the key's own object, or by
@@ -53,56 +56,62 @@ pub(crate) enum Settled {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Awaits {
     /// The caches must reach these versions.
-    pub(crate) versions: Vec<(Resource, u64)>,
-    /// The caches must drop these objects, or mark them as terminating: kind and uid.
-    pub(crate) gone: Vec<(Resource, Text)>,
+    pub(crate) versions: Vec<(Selection, u64)>,
+    /// These caches must drop an object with this uid, or mark it as terminating.
+    pub(crate) gone: Vec<(Selection, Text)>,
     /// The last write.
     pub(crate) since: Instant,
 }
 
 #[derive(Debug)]
 struct Awaited {
-    versions: BTreeMap<Resource, u64>,
-    gone: BTreeSet<(Resource, Text)>,
+    versions: BTreeMap<Selection, u64>,
+    gone: BTreeSet<(Selection, Text)>,
     /// The last write.
     since: Instant,
 }
 
 impl Expectations {
-    /// A write for `key` gave an object of `resource` this version.
+    /// A write for `key` gave an object of `selection` this version.
     pub(crate) fn expect_version(
         &mut self,
         key: &Key,
-        resource: &Resource,
+        selection: &Selection,
         version: u64,
         now: Instant,
     ) {
         let awaited = self.awaited(key, now);
-        let highest = awaited.versions.entry(resource.clone()).or_insert(0);
+        let highest = awaited.versions.entry(selection.clone()).or_insert(0);
         if version <= *highest {
             return;
         }
         let before = std::mem::replace(highest, version);
-        let waiting = self.by_version.entry(resource.clone()).or_default();
+        let waiting = self.by_version.entry(selection.clone()).or_default();
         waiting.remove(&(before, key.clone()));
         waiting.insert((version, key.clone()));
     }
 
-    /// A write for `key` deleted the object with this uid.
-    pub(crate) fn expect_gone(&mut self, key: &Key, resource: &Resource, uid: &Text, now: Instant) {
-        let object = (resource.clone(), uid.clone());
+    /// A write for `key` deleted the object of `selection` with this uid.
+    pub(crate) fn expect_gone(
+        &mut self,
+        key: &Key,
+        selection: &Selection,
+        uid: &Text,
+        now: Instant,
+    ) {
+        let object = (selection.clone(), uid.clone());
         self.awaited(key, now).gone.insert(object.clone());
         self.by_uid.entry(object).or_default().insert(key.clone());
     }
 
-    /// The cache of `resource` has come to `version`. Returns the keys that this settled.
-    pub(crate) fn reached(&mut self, resource: &Resource, version: u64) -> Vec<Key> {
-        let Some(waiting) = self.by_version.get_mut(resource) else { return Vec::new() };
+    /// The cache of `selection` has come to `version`. Returns the keys that this settled.
+    pub(crate) fn reached(&mut self, selection: &Selection, version: u64) -> Vec<Key> {
+        let Some(waiting) = self.by_version.get_mut(selection) else { return Vec::new() };
         let mut settled = Vec::new();
         while waiting.first().is_some_and(|(awaited, _)| *awaited <= version) {
             let Some((_, key)) = waiting.pop_first() else { break };
             if let Some(awaited) = self.by_key.get_mut(&key) {
-                awaited.versions.remove(resource);
+                awaited.versions.remove(selection);
                 if awaited.is_settled() {
                     self.by_key.remove(&key);
                     settled.push(key);
@@ -112,13 +121,13 @@ impl Expectations {
         settled
     }
 
-    /// The cache no longer holds the object, or holds it as terminating. Returns the keys that this
-    /// settled.
-    pub(crate) fn gone(&mut self, resource: &Resource, uid: &Text) -> Vec<Key> {
+    /// The cache of `selection` no longer holds the object, or holds it as terminating. Returns the
+    /// keys that this settled.
+    pub(crate) fn gone(&mut self, selection: &Selection, uid: &Text) -> Vec<Key> {
         if self.by_uid.is_empty() {
             return Vec::new();
         }
-        let object = (resource.clone(), uid.clone());
+        let object = (selection.clone(), uid.clone());
         let mut waiting = self.by_uid.remove(&object).unwrap_or_default();
         waiting.retain(|key| {
             let Some(awaited) = self.by_key.get_mut(key) else { return false };
@@ -131,15 +140,15 @@ impl Expectations {
         waiting.into_iter().collect()
     }
 
-    /// The cache of `resource` is dropped: what was awaited of it will never be seen. Returns the
+    /// The cache of `selection` is dropped: what was awaited of it will never be seen. Returns the
     /// keys that this settled.
-    pub(crate) fn dropped(&mut self, resource: &Resource) -> Vec<Key> {
-        let mut settled = self.reached(resource, NEVER);
-        self.by_version.remove(resource);
-        let objects = self.by_uid.keys().filter(|(of, _)| of == resource);
+    pub(crate) fn dropped(&mut self, selection: &Selection) -> Vec<Key> {
+        let mut settled = self.reached(selection, NEVER);
+        self.by_version.remove(selection);
+        let objects = self.by_uid.keys().filter(|(of, _)| of == selection);
         let uids: Vec<_> = objects.map(|(_, uid)| uid.clone()).collect();
         for uid in uids {
-            settled.extend(self.gone(resource, &uid));
+            settled.extend(self.gone(selection, &uid));
         }
         settled
     }
@@ -152,7 +161,8 @@ impl Expectations {
             self.give_up(key);
         }
         let Some(awaited) = self.by_key.get(key) else { return Settled::Yes };
-        let is_own = own.is_some_and(|own| awaited.versions.contains_key(own));
+        let is_own = |own: &Resource| awaited.versions.keys().any(|it| it.resource == *own);
+        let is_own = own.is_some_and(is_own);
         if is_own { Settled::NotSelf } else { Settled::NotOthers }
     }
 
@@ -174,9 +184,9 @@ impl Expectations {
     fn give_up(&mut self, key: &Key) {
         let Some(awaits) = self.awaits(key) else { return };
         self.forget(key);
-        for (resource, version) in awaits.versions {
+        for (selection, version) in awaits.versions {
             if version != NEVER {
-                self.expect_version(key, &resource, version, awaits.since);
+                self.expect_version(key, &selection, version, awaits.since);
             }
         }
     }
@@ -184,8 +194,8 @@ impl Expectations {
     /// Awaits nothing more for `key`: its object is gone, and one with the same name starts clean.
     pub(crate) fn forget(&mut self, key: &Key) {
         let Some(awaited) = self.by_key.remove(key) else { return };
-        for (resource, version) in awaited.versions {
-            if let Some(waiting) = self.by_version.get_mut(&resource) {
+        for (selection, version) in awaited.versions {
+            if let Some(waiting) = self.by_version.get_mut(&selection) {
                 waiting.remove(&(version, key.clone()));
             }
         }
@@ -202,7 +212,7 @@ impl Expectations {
     /// What `key` awaits; none if it is settled.
     pub(crate) fn awaits(&self, key: &Key) -> Option<Awaits> {
         let Awaited { versions, gone, since } = self.by_key.get(key)?;
-        let versions = versions.iter().map(|(resource, version)| (resource.clone(), *version));
+        let versions = versions.iter().map(|(selection, version)| (selection.clone(), *version));
         Some(Awaits {
             versions: versions.collect(),
             gone: gone.iter().cloned().collect(),

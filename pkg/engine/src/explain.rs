@@ -147,10 +147,10 @@ impl Engine {
             since: None,
         });
         let everything = everything.map(|all| all.status()).unwrap_or_default();
-        let informers = self.act.kinds.informers.values().map(|informer| informer.status());
+        let informers = self.act.kinds.informers.iter().map(|informer| informer.status());
         let informers = informers.chain(everything);
         let waiting = informers.filter(|status| !status.synced).map(|status| WaitingFor {
-            resource: status.resource.to_string(),
+            resource: status.selection.to_string(),
             error: status.failing.as_ref().map(|failing| failing.error.clone()),
             since: status.failing.as_ref().map(|failing| failing.since),
         });
@@ -159,20 +159,20 @@ impl Engine {
 
     fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {
         let Awaits { versions, gone, since } = self.act.expectations().awaits(key)?;
-        let own = versions.iter().any(|(resource, _)| Some(resource) == self.own.as_ref());
+        let own = versions.iter().any(|(it, _)| Some(&it.resource) == self.own.as_ref());
         let is_limited = versions.iter().all(|(_, version)| *version == NEVER);
-        let versions = versions.iter().map(|(resource, version)| match *version {
+        let versions = versions.iter().map(|(selection, version)| match *version {
             NEVER => format!(
-                "{resource}: none can be made, since the namespace is being deleted; waits for \
+                "{selection}: none can be made, since the namespace is being deleted; waits for \
                  the end of {key} itself"
             ),
             version => {
-                let at = self.act.kinds.version_of(resource).unwrap_or(0);
-                format!("{resource}: the cache must reach version {version}, it is at {at}")
+                let at = self.act.kinds.version_of(selection).unwrap_or(0);
+                format!("{selection}: the cache must reach version {version}, it is at {at}")
             }
         });
-        let gone = gone.iter().map(|(resource, uid)| {
-            format!("{resource}: the cache must show that the one with uid {uid} goes")
+        let gone = gone.iter().map(|(selection, uid)| {
+            format!("{selection}: the cache must show that the one with uid {uid} goes")
         });
         Some(Unsettled {
             meanwhile: if own {

@@ -14,6 +14,7 @@ mod record;
 mod requeue;
 mod rounds;
 mod seeds;
+mod selections;
 mod stall;
 mod status;
 mod steps;

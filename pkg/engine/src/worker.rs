@@ -1,11 +1,11 @@
 //! The workers: from a key in the queue to its plan, its writes and its next turn.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::{Key, Resource, Text};
-use cache::{Informer, Listers, SharedInformerFactory};
+use cache::{Informer, Listers, Selection, SharedInformerFactory};
 use client::Client;
 use controller::{
     Answer, Call, Controller, Facts, MetadataChange, ObjectRef, Outcome, Plan, Query, Shared, View,
@@ -89,7 +89,8 @@ pub struct Parts {
 #[derive(Default)]
 pub(crate) struct Kinds {
     pub(crate) listers: Listers,
-    pub(crate) informers: BTreeMap<Resource, Arc<Informer>>,
+    /// Sorted by what they watch, none twice.
+    pub(crate) informers: Vec<Arc<Informer>>,
     /// The metadata of all kinds, for a controller that asked for it.
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }
@@ -246,7 +247,8 @@ impl Engine {
     /// Waits for the caches of its kinds, and says every now and then which of them it still waits
     /// for.
     async fn synced(&self) {
-        for (resource, informer) in &self.act.kinds.informers {
+        for informer in &self.act.kinds.informers {
+            let resource = informer.selection();
             let (synced, clock) = (informer.watch_synced(), &self.act.runtime.clock);
             let complete = || synced.wait_for(|synced| synced.then_some(()));
             while clock.timeout(SYNC_NOTICE, complete()).await.is_err() {
@@ -474,9 +476,9 @@ impl Engine {
     /// whom it wakes, then what it settles. What the handlers keep is looked at by a key that
     /// settled. Versions are settled by [`Engine::reached`], once all changes that came together
     /// are told: those of a list come in the order of their names.
-    pub(crate) fn changed(&self, resource: &Resource, gone: Option<&Text>, handler: Ask<'_>) {
-        let wake = self.tell(resource, handler);
-        self.gone(resource, gone);
+    pub(crate) fn changed(&self, selection: &Selection, gone: Option<&Text>, handler: Ask<'_>) {
+        let wake = self.tell(&selection.resource, handler);
+        self.gone(|| selection.clone(), gone);
         self.call(wake);
     }
 
@@ -488,22 +490,23 @@ impl Engine {
         handler: Ask<'_>,
     ) {
         let wake = self.tell(resource, handler);
+        let selection = || Selection::whole(resource.clone());
         match change {
             MetadataChange::Dropped => {
                 self.act.metrics.forget(resource);
-                self.add_all(self.act.expectations().dropped(resource));
+                self.add_all(self.act.expectations().dropped(&selection()));
             }
             MetadataChange::Complete
             | MetadataChange::Added(_)
             | MetadataChange::Updated { .. }
-            | MetadataChange::Deleted(_) => self.gone(resource, change.gone()),
+            | MetadataChange::Deleted(_) => self.gone(selection, change.gone()),
         }
         self.call(wake);
     }
 
-    fn gone(&self, resource: &Resource, uid: Option<&Text>) {
+    fn gone(&self, selection: impl FnOnce() -> Selection, uid: Option<&Text>) {
         if let Some(uid) = uid {
-            self.add_all(self.act.expectations().gone(resource, uid));
+            self.add_all(self.act.expectations().gone(&selection(), uid));
         }
     }
 
@@ -543,8 +546,8 @@ impl Engine {
         }
     }
 
-    pub(crate) fn reached(&self, resource: &Resource, version: u64) {
-        self.add_all(self.act.expectations().reached(resource, version));
+    pub(crate) fn reached(&self, selection: &Selection, version: u64) {
+        self.add_all(self.act.expectations().reached(selection, version));
     }
 
     fn add_all(&self, keys: Vec<Key>) {
@@ -574,27 +577,54 @@ impl Kinds {
     /// What the controller reads, in words.
     pub(crate) fn names(&self) -> Vec<String> {
         let everything = self.everything.iter().map(|_| "metadata of all kinds".to_owned());
-        self.informers.keys().map(ToString::to_string).chain(everything).collect()
+        let selections: BTreeSet<_> = self.informers.iter().map(|it| it.selection()).collect();
+        selections.into_iter().map(ToString::to_string).chain(everything).collect()
     }
 
-    /// How far the cache of a kind has come; none if the controller does not read it.
-    pub(crate) fn version_of(&self, resource: &Resource) -> Option<u64> {
-        let of_all = || self.everything.as_ref()?.version_of(resource);
-        self.informers.get(resource).map(|informer| informer.version()).or_else(of_all)
+    /// The caches that may show the object with this key, whose name is empty if it is not known.
+    /// None if the controller does not read it: what is written to it is not awaited.
+    pub(crate) fn selections(&self, resource: &Resource, key: &Key) -> BTreeSet<Selection> {
+        let of_kind = self.informers.iter().map(|informer| informer.selection());
+        let mut of_kind = of_kind.filter(|it| it.resource == *resource).peekable();
+        if of_kind.peek().is_none() {
+            let everything = self.everything.as_ref();
+            let is_watched = everything.is_some_and(|all| all.version_of(resource).is_some());
+            return is_watched.then(|| Selection::whole(resource.clone())).into_iter().collect();
+        }
+        of_kind.filter(|it| it.may_hold(key)).cloned().collect()
     }
 
-    /// How far the handlers have heard of a kind; none if the controller does not read it.
-    pub(crate) fn told_of(&self, resource: &Resource) -> Option<u64> {
-        let of_all = || self.everything.as_ref()?.told_of(resource);
-        self.informers.get(resource).map(|informer| informer.told()).or_else(of_all)
+    /// How far a cache has come; none if the controller does not read it.
+    pub(crate) fn version_of(&self, selection: &Selection) -> Option<u64> {
+        let of_all = || self.everything.as_ref()?.version_of(&selection.resource);
+        self.of(selection).map(|informer| informer.version()).min().or_else(of_all)
+    }
+
+    /// How far the handlers have heard of a cache; none if the controller does not read it.
+    pub(crate) fn told_of(&self, selection: &Selection) -> Option<u64> {
+        let of_all = || self.everything.as_ref()?.told_of(&selection.resource);
+        self.of(selection).map(|informer| informer.told()).min().or_else(of_all)
     }
 
     /// Whether the cache holds this very object, and not as terminating.
-    pub(crate) fn holds(&self, object: &ObjectRef) -> bool {
+    pub(crate) fn holds(&self, selection: &Selection, object: &ObjectRef) -> bool {
         let ObjectRef { resource, key, uid, .. } = object;
-        match self.informers.get(resource) {
-            Some(informer) => informer.holds(key, uid),
-            None => self.everything.as_ref().is_some_and(|all| all.holds(resource, key, uid)),
+        if self.of(selection).next().is_none() {
+            return self.everything.as_ref().is_some_and(|all| all.holds(resource, key, uid));
         }
+        self.of(selection).any(|informer| informer.holds(key, uid))
+    }
+
+    /// The informers of the same objects: one for each view that the controller has of them.
+    fn of(&self, selection: &Selection) -> impl Iterator<Item = &Arc<Informer>> {
+        self.informers.iter().filter(move |informer| informer.selection() == selection)
+    }
+
+    pub(crate) fn add(&mut self, informer: Arc<Informer>) {
+        if self.informers.iter().any(|known| Arc::ptr_eq(known, &informer)) {
+            return;
+        }
+        let at = self.informers.partition_point(|it| it.selection() <= informer.selection());
+        self.informers.insert(at, informer);
     }
 }

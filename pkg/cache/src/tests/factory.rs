@@ -44,7 +44,8 @@ fn shares_one_informer_for_each_kind() {
         assert!(!holds("c", "c1"), "not there");
 
         let status = factory.status();
-        let status: Vec<_> = status.iter().map(|s| (&*s.resource.plural, s.objects)).collect();
+        let status: Vec<_> =
+            status.iter().map(|s| (&*s.selection.resource.plural, s.objects)).collect();
         assert_eq!(status, [("pods", 2), ("replicasets", 0)]);
     });
 }

@@ -7,6 +7,7 @@ mod informer;
 mod metrics;
 mod panics;
 mod reflector;
+mod selection;
 mod store;
 
 use api::Pod;

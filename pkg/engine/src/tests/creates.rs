@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use api::{Key, Kind, Pod};
+use cache::Selection;
 use cache::fixture::{Call, run};
 use controller::{Action, Create};
 use serde_json::json;
@@ -446,7 +447,7 @@ fn settled_is_asked_before_the_caches() {
         let later = Arc::clone(&engine);
         let hook = move |stage, _: &_| {
             if let (Stage::Observe, Some(engine)) = (stage, later.get()) {
-                engine.reached(&Pod::RESOURCE, 11);
+                engine.reached(&Selection::of::<Pod>(), 11);
             }
         };
         let probe = Probe::new(&log, hook, |_, _| together(&[create("a")]));
@@ -520,7 +521,7 @@ fn the_cache_is_ahead_of_its_handlers() {
         let seen = Arc::clone(&awaited);
         let hook = move |stage, _: &_| {
             if let (Stage::Told, Some(engine)) = (stage, later.get()) {
-                engine.act.remember_version(&web, &Pod::RESOURCE, 11);
+                engine.act.remember_version(&web, &Pod::RESOURCE, &Key::new("shop", "a"), 11);
                 seen.get_or_init(|| engine.act.expectations().awaits(&web).is_some());
             }
         };

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use api::{Key, Kind, Pod, ReplicaSet, Resource, Text};
+use cache::Selection;
 use runtime::{Clock, Instant};
 
 use crate::expectations::{LIMIT, NEVER};
 use crate::{Expectations, Settled};
 
-const PODS: Resource = Pod::RESOURCE;
-const SETS: Resource = ReplicaSet::RESOURCE;
+const OWN: Resource = ReplicaSet::RESOURCE;
+const PODS: Selection = Selection::of::<Pod>();
+const SETS: Selection = Selection::of::<ReplicaSet>();
 
 fn key(name: &str) -> Key {
     Key::new("ns", name)
@@ -26,7 +28,7 @@ fn now() -> Instant {
 /// TestControllerExpectations: a key without expectations is satisfied.
 #[test]
 fn a_key_that_wrote_nothing_is_settled() {
-    assert_eq!(Expectations::default().settled(&key("a"), Some(&SETS), now()), Settled::Yes);
+    assert_eq!(Expectations::default().settled(&key("a"), Some(&OWN), now()), Settled::Yes);
 }
 
 /// TestControllerExpectations: satisfied once all creations were observed; here by version.
@@ -36,11 +38,11 @@ fn creates_settle_with_the_version_of_the_last_one() {
     for version in [7, 9, 8] {
         awaited.expect_version(&key("a"), &PODS, version, at);
     }
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
     assert_eq!(awaited.reached(&PODS, 8), []);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
     assert_eq!(awaited.reached(&PODS, 9), [key("a")]);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::Yes);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
     assert!(awaited.is_empty());
 }
 
@@ -50,9 +52,9 @@ fn kinds_are_awaited_apart() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_version(&key("a"), &PODS, 5, at);
     awaited.expect_version(&key("a"), &SETS, 6, at);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::NotSelf);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotSelf);
     assert_eq!(awaited.reached(&SETS, 100), []);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
     assert_eq!(awaited.reached(&PODS, 100), [key("a")]);
 }
 
@@ -66,9 +68,9 @@ fn deletes_settle_by_uid() {
     assert_eq!(awaited.gone(&PODS, &uid("other")), []);
     assert_eq!(awaited.gone(&PODS, &uid("1")), []);
     assert_eq!(awaited.gone(&PODS, &uid("1")), []);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
     assert_eq!(awaited.gone(&PODS, &uid("2")), [key("a")]);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::Yes);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
 }
 
 /// Two keys that await the same deletion both settle.
@@ -89,7 +91,7 @@ fn a_delete_is_not_settled_by_a_version() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
     assert_eq!(awaited.reached(&PODS, u64::MAX), []);
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
 }
 
 /// TestExpectationsOnRecreate: a set made anew under the same name starts clean.
@@ -100,7 +102,7 @@ fn a_forgotten_key_is_settled_and_leaves_nothing_behind() {
     awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
     awaited.expect_version(&key("b"), &PODS, 5, at);
     awaited.forget(&key("a"));
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), at), Settled::Yes);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
     assert_eq!(awaited.gone(&PODS, &uid("1")), []);
     assert_eq!(awaited.reached(&PODS, 5), [key("b")]);
 }
@@ -120,8 +122,8 @@ fn after_five_minutes_no_object_has_to_go() {
         let later = at + LIMIT;
         expect("2", later);
         let long_after = later + Duration::from_secs(1);
-        assert_eq!(awaited.settled(&key("a"), Some(&SETS), long_after), Settled::NotOthers);
-        assert_eq!(awaited.settled(&key("a"), Some(&SETS), later + LIMIT * 2), Settled::Yes);
+        assert_eq!(awaited.settled(&key("a"), Some(&OWN), long_after), Settled::NotOthers);
+        assert_eq!(awaited.settled(&key("a"), Some(&OWN), later + LIMIT * 2), Settled::Yes);
         assert!(awaited.is_empty());
     }
 }
@@ -134,7 +136,7 @@ fn a_version_is_awaited_for_ever() {
     awaited.expect_version(&key("a"), &PODS, 5, at);
     awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
     let late = at + LIMIT * 100;
-    assert_eq!(awaited.settled(&key("a"), Some(&SETS), late), Settled::NotOthers);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), late), Settled::NotOthers);
     let awaits = awaited.awaits(&key("a")).unwrap();
     assert_eq!((awaits.versions, awaits.gone, awaits.since), (vec![(PODS, 5)], vec![], at));
     assert_eq!(awaited.reached(&PODS, 5), [key("a")]);

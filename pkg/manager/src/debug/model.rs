@@ -183,7 +183,7 @@ impl Informer {
         let (failing_since, error) =
             status.failing.map(|failing| (failing.since, failing.error)).unzip();
         Self {
-            resource: status.resource.to_string(),
+            resource: status.selection.to_string(),
             synced: status.synced,
             objects: status.objects,
             unreadable: status.unreadable,

@@ -12,6 +12,7 @@ use auth::User;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
+use cache::Selection;
 use controller::{Plan, Subject};
 use engine::{
     Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,
@@ -165,7 +166,7 @@ fn explanation() -> Explanation {
 
 fn informers() -> Vec<cache::Status> {
     let pods = cache::Status {
-        resource: Pod::RESOURCE,
+        selection: Selection::of::<Pod>(),
         synced: true,
         objects: 1200,
         unreadable: 0,
@@ -178,7 +179,7 @@ fn informers() -> Vec<cache::Status> {
     };
     let failing = cache::Failing { since: ago(90), error: "connection refused".to_owned() };
     let sets = cache::Status {
-        resource: ReplicaSet::RESOURCE,
+        selection: Selection::of::<ReplicaSet>(),
         synced: false,
         objects: 0,
         unreadable: 2,

@@ -48,7 +48,7 @@ fn watches_what_can_be_deleted_listed_and_watched_but_no_events() {
         paths.sort();
         assert_eq!(paths, ["/api/v1/secrets", "/apis/example.com/v1/widgets"]);
         let status = test.everything.status();
-        let status: Vec<_> = status.iter().map(|it| &*it.resource.plural).collect();
+        let status: Vec<_> = status.iter().map(|it| &*it.selection.resource.plural).collect();
         assert_eq!(status, ["secrets", "widgets"]);
     });
 }
@@ -271,7 +271,8 @@ fn a_factory_makes_it_once_and_asks_the_server() {
         assert!(everything.ready(LIMIT).await);
         assert_eq!(everything.version_of(&widgets()), Some(3));
         let status = factory.status();
-        let status: Vec<_> = status.iter().map(|it| (&*it.resource.plural, it.version)).collect();
+        let status: Vec<_> =
+            status.iter().map(|it| (&*it.selection.resource.plural, it.version)).collect();
         assert_eq!(status, [("pods", 4), ("widgets", 3)]);
     });
 }

@@ -33,7 +33,7 @@ fn an_informer_of_others_tells_of_its_objects_too() {
         assert_eq!(test.everything.version_of(&Pod::RESOURCE), Some(11));
         assert!(test.everything.holds(&Pod::RESOURCE, &Key::new("default", "a"), "a"));
         let status = test.everything.status();
-        let status: Vec<_> = status.iter().map(|it| &*it.resource.plural).collect();
+        let status: Vec<_> = status.iter().map(|it| &*it.selection.resource.plural).collect();
         assert_eq!(status, ["widgets"], "the other one is shown by its factory");
     });
 }

@@ -52,7 +52,7 @@ fn a_version_that_cannot_be_listed_takes_no_place() {
         let shown = everything.status();
         let shown: Vec<_> = shown
             .iter()
-            .map(|it| (called(&it.resource), it.synced, it.failing.is_some()))
+            .map(|it| (called(&it.selection.resource), it.synced, it.failing.is_some()))
             .collect();
         assert_eq!(
             shown,
