@@ -83,8 +83,8 @@ impl Served {
         last_named(alike, kind).map(|it| &it.resource)
     }
 
-    /// The kind in the version that the API server prefers, for who names no version, such as the
-    /// target of an autoscaler. As [`Served::find`], the last of several resources of a kind counts.
+    /// The kind in the version that the API server prefers, for who names no version, such as an
+    /// autoscaler its target. As for [`Served::find`], the last of several resources counts.
     pub fn find_kind(&self, group: &str, kind: &str) -> Option<&ServedKind> {
         last_named(self.of_kind(group, kind).filter(|it| it.preferred), kind)
     }
