@@ -199,7 +199,13 @@ pub fn create(new: &NewRevision<'_>) -> Result<Action, String> {
     };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let namespace: Text = new.owner.key.namespace.clone();
-    Ok(Action::Create(Create { resource, namespace, body: body.into(), announce: None }))
+    Ok(Action::Create(Create {
+        resource,
+        namespace,
+        body: body.into(),
+        announce: None,
+        counts: Vec::new(),
+    }))
 }
 
 /// Another number for a revision.
@@ -219,6 +225,7 @@ pub fn update(revision: &ControllerRevision, edits: Vec<Edit>) -> Action {
         subresource: None,
         raw: revision.raw.clone(),
         edits,
+        counts: Vec::new(),
     })
 }
 

@@ -23,9 +23,11 @@ mod write;
 pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use memory::{News, Shared};
 pub use plan::{Outcome, Plan, Sight, Step, Subject, Why};
-pub use query::{Answer, Body, Facts, Form, ListForm, Query, Refused, Selector, Typed, Views};
+pub use query::{
+    Answer, AnyView, Body, Facts, Form, ListForm, Query, Refused, Selector, Typed, Views,
+};
 pub use rank::{Costs, victims};
-pub use telemetry::{Counter, Histogram, Sample, Syncs, Tally};
+pub use telemetry::{Amount, Count, Ended, Family, Shape, When};
 pub use view::{Cache, Caches, Lister, Show, View};
 pub use watch::{
     Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
@@ -51,14 +53,8 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// What was decided, and what live reads found, as far as `report` and `remember` need it.
     type Verdict: Send + Sync;
 
-    /// The histograms that its plans fill.
-    const HISTOGRAMS: &'static [Histogram] = &[];
-
-    /// The counters that its actions add to.
-    const COUNTERS: &'static [Counter] = &[];
-
-    /// The families that its syncs are counted and timed in.
-    const SYNCS: Option<Syncs> = None;
+    /// The families that it counts in. Several controllers can have the same one.
+    const METRICS: &'static [Family] = &[];
 
     /// Keys that are looked at once the caches are complete, whatever these hold: for what is not
     /// about one object.
@@ -88,6 +84,26 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// What the snapshot comes to, as short facts for somebody who asks why the controller does
     /// what it does: name and value, in the order in which they should be read.
     fn summary(&self, snapshot: &Self::Snapshot) -> Vec<(&'static str, String)>;
+
+    /// What is added to its families once a sync has ended. Without a snapshot there is no such
+    /// object, or the sync ended before it looked; without a verdict, before it decided.
+    fn counts(
+        &self,
+        snapshot: Option<&Self::Snapshot>,
+        verdict: Option<&Self::Verdict>,
+        ended: &Ended,
+    ) -> Vec<Count> {
+        let _ = (snapshot, verdict, ended);
+        Vec::new()
+    }
+
+    /// Its gauges as they are now; those of the same labels are added up. Asked whenever somebody
+    /// reads the page, while its workers work. It runs while the page waits, so it looks at the
+    /// caches once.
+    fn gauges(&self, view: &View<'_>, memory: &Self::Memory) -> Vec<Count> {
+        let _ = (view, memory);
+        Vec::new()
+    }
 
     /// The status write that follows from the snapshot, from what was decided and from how the plan
     /// went. Without a verdict nothing was decided, since earlier writes are not visible yet.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Action, Query, Sample};
+use crate::{Action, Count, Query};
 
 pub use sight::{Sight, Subject};
 
@@ -31,8 +31,9 @@ pub struct Plan {
     /// The error may last for as long as people leave things as they are, and each try says the
     /// same: it is shown by the debug pages, and the log has it at debug level only.
     pub quiet: bool,
-    /// What to add to the controller's histograms ([`crate::Controller::HISTOGRAMS`]).
-    pub samples: Vec<Sample>,
+    /// What to add to the controller's families ([`crate::Controller::METRICS`]) when it is acted
+    /// on.
+    pub counts: Vec<Count>,
 }
 
 /// Some actions and how they run.

@@ -162,6 +162,7 @@ pub fn creates(
             failed: ("FailedCreate", "Error creating: ".into()),
             silent: &[],
         }),
+        counts: Vec::new(),
     });
     Ok(vec![create; count])
 }

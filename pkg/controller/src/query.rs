@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::DeleteCollection;
 
-pub use typed::{Typed, Views};
+pub use typed::{AnyView, Typed, Views};
 
 /// A live read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::{AnyObject, Key, Kind, Meta, Object, Resource, Served, Text, typed};
 
-use crate::{Controller, Shared, View};
+use crate::{Controller, Count, Shared, View};
 
 /// Takes the rows of a controller's watch table: the kinds that it reads, and what their changes
 /// wake.
@@ -111,6 +111,8 @@ pub enum Call {
 pub struct Wake {
     /// The calls, in order.
     pub calls: Vec<Call>,
+    /// What is counted of the event.
+    pub counts: Vec<Count>,
 }
 
 // === impl Handler ===
@@ -209,6 +211,11 @@ impl Wake {
     /// Look at the key after `delay`.
     pub fn add_after(&mut self, key: &Key, delay: Duration) {
         self.calls.push(Call::After(key.clone(), delay));
+    }
+
+    /// Add this to a family of the controller.
+    pub fn count(&mut self, count: Count) {
+        self.counts.push(count);
     }
 
     /// Look at the object that changed; if it is gone, expect nothing more of it first.

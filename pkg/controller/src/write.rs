@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api::{Edit, Key, Meta, OwnerRef, Raw, Resource, Text};
 use serde_json::Value;
 
-use crate::Tally;
+use crate::Count;
 
 /// One write.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Create {
     pub body: Arc<str>,
     /// The events that tell of it.
     pub announce: Option<Announce>,
+    /// What is counted of it.
+    pub counts: Vec<Count>,
 }
 
 /// Deletes an object. That it is gone already counts as success.
@@ -50,8 +52,8 @@ pub struct Delete {
     pub propagation: Option<Propagation>,
     /// How long it may take to end; none: as long as the object says.
     pub grace_period_seconds: Option<u32>,
-    /// Where it is counted.
-    pub tally: Option<Tally>,
+    /// What is counted of it.
+    pub counts: Vec<Count>,
     /// The events that tell of it.
     pub announce: Option<Announce>,
 }
@@ -106,8 +108,8 @@ pub struct Patch {
     /// A JSON merge patch to the same end, for kinds that know no strategic merge (415), such as
     /// custom ones.
     pub otherwise: Option<String>,
-    /// Where it is counted if it fails.
-    pub tally: Option<Tally>,
+    /// What is counted of it.
+    pub counts: Vec<Count>,
     /// Whether it does not matter that the object is gone (404 that names it).
     pub ignore_not_found: bool,
     /// Whether it does not matter that the API server finds the result invalid (422).
@@ -140,6 +142,8 @@ pub struct Update {
     pub raw: Raw,
     /// What is changed of it.
     pub edits: Vec<Edit>,
+    /// What is counted of it.
+    pub counts: Vec<Count>,
 }
 
 /// Writes `status` with PUT on the status subresource.
@@ -153,6 +157,8 @@ pub struct UpdateStatus {
     pub edits: Vec<Edit>,
     /// What happens when the write fails.
     pub retry: StatusRetry,
+    /// What is counted of it.
+    pub counts: Vec<Count>,
 }
 
 /// What happens when a status write fails.
@@ -293,7 +299,7 @@ impl Delete {
             guard: Guard::Uid,
             propagation: None,
             grace_period_seconds: None,
-            tally: None,
+            counts: Vec::new(),
             announce: None,
         }
     }
@@ -310,7 +316,7 @@ impl Patch {
             kind: PatchKind::Strategic,
             body,
             otherwise: None,
-            tally: None,
+            counts: Vec::new(),
             ignore_not_found: true,
             ignore_invalid: false,
         }

@@ -19,7 +19,7 @@ use runtime::Runtime;
 use crate::doubts::{About, Doubts};
 use crate::events::Recorder;
 use crate::expectations::NEVER;
-use crate::metrics::Counters;
+use crate::telemetry::{Became, Telemetry};
 use crate::worker::Kinds;
 use crate::{Expectations, Metrics, Record, read};
 
@@ -53,8 +53,8 @@ pub(crate) struct Act {
     pub(crate) runtime: Runtime,
     /// Counters over all controllers.
     pub(crate) metrics: Metrics,
-    /// Counters of this one.
-    pub(crate) counters: Counters,
+    /// What this one counts.
+    pub(crate) telemetry: Telemetry,
 }
 
 /// The key that is acted for, and what its actions find out.
@@ -123,7 +123,13 @@ impl Act {
         key: &Key,
         write: &UpdateStatus,
     ) -> Result<(), ApiError> {
-        let UpdateStatus { object, raw, edits, retry } = write;
+        let written = self.put_status(key, write).await;
+        self.telemetry.add(&write.counts, became(&written));
+        written
+    }
+
+    async fn put_status(&self, key: &Key, write: &UpdateStatus) -> Result<(), ApiError> {
+        let UpdateStatus { object, raw, edits, retry, counts: _ } = write;
         let body = |raw: &Raw| raw.edited(&object.resource, edits);
         let error = match self.put(key, object, Some("status"), body(raw)).await {
             Ok(()) => return Ok(()),
@@ -177,7 +183,11 @@ impl Act {
             return Err(ApiError::Fenced("asked to stop".to_owned()));
         }
         match action {
-            Action::Create(create) => self.create(turn.key, create).await,
+            Action::Create(create) => {
+                let made = self.create(turn.key, create).await;
+                self.telemetry.add(&create.counts, became(&made));
+                made
+            }
             Action::Delete(delete) => self.delete(turn.key, delete).await,
             Action::DeleteCollection(all) => self.delete_collection(turn, all).await,
             Action::Patch(patch) => self.patch(turn.key, patch).await,
@@ -219,9 +229,20 @@ impl Act {
     async fn delete(&self, key: &Key, delete: &Delete) -> Result<(), ApiError> {
         let object = &delete.object;
         let deleted = self.delete_guarded(key, delete).await;
-        if let Some(tally) = &delete.tally {
-            self.counters.add(tally, matches!(deleted, Ok(true)));
-        }
+        // That it has another version by now is no failure.
+        let deleted = match deleted {
+            Err(error) if delete.guard == Guard::Version && error.is_conflict() => {
+                self.telemetry.add(&delete.counts, Became::Moot);
+                return Ok(());
+            }
+            deleted => deleted,
+        };
+        let became = match &deleted {
+            Ok(true) => Became::Done,
+            Ok(false) => Became::Moot,
+            Err(_) => Became::Failed,
+        };
+        self.telemetry.add(&delete.counts, became);
         match deleted {
             Ok(true) => {
                 self.remember_gone(key, object);
@@ -232,7 +253,6 @@ impl Act {
                 self.remember_gone(key, object);
                 Ok(())
             }
-            Err(error) if delete.guard == Guard::Version && error.is_conflict() => Ok(()),
             Err(error) => {
                 self.announce(delete.announce.as_ref(), Err(&error));
                 Err(error)
@@ -306,21 +326,24 @@ impl Act {
     async fn patch(&self, key: &Key, patch: &Patch) -> Result<(), ApiError> {
         let object = &patch.object;
         let done = self.send_patch(key, patch).await.and_then(|body| version(&body));
-        match done {
-            Ok(version) => self.remember_version(key, &object.resource, &object.key, version),
+        let became = match done {
+            Ok(version) => {
+                self.remember_version(key, &object.resource, &object.key, version);
+                Became::Done
+            }
             // Not where the path is unknown: the object may be served in another version.
             Err(error) if patch.ignore_not_found && error.is_object_missing() => {
                 self.remember_gone(key, object);
+                Became::Moot
             }
-            Err(error) if patch.ignore_invalid && error.is_invalid() => {}
+            Err(error) if patch.ignore_invalid && error.is_invalid() => Became::Moot,
             Err(error) => {
                 self.doubt(key, About::object(object), &error);
-                if let Some(tally) = &patch.tally {
-                    self.counters.add(tally, false);
-                }
+                self.telemetry.add(&patch.counts, Became::Failed);
                 return Err(error);
             }
-        }
+        };
+        self.telemetry.add(&patch.counts, became);
         Ok(())
     }
 
@@ -348,8 +371,11 @@ impl Act {
     }
 
     async fn update(&self, key: &Key, update: &Update) -> Result<(), ApiError> {
-        let Update { object, subresource, raw, edits } = update;
-        self.put(key, object, *subresource, raw.edited(&object.resource, edits)).await
+        let Update { object, subresource, raw, edits, counts } = update;
+        let written = self.put(key, object, *subresource, raw.edited(&object.resource, edits));
+        let written = written.await;
+        self.telemetry.add(counts, became(&written));
+        written
     }
 
     async fn put(
@@ -479,6 +505,11 @@ async fn all<F: Future<Output = Result<(), ApiError>>>(
         }
     }
     failed.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// What became of a write that is done or has failed.
+fn became(written: &Result<(), ApiError>) -> Became {
+    if written.is_ok() { Became::Done } else { Became::Failed }
 }
 
 fn path(object: &ObjectRef, subresource: Option<&str>) -> Result<String, ApiError> {

@@ -6,14 +6,14 @@ use std::sync::{Arc, Weak};
 use api::{Key, Kind};
 use cache::{Selection, SharedInformerFactory};
 use controller::{
-    Answer, Change, Controller, Counter, Everything, Facts, Handler, Histogram, News, Outcome,
-    Plan, Query, Shared, Syncs, UpdateStatus, View, Wake, Watches,
+    Answer, Change, Controller, Count, Ended, Everything, Facts, Family, Handler, News, Outcome,
+    Plan, Query, Shared, UpdateStatus, View, Wake, Watches,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::Engine;
-use crate::worker::Kinds;
+use crate::worker::{Kinds, Seen};
 
 /// A snapshot or a verdict of whichever controller is behind the door.
 pub(crate) type Opaque = Box<dyn Any + Send + Sync>;
@@ -43,13 +43,13 @@ pub(crate) trait Door: Send + Sync {
     fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Wake;
     fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Wake;
     fn gone(&self, key: &Key) -> Wake;
+    fn counts(&self, seen: &Seen, ended: &Ended) -> Vec<Count>;
+    fn gauges(&self, view: &View<'_>) -> Vec<Count>;
 }
 
 /// What a controller says of itself.
 pub(crate) struct Constants {
-    pub(crate) histograms: &'static [Histogram],
-    pub(crate) counters: &'static [Counter],
-    pub(crate) syncs: Option<Syncs>,
+    pub(crate) metrics: &'static [Family],
     pub(crate) seeds: &'static [&'static str],
     pub(crate) retries_max: Option<u32>,
 }
@@ -93,13 +93,7 @@ impl<C: Controller> Typed<C> {
 
 impl<C: Controller> Door for Typed<C> {
     fn constants(&self) -> Constants {
-        Constants {
-            histograms: C::HISTOGRAMS,
-            counters: C::COUNTERS,
-            syncs: C::SYNCS,
-            seeds: C::SEEDS,
-            retries_max: C::RETRIES_MAX,
-        }
+        Constants { metrics: C::METRICS, seeds: C::SEEDS, retries_max: C::RETRIES_MAX }
     }
 
     fn kinds(&self, factory: &mut SharedInformerFactory) -> Kinds {
@@ -157,6 +151,15 @@ impl<C: Controller> Door for Typed<C> {
 
     fn gone(&self, key: &Key) -> Wake {
         self.remember(News::Gone(key))
+    }
+
+    fn counts(&self, seen: &Seen, ended: &Ended) -> Vec<Count> {
+        let snapshot = seen.snapshot.as_ref().map(Self::snapshot);
+        self.controller.counts(snapshot, seen.verdict.as_ref().map(Self::verdict), ended)
+    }
+
+    fn gauges(&self, view: &View<'_>) -> Vec<Count> {
+        self.controller.gauges(view, &self.memory.read())
     }
 }
 

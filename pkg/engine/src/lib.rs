@@ -19,6 +19,7 @@ mod metrics;
 mod read;
 mod record;
 mod stall;
+mod telemetry;
 mod worker;
 
 #[cfg(test)]

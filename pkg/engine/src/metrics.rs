@@ -1,16 +1,17 @@
 //! What the engine counts beside upstream's metrics (those names start with `kcm_`, which upstream
-//! does not use), and the counters and histograms that controllers fill.
+//! does not use), and where the families of controllers are.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use api::{Resource, Served};
-use controller::{Counter, Histogram, Sample, Tally};
-use metrics::{Error, Family, HistogramVec, IntCounterVec, Registry};
+use metrics::{Error, Family, IntCounterVec, Registry};
+use runtime::Clock;
+
+use crate::telemetry::{Families, Source, Telemetry};
 
 /// Counters over all controllers.
 #[derive(Clone, Debug)]
@@ -21,23 +22,10 @@ pub struct Metrics {
     pub(crate) writes: IntCounterVec,
     /// The series of `writes`.
     written: Arc<Mutex<BTreeSet<[String; 4]>>>,
-    /// Where the families of controllers go.
+    /// Those of controllers.
+    families: Arc<Families>,
+    /// Where they are shown.
     registry: Registry,
-}
-
-/// The histograms of one controller, by name.
-#[derive(Debug)]
-pub(crate) struct Histograms(BTreeMap<&'static str, metrics::Histogram>);
-
-/// The counters of one controller, by name.
-#[derive(Debug, Default)]
-pub(crate) struct Counters(BTreeMap<&'static str, IntCounterVec>);
-
-/// How the syncs of one controller are counted and timed.
-#[derive(Debug)]
-pub(crate) struct Syncs {
-    total: IntCounterVec,
-    duration: HistogramVec,
 }
 
 impl Metrics {
@@ -51,10 +39,19 @@ impl Metrics {
             "kcm_writes_total",
             "Writes of controllers, by verb, resource and HTTP code.",
         );
+        let families = Arc::<Families>::default();
+        // Weak: the registry has the hook, and these have series of the registry.
+        let shown = Arc::downgrade(&families);
+        registry.before_page(move || {
+            if let Some(families) = shown.upgrade() {
+                families.refresh();
+            }
+        });
         Ok(Self {
             panics: registry.family(&panics.labels(&["controller"]))?,
             writes: registry.family(&writes.labels(&["controller", "verb", "resource", "code"]))?,
             written: Arc::default(),
+            families,
             registry: registry.clone(),
         })
     }
@@ -90,70 +87,13 @@ impl Metrics {
         }
     }
 
-    /// Registers the histograms of a controller. One that cannot be registered is left out, and
-    /// the log says so: a metric is no reason to leave a cluster without its controller.
-    pub(crate) fn histograms(&self, families: &[Histogram]) -> Histograms {
-        let register = |family: &Histogram| {
-            let described = Family::bracketed(family.name, family.help).buckets(family.buckets);
-            Some((family.name, or_left_out(self.registry.family(&described))?))
-        };
-        Histograms(families.iter().filter_map(register).collect())
+    /// The families of a controller.
+    pub(crate) fn telemetry(&self, table: &[controller::Family], clock: &Clock) -> Telemetry {
+        self.families.of(&self.registry, table, clock)
     }
 
-    /// As [`Metrics::histograms`], for the counters of a controller.
-    pub(crate) fn counters(&self, families: &[Counter]) -> Counters {
-        let register = |family: &Counter| {
-            let described = Family::bracketed(family.name, family.help).labels(family.labels);
-            Some((family.name, or_left_out(self.registry.family(&described))?))
-        };
-        Counters(families.iter().filter_map(register).collect())
-    }
-}
-
-impl Metrics {
-    /// As [`Metrics::histograms`], for the families about the syncs of a controller.
-    pub(crate) fn syncs(&self, families: &controller::Syncs) -> Option<Syncs> {
-        let controller::Syncs { total, duration } = families;
-        let count = Family::bracketed(total.name, total.help).labels(total.labels);
-        let time = Family::bracketed(duration.name, duration.help);
-        let time = time.buckets(duration.buckets).labels(total.labels);
-        Some(Syncs {
-            total: or_left_out(self.registry.family(&count))?,
-            duration: or_left_out(self.registry.family(&time))?,
-        })
-    }
-}
-
-impl Syncs {
-    /// Counts a sync that ended with this code.
-    pub(crate) fn add(&self, code: u16, took: Duration) {
-        let code = code.to_string();
-        self.duration.with_label_values(&[&code]).observe(took.as_secs_f64());
-        self.total.with_label_values(&[&code]).inc();
-    }
-}
-
-fn or_left_out<M>(family: Result<M, Error>) -> Option<M> {
-    family.inspect_err(|error| tracing::warn!(%error, "metric left out")).ok()
-}
-
-impl Counters {
-    /// Counts an attempt, and its failure.
-    pub(crate) fn add(&self, tally: &Tally, done: bool) {
-        let labels: Vec<_> = tally.labels.iter().map(String::as_str).collect();
-        let names = [Some(tally.attempts), (!done).then_some(tally.failures)];
-        for counter in names.into_iter().flatten().filter_map(|name| self.0.get(name)) {
-            counter.with_label_values(&labels).inc();
-        }
-    }
-}
-
-impl Histograms {
-    pub(crate) fn add(&self, samples: &[Sample]) {
-        for sample in samples {
-            if let Some(histogram) = self.0.get(sample.histogram) {
-                histogram.observe(sample.value);
-            }
-        }
+    /// Asks `source` for gauges of such families whenever a page is made.
+    pub(crate) fn gauged_by(&self, source: Source) {
+        self.families.gauged_by(source);
     }
 }

@@ -1,6 +1,7 @@
 //! The engine's tests: what keys await, and whole syncs against an API server that the test plays.
 
 mod chains;
+mod counts;
 mod creates;
 mod deletes;
 mod expectations;

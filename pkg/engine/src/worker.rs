@@ -8,8 +8,8 @@ use api::{Key, Resource, Text};
 use cache::{Informer, Listers, Selection, SharedInformerFactory};
 use client::Client;
 use controller::{
-    Answer, Call, Controller, Facts, MetadataChange, ObjectRef, Outcome, Plan, Query, Shared, View,
-    Wake,
+    Answer, Call, Controller, Count, Ended, Facts, MetadataChange, ObjectRef, Outcome, Plan, Query,
+    Shape, Shared, View, Wake,
 };
 use discovery::Discovery;
 use futures::future::BoxFuture;
@@ -22,9 +22,9 @@ use workqueue::Queue;
 use crate::act::Act;
 use crate::door::{Constants, Door, Opaque, Typed};
 use crate::events::Recorder;
-use crate::metrics::{Histograms, Syncs};
 use crate::record::Alive;
-use crate::{Metrics, Record, Settled, read};
+use crate::telemetry::Became;
+use crate::{Metrics, Phase, Record, Settled, read};
 
 /// How often a plan may ask for live reads before its key is tried again later.
 const FETCH_ROUNDS_MAX: usize = 8;
@@ -56,8 +56,6 @@ pub struct Engine {
     pub(crate) queue: Queue<Key>,
     pub(crate) act: Act,
     drain_limit: Duration,
-    histograms: Histograms,
-    syncs: Option<Syncs>,
     /// What connects the handlers of its watch table, until it starts.
     subscriptions: Mutex<Vec<BoxFuture<'static, ()>>>,
 }
@@ -107,6 +105,13 @@ enum Synced {
     Failed(Failed),
 }
 
+/// What a sync looked at and decided, as far as it came.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) snapshot: Option<Opaque>,
+    pub(crate) verdict: Option<Opaque>,
+}
+
 /// What came of a sync.
 struct Done {
     outcome: Outcome,
@@ -149,8 +154,6 @@ impl Engine {
         let (kinds, constants) = (controller.kinds(factory), controller.constants());
         let Parts { name, own, workers, queue, drain_limit, client, recorder, runtime, metrics } =
             parts;
-        let histograms = metrics.histograms(constants.histograms);
-        let syncs = constants.syncs.as_ref().and_then(|families| metrics.syncs(families));
         let act = Act {
             controller: name,
             discovery: Discovery::new(client.clone()),
@@ -161,7 +164,7 @@ impl Engine {
             doubts: Mutex::default(),
             kinds,
             record: Arc::new(Record::new(runtime.clock.clone())),
-            counters: metrics.counters(constants.counters),
+            telemetry: metrics.telemetry(constants.metrics, &runtime.clock),
             runtime,
             metrics,
         };
@@ -173,11 +176,14 @@ impl Engine {
             queue,
             act,
             drain_limit,
-            histograms,
-            syncs,
             subscriptions: Mutex::default(),
         });
         *engine.subscriptions() = controller.subscriptions(factory, &Arc::downgrade(&engine));
+        if engine.constants.metrics.iter().any(|family| family.shape == Shape::Gauge) {
+            let weak = Arc::downgrade(&engine);
+            let gauges = move || weak.upgrade().map(|engine| engine.gauges()).unwrap_or_default();
+            engine.act.metrics.gauged_by(Box::new(gauges));
+        }
         engine
     }
 
@@ -293,14 +299,14 @@ impl Engine {
     /// One sync, and the one switch over how it went.
     async fn sync_fenced(&self, key: &Key) {
         let started = self.act.runtime.clock.instant();
-        let synced = fenced_async(self.sync(key)).await.unwrap_or_else(|panic| {
+        let mut seen = Seen::default();
+        let synced = fenced_async(self.sync(key, &mut seen)).await.unwrap_or_else(|panic| {
             self.act.record.panicked();
             self.act.metrics.panics.with_label_values(&[self.act.controller]).inc();
             Synced::failed(format!("panic: {}", panic.0))
         });
-        if let Some(syncs) = &self.syncs {
-            syncs.add(synced.code(), self.act.runtime.clock.instant() - started);
-        }
+        let ended = synced.ended(self.act.runtime.clock.instant() - started);
+        self.count(|| self.controller.counts(&seen, &ended));
         match synced {
             Synced::Gone => {
                 self.act.forget(key);
@@ -350,7 +356,31 @@ impl Engine {
         self.act.record.succeeded(key);
     }
 
-    async fn sync(&self, key: &Key) -> Synced {
+    /// Adds what the controller says.
+    fn count(&self, counts: impl FnOnce() -> Vec<Count>) {
+        self.act.telemetry.add(&self.counted(counts), Became::Done);
+    }
+
+    fn counted(&self, counts: impl FnOnce() -> Vec<Count>) -> Vec<Count> {
+        fenced(counts).unwrap_or_else(|panic| {
+            let controller = self.act.controller;
+            tracing::error!(controller, panic = panic.0, "what is to be counted panicked");
+            Vec::new()
+        })
+    }
+
+    /// The gauges as they are now; none while it does not work, as on a standby.
+    fn gauges(&self) -> Vec<Count> {
+        let phase = self.act.record.state().phase;
+        if phase != Phase::Running {
+            return Vec::new();
+        }
+        let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
+        self.counted(|| self.controller.gauges(&view))
+    }
+
+    /// What it looked at and decided is left in `seen`.
+    async fn sync(&self, key: &Key, seen: &mut Seen) -> Synced {
         if let Err(error) = self.act.clear_doubts(key).await {
             return Synced::failed(format!("cannot tell whether the last write was done: {error}"));
         }
@@ -369,8 +399,9 @@ impl Engine {
             self.controller.observe(key, &view.after(self.queue.num_requeues(key)))
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
+        let snapshot = &*seen.snapshot.insert(snapshot);
         let done = if settled == Settled::Yes {
-            match self.carry_out(key, &snapshot).await {
+            match self.carry_out(key, snapshot).await {
                 Ok(done) => done,
                 Err(ended) => return ended,
             }
@@ -379,7 +410,9 @@ impl Engine {
             Done { outcome, verdict: None, again: None, quiet: false }
         };
         let Done { outcome, verdict, again, quiet } = done;
-        if let Some(status) = self.controller.report(&snapshot, verdict.as_ref(), &outcome)
+        seen.verdict = verdict;
+        let verdict = seen.verdict.as_ref();
+        if let Some(status) = self.controller.report(snapshot, verdict, &outcome)
             && let Err(error) = self.act.update_status(key, &status).await
         {
             let status = error.status();
@@ -415,8 +448,9 @@ impl Engine {
             if round == FETCH_ROUNDS_MAX && queries.is_some() {
                 break;
             }
-            self.histograms.add(&plan.samples);
+            self.act.telemetry.begin(&plan.counts);
             let mut outcome = self.act.act(key, steps, &mut facts).await;
+            self.act.telemetry.end(&plan.counts, Became::of(&outcome));
             if outcome.unsettled && self.act.runtime.cancel.is_cancelled() {
                 tracing::info!(why = %plan.why, "stopped before all of it was written");
                 return Err(Synced::Unsettled);
@@ -534,6 +568,7 @@ impl Engine {
     }
 
     fn call(&self, wake: Wake) {
+        self.act.telemetry.add(&wake.counts, Became::Done);
         for call in wake.calls {
             match call {
                 Call::Now(key) => self.queue.add(key),
@@ -562,12 +597,13 @@ impl Synced {
         Self::Failed(Failed { error, is_conflict: false, quiet: false, code: None })
     }
 
-    /// The HTTP code that it comes to, as upstream counts syncs.
-    fn code(&self) -> u16 {
-        match self {
-            Self::Failed(failed) => failed.code.unwrap_or(500),
-            Self::Gone | Self::Done(_) | Self::Unsettled => 200,
-        }
+    /// The same in the words of the controller.
+    fn ended(&self, took: Duration) -> Ended {
+        let (error, code) = match self {
+            Self::Failed(failed) => (Some(failed.error.clone()), failed.code),
+            Self::Gone | Self::Done(_) | Self::Unsettled => (None, None),
+        };
+        Ended { took, unsettled: matches!(self, Self::Unsettled), error, code }
     }
 }
 

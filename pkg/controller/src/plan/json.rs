@@ -1,5 +1,6 @@
 //! A plan as JSON, for the debug pages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::Edit;
@@ -7,23 +8,44 @@ use serde_json::{Value, json};
 
 use super::{Plan, Step};
 use crate::write::shown;
-use crate::{Action, Announce, Create, Form, Guard, ListForm, ObjectRef, Query, Update};
+use crate::{
+    Action, Amount, Announce, Count, Create, Form, Guard, ListForm, ObjectRef, Query, Update, When,
+};
 
 impl Plan {
-    /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `samples`. A step has
+    /// The plan as one JSON object: `why`, `steps`, `againSeconds`, `error`, `counts`. A step has
     /// `how` (`inOrder`, `together`, `slowStart`, `chains`, `fetch`) and `actions`, `chains` or
     /// `queries`. Bodies are JSON values. Creates in a row that share their body are one action
     /// with `times`.
     pub fn to_json(&self) -> Value {
-        let sample = |s: &crate::Sample| json!({ "histogram": s.histogram, "value": s.value });
         json!({
             "why": self.why,
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
             "againSeconds": self.again.map(|delay| delay.as_secs_f64()),
             "error": self.error,
-            "samples": self.samples.iter().map(sample).collect::<Vec<_>>(),
+            "counts": self.counts.iter().map(count).collect::<Vec<_>>(),
         })
     }
+}
+
+fn count(count: &Count) -> Value {
+    let Count { family, labels, value, when } = count;
+    let labels = family.labels.unwrap_or_default().iter().zip(labels);
+    let labels: BTreeMap<_, _> = labels.collect();
+    json!({
+        "family": family.name,
+        "labels": labels,
+        "value": match value {
+            Amount::Of(value) => json!(value),
+            Amount::Since(then) => json!({ "secondsSince": then }),
+        },
+        "when": match when {
+            When::Always => "always",
+            When::Done => "done",
+            When::NotDone => "notDone",
+            When::Failed => "failed",
+        },
+    })
 }
 
 fn step(step: &Step) -> Value {
@@ -85,7 +107,7 @@ fn is_repeated(a: &Action, b: &Action) -> bool {
 
 fn one(action: &Action, times: usize) -> Option<Value> {
     let mut value = match action {
-        Action::Create(Create { resource, namespace, body, announce }) => json!({
+        Action::Create(Create { resource, namespace, body, announce, counts: _ }) => json!({
             "verb": "create",
             "resource": resource.to_string(),
             "namespace": namespace,

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Announce, Create, Delete, Event, EventType, ObjectRef, Patch, PatchKind, Tally, Update,
+    Announce, Create, Delete, Event, EventType, Family, ObjectRef, Patch, PatchKind, Update,
 };
 
+const RATIO: Family = Family::histogram("h", "[ALPHA] A ratio.", &[1.0]);
 const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
 
 fn web() -> ObjectRef {
@@ -22,7 +23,13 @@ fn web() -> ObjectRef {
 
 fn create(body: &Arc<str>, announce: Option<Announce>) -> Action {
     let body = Arc::clone(body);
-    Action::Create(Create { resource: PODS, namespace: "shop".into(), body, announce })
+    Action::Create(Create {
+        resource: PODS,
+        namespace: "shop".into(),
+        body,
+        announce,
+        counts: Vec::new(),
+    })
 }
 
 fn everything() -> Plan {
@@ -48,7 +55,7 @@ fn everything() -> Plan {
         again: Some(Duration::from_millis(1500)),
         error: Some("no".into()),
         quiet: false,
-        samples: vec![Sample { histogram: "h", value: 0.5 }],
+        counts: vec![Count::of(&RATIO, 0.5)],
     }
 }
 
@@ -75,7 +82,7 @@ fn a_plan_as_json_says_all_that_it_holds() {
         ],
         "againSeconds": 1.5,
         "error": "no",
-        "samples": [{"histogram": "h", "value": 0.5}],
+        "counts": [{"family": "h", "labels": {}, "value": 0.5, "when": "always"}],
     });
     assert_eq!(everything().to_json(), expected);
 }
@@ -83,7 +90,7 @@ fn a_plan_as_json_says_all_that_it_holds() {
 #[test]
 fn a_plan_that_rests_says_why_and_nothing_else() {
     let expected =
-        json!({"why": "well", "steps": [], "againSeconds": null, "error": null, "samples": []});
+        json!({"why": "well", "steps": [], "againSeconds": null, "error": null, "counts": []});
     assert_eq!(Plan::rest("well").to_json(), expected);
 }
 
@@ -97,11 +104,17 @@ fn chains() -> Plan {
     };
     let delete = Delete {
         grace_period_seconds: Some(0),
-        tally: Some(Tally { attempts: "a", failures: "f", labels: vec!["shop".into()] }),
+        counts: vec![Count::one(&RATIO)],
         ..Delete::of(web())
     };
     let update = |subresource, edits| {
-        Action::Update(Update { object: web(), subresource, raw: Raw::default(), edits })
+        Action::Update(Update {
+            object: web(),
+            subresource,
+            raw: Raw::default(),
+            edits,
+            counts: Vec::new(),
+        })
     };
     let edits = vec![
         Edit::new(["spec", "replicas"], json!(3)),
@@ -169,7 +182,7 @@ fn chains_and_updates_as_json_say_all_that_they_hold() {
         ]}],
         "againSeconds": null,
         "error": null,
-        "samples": [],
+        "counts": [],
     });
     assert_eq!(chains().to_json(), expected);
 }
@@ -212,8 +225,13 @@ fn what_a_secret_holds_is_not_shown() {
         ("configmaps", vec!["data", "token"], false),
     ] {
         let edits = vec![Edit::new(path.clone(), json!("hunter2"))];
-        let update =
-            Update { object: object(plural), subresource: None, raw: Raw::default(), edits };
+        let update = Update {
+            object: object(plural),
+            subresource: None,
+            raw: Raw::default(),
+            edits,
+            counts: Vec::new(),
+        };
         let plan = Plan::one("differs", Step::InOrder(vec![Action::Update(update)]));
         for text in [plan.to_string(), plan.to_json().to_string()] {
             assert_eq!(text.contains("hunter2"), !is_hidden, "{plural} {path:?}: {text}");
@@ -232,7 +250,8 @@ fn a_body_is_shown_to_whoever_may_get_its_object_and_to_nobody_else() {
         ..Patch::strategic(web(), secret_body.into())
     };
     let edits = vec![Edit::new(["spec", "env"], json!({"a": ["hunter2"]}))];
-    let update = Update { object: web(), subresource: None, raw: Raw::default(), edits };
+    let update =
+        Update { object: web(), subresource: None, raw: Raw::default(), edits, counts: Vec::new() };
     let rows = [
         (create(&named, None), "shop/db", "create pods in shop", "body"),
         (create(&unnamed, None), "shop/", "create pods in shop", "body"),
@@ -278,10 +297,17 @@ fn bodies_of_secrets_are_hidden_from_everybody() {
     let secrets = Resource::namespaced("", "v1", "secrets", "Secret");
     let object = ObjectRef { resource: secrets.clone(), ..web() };
     let body: Arc<str> = r#"{"metadata":{"name":"web"},"data":{"a":"hunter2"}}"#.into();
-    let made = Create { resource: secrets, namespace: "shop".into(), body, announce: None };
+    let made = Create {
+        resource: secrets,
+        namespace: "shop".into(),
+        body,
+        announce: None,
+        counts: Vec::new(),
+    };
     let patch = Patch::strategic(object.clone(), r#"{"data":{"a":"hunter2"}}"#.into());
     let edits = vec![Edit::new(["metadata", "annotations", "a"], json!("hunter2"))];
-    let update = Update { object, subresource: None, raw: Raw::default(), edits };
+    let update =
+        Update { object, subresource: None, raw: Raw::default(), edits, counts: Vec::new() };
     let actions = vec![Action::Create(made), Action::Patch(patch), Action::Update(update)];
     let plan = Plan::one("differs", Step::Together(actions));
     assert_eq!(plan.subjects(), BTreeSet::new());

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use api::{Codec, DecodeError, Kind, Meta, Metadata};
 
+/// An `Arc<T>` of a view `T`.
+pub type AnyView = Box<dyn Any + Send + Sync>;
+
 /// How objects are read as the view that the caches hold of their kind. Two are equal if the view
 /// is.
 #[derive(Clone, Copy)]
@@ -17,8 +20,8 @@ pub struct Typed {
     accept: [&'static str; 2],
     /// [`Kind::FIELD_SELECTOR`].
     field_selector: &'static str,
-    decode: fn(Codec, &[u8]) -> Result<Box<dyn Any + Send + Sync>, DecodeError>,
-    collect: fn(Vec<Box<dyn Any + Send + Sync>>) -> Views,
+    decode: fn(Codec, &[u8]) -> Result<AnyView, DecodeError>,
+    collect: fn(Vec<AnyView>) -> Views,
 }
 
 /// Views of one kind.
@@ -65,21 +68,17 @@ impl Typed {
 
     /// Decodes one object, for [`Typed::collect`]. One that is broken is held as the informers hold
     /// it; an error if not even its metadata can be read.
-    pub fn decode(
-        &self,
-        codec: Codec,
-        bytes: &[u8],
-    ) -> Result<Box<dyn Any + Send + Sync>, DecodeError> {
+    pub fn decode(&self, codec: Codec, bytes: &[u8]) -> Result<AnyView, DecodeError> {
         (self.decode)(codec, bytes)
     }
 
     /// Puts together what [`Typed::decode`] made.
-    pub fn collect(&self, objects: Vec<Box<dyn Any + Send + Sync>>) -> Views {
+    pub fn collect(&self, objects: Vec<AnyView>) -> Views {
         (self.collect)(objects)
     }
 }
 
-fn decode<T: Kind>(codec: Codec, bytes: &[u8]) -> Result<Box<dyn Any + Send + Sync>, DecodeError> {
+fn decode<T: Kind>(codec: Codec, bytes: &[u8]) -> Result<AnyView, DecodeError> {
     let object = T::decode(codec, bytes).or_else(|error| {
         let meta = Meta::decode(codec, bytes);
         let meta = meta.map_err(|meta| DecodeError(format!("{error}; its metadata: {meta}")))?;
@@ -88,7 +87,7 @@ fn decode<T: Kind>(codec: Codec, bytes: &[u8]) -> Result<Box<dyn Any + Send + Sy
     Ok(Box::new(Arc::new(object?)))
 }
 
-fn collect<T: Kind>(objects: Vec<Box<dyn Any + Send + Sync>>) -> Views {
+fn collect<T: Kind>(objects: Vec<AnyView>) -> Views {
     let views = objects.into_iter().filter_map(|object| object.downcast::<Arc<T>>().ok());
     Views::new(views.map(|view| *view).collect())
 }

@@ -35,6 +35,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
         raw: s.set.raw.clone(),
         edits: edits(&status),
         retry: StatusRetry::OnceLive,
+        counts: Vec::new(),
     })
 }
 

@@ -216,6 +216,7 @@ fn collided(s: &Snapshot, facts: &Facts, name: &str) -> Plan {
             ["status", "collisionCount"],
             Value::from(live.unwrap_or(0).saturating_add(1)),
         )],
+        counts: Vec::new(),
     });
     let error = format!("controllerrevisions.apps {name:?} already exists, of another template");
     Plan { steps: vec![Step::InOrder(vec![raised])], ..failed(error) }

@@ -115,6 +115,7 @@ impl<'a> Changes<'a> {
                 subresource: None,
                 raw: set.view.raw.clone(),
                 edits: Vec::new(),
+                counts: Vec::new(),
             }));
         }
         if let Some(Action::Update(update)) = self.actions.get_mut(place) {

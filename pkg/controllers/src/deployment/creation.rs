@@ -76,6 +76,7 @@ fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {
             // Upstream tells nobody of it either: it adopts the set, or takes another name.
             silent: &[ALREADY_EXISTS],
         }),
+        counts: Vec::new(),
     });
     let mut actions = vec![create];
     if replicas > 0 {

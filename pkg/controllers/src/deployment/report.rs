@@ -209,6 +209,7 @@ fn write(s: &Snapshot, after: After) -> Option<UpdateStatus> {
         raw: s.deployment.raw.clone(),
         edits,
         retry: StatusRetry::Never,
+        counts: Vec::new(),
     })
 }
 

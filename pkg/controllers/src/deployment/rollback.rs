@@ -66,7 +66,13 @@ fn restore(s: &Snapshot, from: Option<&Set>) -> Action {
     let annotations = if annotations.is_empty() { Value::Null } else { json!(annotations) };
     edits.push(Edit::new(["metadata", "annotations"], annotations));
     let object: ObjectRef = s.object();
-    Action::Update(Update { object, subresource: None, raw: s.deployment.raw.clone(), edits })
+    Action::Update(Update {
+        object,
+        subresource: None,
+        raw: s.deployment.raw.clone(),
+        edits,
+        counts: Vec::new(),
+    })
 }
 
 /// The annotations that are the Deployment's own, and those that the set had copied. As

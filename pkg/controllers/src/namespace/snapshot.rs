@@ -71,6 +71,7 @@ impl<'a> Live<'a> {
             subresource: Some(subresource),
             raw: self.raw.clone(),
             edits: vec![edit],
+            counts: Vec::new(),
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
-use controller::{Action, Counter, Delete, Facts, ObjectRef, Patch, Plan, Query, Step, Tally};
+use controller::{Action, Count, Delete, Facts, Family, ObjectRef, Patch, Plan, Query, Step, When};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
@@ -25,19 +25,19 @@ pub(super) const READS_MAX: usize = 500;
 const SOON: Duration = Duration::from_secs(1);
 
 /// Upstream's pkg/controller/podgc/metrics.
-pub(super) const PODS_TOTAL: Counter = Counter {
-    name: "pod_gc_collector_force_delete_pods_total",
-    help: "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller \
+pub(super) const PODS_TOTAL: Family = Family::counter(
+    "pod_gc_collector_force_delete_pods_total",
+    "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller \
            started.",
-    labels: &["namespace", "reason"],
-};
+)
+.labels(&["namespace", "reason"]);
 /// As [`PODS_TOTAL`].
-pub(super) const POD_ERRORS_TOTAL: Counter = Counter {
-    name: "pod_gc_collector_force_delete_pod_errors_total",
-    help: "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC \
+pub(super) const POD_ERRORS_TOTAL: Family = Family::counter(
+    "pod_gc_collector_force_delete_pod_errors_total",
+    "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC \
            Controller started.",
-    labels: &["namespace", "reason"],
-};
+)
+.labels(&["namespace", "reason"]);
 
 /// Why a pod is collected, in upstream's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,18 +166,17 @@ fn unread(nodes: &[Key], facts: &Facts) -> Option<String> {
 /// `markFailedAndDeletePodWithCondition`.
 fn chain(s: &Snapshot, pod: &Pod, reason: Reason) -> Vec<Action> {
     let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);
-    let tally = Tally {
-        attempts: PODS_TOTAL.name,
-        failures: POD_ERRORS_TOTAL.name,
-        labels: vec![pod.meta.key.namespace.to_string(), reason.label().to_owned()],
-    };
+    let (total, errors) = (Count::one(&PODS_TOTAL), Count::one(&POD_ERRORS_TOTAL));
+    let [total, errors] =
+        [total, errors].map(|count| count.labels([&*pod.meta.key.namespace, reason.label()]));
     let mark = (!pod.is_terminal()).then(|| {
-        let (subresource, tally) = (Some("status"), Some(tally.clone()));
+        // A pod that cannot be marked is not deleted, which is an attempt that failed.
+        let counts = [&total, &errors].map(|count| count.clone().when(When::Failed)).into();
         let patch = Patch::strategic(object.clone(), failed(s, pod, reason).to_string());
-        Action::Patch(Patch { subresource, tally, ..patch })
+        Action::Patch(Patch { subresource: Some("status"), counts, ..patch })
     });
-    let (grace_period_seconds, tally) = (Some(0), Some(tally));
-    let delete = Action::Delete(Delete { grace_period_seconds, tally, ..Delete::of(object) });
+    let (grace_period_seconds, counts) = (Some(0), vec![total, errors.when(When::NotDone)]);
+    let delete = Action::Delete(Delete { grace_period_seconds, counts, ..Delete::of(object) });
     mark.into_iter().chain([delete]).collect()
 }
 

@@ -52,7 +52,7 @@ mod tests;
 use std::time::Duration;
 
 use api::{Key, Node, Pod};
-use controller::{Counter, Facts, Plan, View, Watches};
+use controller::{Facts, Family, Plan, View, Watches};
 
 pub use quarantine::Quarantine;
 pub use snapshot::Snapshot;
@@ -91,7 +91,7 @@ impl controller::Controller for Controller {
     type Memory = Quarantine;
     type Verdict = ();
 
-    const COUNTERS: &'static [Counter] = &[decide::PODS_TOTAL, decide::POD_ERRORS_TOTAL];
+    const METRICS: &'static [Family] = &[decide::PODS_TOTAL, decide::POD_ERRORS_TOTAL];
 
     const SEEDS: &'static [&'static str] = &["pods"];
 

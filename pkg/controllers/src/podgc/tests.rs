@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::{DecodeError, Key, Node, Object as _, Pod};
 use controller::fixture::{Fixture, NOW, ago, decode, time, with, woken};
-use controller::{Action, Answer, Change, Controller as _, Facts, Plan, Step, Tally};
+use controller::{Action, Answer, Change, Controller as _, Facts, Plan, Step, When};
 use serde_json::{Value, json};
 
 use super::*;
@@ -354,16 +354,22 @@ fn every_delete_is_forced_and_counted() {
         assert_eq!(delete.grace_period_seconds, Some(0));
         assert_eq!(&*delete.object.uid, format!("uid-{}", delete.object.key.name));
         assert!(delete.announce.is_none());
-        let Some(Tally { attempts, failures, labels }) = &delete.tally else {
-            panic!("not counted: {delete:?}")
-        };
-        assert_eq!(*attempts, "pod_gc_collector_force_delete_pods_total");
-        assert_eq!(*failures, "pod_gc_collector_force_delete_pod_errors_total");
-        found.push(labels.join(" "));
+        let [total, errors] = &delete.counts[..] else { panic!("not counted: {delete:?}") };
+        let both = [(total, When::Always), (errors, When::NotDone)];
+        assert!(both.iter().all(|(count, when)| count.when == *when), "{delete:?}");
+        assert_eq!(total.family.name, "pod_gc_collector_force_delete_pods_total");
+        assert_eq!(errors.family.name, "pod_gc_collector_force_delete_pod_errors_total");
+        assert_eq!(total.labels, errors.labels);
+        found.push(total.labels.join(" "));
+        // Where the status cannot be written, that is the attempt, and it failed.
+        let Some(Action::Patch(patch)) = chain.first() else { continue };
+        let names = patch.counts.iter().map(|count| (count.family, &count.labels, count.when));
+        let failed = [total, errors].map(|count| (count.family, &count.labels, When::Failed));
+        assert_eq!(names.collect::<Vec<_>>(), failed);
     }
     assert_eq!(found, ["shop terminated", "shop out-of-service", "shop unscheduled"]);
-    let counters = Controller::COUNTERS.iter().map(|counter| (counter.name, counter.labels));
-    let labels: &[&str] = &["namespace", "reason"];
+    let counters = Controller::METRICS.iter().map(|family| (family.name, family.labels));
+    let labels: Option<&[&str]> = Some(&["namespace", "reason"]);
     let expected = [
         ("pod_gc_collector_force_delete_pods_total", labels),
         ("pod_gc_collector_force_delete_pod_errors_total", labels),

@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use api::{Kind, Pod, ReplicaSet, Time};
-use controller::{Facts, Histogram, Plan, Sample, Step, pods, victims};
+use controller::{Count, Facts, Family, Plan, Step, pods, victims};
 use mutant::Mutant;
 
 use super::Controller;
 use super::snapshot::{self, Scale, Snapshot};
 
 /// Upstream's pkg/controller/replicaset/metrics.
-pub(super) const SORTING_DELETION_AGE_RATIO: Histogram = Histogram {
-    name: "replicaset_controller_sorting_deletion_age_ratio",
-    help: "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at \
+pub(super) const SORTING_DELETION_AGE_RATIO: Family = Family::histogram(
+    "replicaset_controller_sorting_deletion_age_ratio",
+    "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at \
            the time). Should be <2. The intent of this metric is to measure the rough efficacy of \
            the LogarithmicScaleDown feature gate's effect on the sorting (and deletion) of pods \
            when a replicaset scales down. This only considers Ready pods when calculating and \
            reporting.",
-    buckets: &[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
-};
+    &[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
+);
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan {
     if let Err(why) = snapshot::selector(&s.set) {
@@ -61,13 +61,13 @@ fn scale_down(s: &Snapshot, surplus: usize, options: &Controller) -> Plan {
     let deletes = pods::deletes(&ReplicaSet::RESOURCE, &s.set.meta, &victims);
     // If all go, nothing was ranked.
     let ranked = count < s.claim.mine.len();
-    let samples = if ranked { age_ratios(s, &victims) } else { Vec::new() };
-    Plan { samples, ..Plan::one(why, Step::Together(deletes)) }
+    let counts = if ranked { age_ratios(s, &victims) } else { Vec::new() };
+    Plan { counts, ..Plan::one(why, Step::Together(deletes)) }
 }
 
 /// How old each ready victim is, as a whole multiple of the youngest ready pod's age. As
 /// `reportSortingDeletionAgeRatioMetric`, but nothing while that age is below a millisecond.
-fn age_ratios(s: &Snapshot, victims: &[Arc<Pod>]) -> Vec<Sample> {
+fn age_ratios(s: &Snapshot, victims: &[Arc<Pod>]) -> Vec<Count> {
     let created = |pod: &Arc<Pod>| pod.meta.creation_timestamp.filter(|_| pod.is_ready());
     let age_ms = |at: Time| s.now.since(at).as_millis();
     let youngest_ms = s.claim.mine.iter().filter_map(created).max().map_or(0, age_ms);
@@ -75,5 +75,5 @@ fn age_ratios(s: &Snapshot, victims: &[Arc<Pod>]) -> Vec<Sample> {
         let ratio = age_ms(at).checked_div(youngest_ms)?;
         Some(f64::from(u32::try_from(ratio).unwrap_or(u32::MAX)))
     });
-    ratios.map(|value| Sample { histogram: SORTING_DELETION_AGE_RATIO.name, value }).collect()
+    ratios.map(|value| Count::of(&SORTING_DELETION_AGE_RATIO, value)).collect()
 }

@@ -22,9 +22,7 @@ use std::time::Duration;
 
 use api::{Key, Pod, ReplicaSet};
 use controller::owners::{owner_of, wake_managers, wake_owner};
-use controller::{
-    Change, Costs, Facts, Histogram, Outcome, Plan, UpdateStatus, View, Wake, Watches,
-};
+use controller::{Change, Costs, Facts, Family, Outcome, Plan, UpdateStatus, View, Wake, Watches};
 
 pub use snapshot::Snapshot;
 
@@ -53,7 +51,7 @@ impl controller::Controller for Controller {
     type Memory = ();
     type Verdict = ();
 
-    const HISTOGRAMS: &'static [Histogram] = &[decide::SORTING_DELETION_AGE_RATIO];
+    const METRICS: &'static [Family] = &[decide::SORTING_DELETION_AGE_RATIO];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<ReplicaSet>(|_, change, _, wake| wake.own(change));

@@ -22,6 +22,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
         raw: s.set.raw.clone(),
         edits: edits(s, &status),
         retry: StatusRetry::OnceLive,
+        counts: Vec::new(),
     })
 }
 

@@ -206,7 +206,11 @@ fn the_age_of_victims_is_measured() {
     let unready = |name| with(aged(name, 1), json!({"status": {"conditions": null}}));
     let ratios = |replicas, pods: &[Value]| {
         let plan = planned(&set(replicas), pods);
-        plan.samples.iter().map(|sample| sample.value.to_string()).collect::<Vec<_>>().join(" ")
+        let value = |count: &controller::Count| match count.value {
+            controller::Amount::Of(value) => value.to_string(),
+            controller::Amount::Since(_) => panic!("measured in the decision: {count:?}"),
+        };
+        plan.counts.iter().map(value).collect::<Vec<_>>().join(" ")
     };
     let cheap = json!({"metadata": {"annotations":
         {"controller.kubernetes.io/pod-deletion-cost": "-1"}}});

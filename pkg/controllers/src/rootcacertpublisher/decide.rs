@@ -57,7 +57,13 @@ fn create(namespace: &str, root_ca: &str) -> Action {
         "data": data(root_ca),
     });
     let body = body.to_string().into();
-    Action::Create(Create { resource, namespace: namespace.into(), body, announce: None })
+    Action::Create(Create {
+        resource,
+        namespace: namespace.into(),
+        body,
+        announce: None,
+        counts: Vec::new(),
+    })
 }
 
 fn update(published: &RootCa, root_ca: &str) -> Action {
@@ -67,5 +73,6 @@ fn update(published: &RootCa, root_ca: &str) -> Action {
         subresource: None,
         raw: published.raw.clone(),
         edits: vec![Edit::new(["data"], data(root_ca)), Edit::new(description, json!(DESCRIPTION))],
+        counts: Vec::new(),
     })
 }

@@ -24,12 +24,26 @@ mod snapshot;
 mod tests;
 
 use api::{Key, Namespace, NamespacePhase, RootCa};
-use controller::{Change, Counter, Facts, Histogram, Plan, Syncs, View, Wake, Watches};
+use controller::{Change, Count, Ended, Facts, Family, Plan, View, Wake, Watches};
 
 pub use snapshot::Snapshot;
 
 /// Upstream says the same of both families.
 const SYNCS: &str = "[ALPHA] Number of namespace syncs happened in root ca cert publisher.";
+/// Upstream's metrics.go. The code is the API server's answer to the write that failed, 500 for
+/// other failures, 200 if all went well.
+const SYNC_TOTAL: Family =
+    Family::counter("root_ca_cert_publisher_sync_total", SYNCS).labels(&["code"]);
+/// As [`SYNC_TOTAL`].
+const SYNC_DURATION: Family = Family::histogram(
+    "root_ca_cert_publisher_sync_duration_seconds",
+    SYNCS,
+    &[
+        0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096,
+        8.192, 16.384,
+    ],
+)
+.labels(&["code"]);
 
 /// The controller.
 #[derive(Clone, Debug)]
@@ -43,21 +57,7 @@ impl controller::Controller for Controller {
     type Memory = ();
     type Verdict = ();
 
-    const SYNCS: Option<Syncs> = Some(Syncs {
-        total: Counter {
-            name: "root_ca_cert_publisher_sync_total",
-            help: SYNCS,
-            labels: &["code"],
-        },
-        duration: Histogram {
-            name: "root_ca_cert_publisher_sync_duration_seconds",
-            help: SYNCS,
-            buckets: &[
-                0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048,
-                4.096, 8.192, 16.384,
-            ],
-        },
-    });
+    const METRICS: &'static [Family] = &[SYNC_TOTAL, SYNC_DURATION];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));
@@ -77,6 +77,12 @@ impl controller::Controller for Controller {
 
     fn decide(&self, snapshot: &Snapshot, _: &Facts) -> (Plan, ()) {
         (decide::decide(snapshot, &self.root_ca), ())
+    }
+
+    fn counts(&self, _: Option<&Snapshot>, _: Option<&()>, ended: &Ended) -> Vec<Count> {
+        let code = ended.http().to_string();
+        let duration = Count::of(&SYNC_DURATION, ended.took.as_secs_f64());
+        [duration, Count::one(&SYNC_TOTAL)].map(|count| count.labels([&*code])).into()
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {

@@ -2,10 +2,11 @@
 //! `pkg/controller/certificates/rootcacertpublisher/publisher_test.go`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{DecodeError, Key, Kind as _, Namespace, Object as _, RootCa};
 use controller::fixture::{Fixture, NOW, decode, with, woken};
-use controller::{Action, Change, Controller as _, Facts, Step};
+use controller::{Action, Amount, Change, Controller as _, Facts, Step};
 use serde_json::{Value, json};
 
 use super::*;
@@ -240,5 +241,25 @@ fn a_summary_says_what_it_depends_on() {
         let facts = publisher().summary(&snapshot).into_iter();
         let facts = facts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>();
         assert_eq!(facts.join(", "), expected);
+    }
+}
+
+/// metrics.go, `recordMetrics`: both families by the code that a sync comes to.
+#[test]
+fn a_sync_counts_by_its_code() {
+    let controller = Controller { root_ca: String::new() };
+    for (error, code, expected) in [
+        (None, None, "200"),
+        (Some("forbidden"), Some(403), "403"),
+        (Some("no answer"), None, "500"),
+    ] {
+        let (took, error) = (Duration::from_millis(1500), error.map(str::to_owned));
+        let ended = Ended { took, unsettled: false, error, code };
+        let [duration, total] = &controller.counts(None, None, &ended)[..] else {
+            panic!("two counts")
+        };
+        assert_eq!((duration.family.name, duration.value), (SYNC_DURATION.name, Amount::Of(1.5)));
+        assert_eq!((total.family.name, total.value), (SYNC_TOTAL.name, Amount::Of(1.0)));
+        assert!([duration, total].iter().all(|count| count.labels == [expected]));
     }
 }

@@ -31,5 +31,11 @@ fn create(namespace: &str) -> Action {
         "metadata": { "name": NAME, "namespace": namespace },
     });
     let body = body.to_string().into();
-    Action::Create(Create { resource, namespace: namespace.into(), body, announce: None })
+    Action::Create(Create {
+        resource,
+        namespace: namespace.into(),
+        body,
+        announce: None,
+        counts: Vec::new(),
+    })
 }

@@ -131,5 +131,11 @@ fn delete(secret: &TokenSecret) -> Action {
 
 fn update<T: Kind>(meta: &Meta, raw: &Raw, edits: Vec<Edit>) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, meta);
-    Action::Update(Update { object, subresource: None, raw: raw.clone(), edits })
+    Action::Update(Update {
+        object,
+        subresource: None,
+        raw: raw.clone(),
+        edits,
+        counts: Vec::new(),
+    })
 }

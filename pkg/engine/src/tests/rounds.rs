@@ -23,6 +23,7 @@ fn update() -> Action {
         subresource: Some("status"),
         raw: Raw::default(),
         edits: vec![Edit::new(["status", "replicas"], json!(1))],
+        counts: Vec::new(),
     })
 }
 

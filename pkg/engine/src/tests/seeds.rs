@@ -7,8 +7,8 @@ use std::time::Duration;
 use api::{Key, Kind, Pod};
 use cache::fixture::run;
 use controller::{
-    Action, Controller, Counter, Delete, Facts, Histogram, ObjectRef, Outcome, Plan, Step, Syncs,
-    Tally, UpdateStatus, View, Watches,
+    Action, Controller, Count, Delete, Ended, Facts, Family, ObjectRef, Outcome, Plan, Step,
+    UpdateStatus, View, Watches, When,
 };
 
 use super::steps::create;
@@ -16,8 +16,21 @@ use super::world::{
     Cold, DRAIN_LIMIT, Log, Probe, Seen, World, accept, make, pod, refuse, set, terminating,
 };
 
-const SWEPT: &str = "pod_gc_collector_force_delete_pods_total";
-const FAILED: &str = "pod_gc_collector_force_delete_pod_errors_total";
+const SWEPT: Family = Family::counter("pod_gc_collector_force_delete_pods_total", "[ALPHA] Swept.")
+    .labels(&["namespace", "reason"]);
+const FAILED: Family =
+    Family::counter("pod_gc_collector_force_delete_pod_errors_total", "[ALPHA] Failed.")
+        .labels(&["namespace", "reason"]);
+const SYNCS: Family =
+    Family::counter("root_ca_cert_publisher_sync_total", "[ALPHA] Syncs.").labels(&["code"]);
+const SYNC_SECONDS: Family = Family::histogram(
+    "root_ca_cert_publisher_sync_duration_seconds",
+    "[ALPHA] Their duration.",
+    &[1.0, 2.0],
+)
+.labels(&["code"]);
+/// Not in the table.
+const STRANGE: Family = Family::counter("strange", "[ALPHA] Strange.");
 
 /// A [`Probe`] for which every key has something to look at.
 struct Pass {
@@ -30,23 +43,7 @@ impl Controller for Pass {
     type Memory = ();
     type Verdict = ();
 
-    const COUNTERS: &'static [Counter] = &[
-        Counter { name: SWEPT, help: "[ALPHA] Swept.", labels: &["namespace", "reason"] },
-        Counter { name: FAILED, help: "[ALPHA] Failed.", labels: &["namespace", "reason"] },
-    ];
-
-    const SYNCS: Option<Syncs> = Some(Syncs {
-        total: Counter {
-            name: "root_ca_cert_publisher_sync_total",
-            help: "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
-            labels: &["code"],
-        },
-        duration: Histogram {
-            name: "root_ca_cert_publisher_sync_duration_seconds",
-            help: "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
-            buckets: &[1.0, 2.0],
-        },
-    });
+    const METRICS: &'static [Family] = &[SWEPT, FAILED, SYNCS, SYNC_SECONDS];
 
     const SEEDS: &'static [&'static str] = &["pods", "shop/nodes"];
 
@@ -73,6 +70,12 @@ impl Controller for Pass {
         Vec::new()
     }
 
+    fn counts(&self, _: Option<&Seen>, _: Option<&()>, ended: &Ended) -> Vec<Count> {
+        let code = ended.http().to_string();
+        let took = Count::of(&SYNC_SECONDS, ended.took.as_secs_f64());
+        [took, Count::one(&SYNCS)].map(|count| count.labels([&*code])).into()
+    }
+
     fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<UpdateStatus> {
         if &*seen.key.name == "pods" {
             self.outcomes.lock().unwrap().push(outcome.clone());
@@ -92,11 +95,9 @@ fn sweep(name: &str, namespace: &str, reason: &str) -> Action {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     Action::Delete(Delete {
         grace_period_seconds: Some(0),
-        tally: Some(Tally {
-            attempts: SWEPT,
-            failures: FAILED,
-            labels: vec![namespace.to_owned(), reason.to_owned()],
-        }),
+        counts: [Count::one(&SWEPT), Count::one(&FAILED).when(When::NotDone)]
+            .map(|count| count.labels([namespace, reason]))
+            .into(),
         ..Delete::of(ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 })
     })
 }
@@ -223,7 +224,7 @@ fn attempts_and_failures_are_counted() {
         let pods = ["a", "b", "c"].map(|name| pod(name, 1));
         let (mut world, _engine) = World::start(pass, 1, &[], &pods).await;
         let families = metrics::fixture::families(&world.registry);
-        for name in [SWEPT, FAILED] {
+        for Family { name, .. } in [SWEPT, FAILED] {
             assert!(families.contains(&format!("{name} counter namespace,reason")), "{families:?}");
         }
         assert_eq!(metrics::fixture::unlike_upstream(&world.registry), Vec::<String>::new());
@@ -232,23 +233,24 @@ fn attempts_and_failures_are_counted() {
         accept(a, &terminating(pod("a", 1), 11)).await;
         refuse(b, 404, "NotFound", "not there").await;
         world.settle().await;
-        let swept = format!(r#"{SWEPT}{{namespace="shop",reason="orphaned"}} 2"#);
-        let not_there = format!(r#"{FAILED}{{namespace="shop",reason="orphaned"}} 1"#);
+        let [swept, failed] = [SWEPT.name, FAILED.name];
+        let not_there = format!(r#"{failed}{{namespace="shop",reason="orphaned"}} 1"#);
+        let terminated = format!(r#"{swept}{{namespace="shop",reason="terminated"}} 1"#);
+        let swept = format!(r#"{swept}{{namespace="shop",reason="orphaned"}} 2"#);
         assert_eq!(counted(&world), [not_there.clone(), swept.clone()]);
         accept(c, &terminating(pod("c", 1), 12)).await;
         world.settle().await;
-        let terminated = format!(r#"{SWEPT}{{namespace="shop",reason="terminated"}} 1"#);
         assert_eq!(counted(&world), [not_there, swept, terminated]);
         assert_eq!(outcomes.lock().unwrap().first(), Some(&Outcome::default()));
     });
 }
 
-/// A delete without a tally, or whose counter the controller does not have, counts nowhere.
+/// What is counted nowhere: no counts, a family that the table lacks, and labels that do not fit.
 #[test]
 fn only_known_counters_count() {
     run(async {
         let Action::Delete(mut odd) = sweep("b", "shop", "orphaned") else { return };
-        odd.tally = Some(Tally { attempts: "no", failures: "neither", labels: Vec::new() });
+        odd.counts = vec![Count::one(&STRANGE), Count::one(&SWEPT).labels(["shop"])];
         let plan = move |_: &_, _: &_| {
             let actions = vec![super::steps::delete("a"), Action::Delete(odd.clone())];
             Plan::one("deletes", Step::Together(actions))

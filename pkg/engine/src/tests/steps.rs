@@ -14,7 +14,13 @@ use super::world::{PODS, World, accept, body, make, pod, refuse, set, terminatin
 pub(super) fn create(name: &str) -> Action {
     let body = json!({"metadata": {"name": name}}).to_string();
     let namespace = "shop".into();
-    Action::Create(Create { resource: Pod::RESOURCE, namespace, body: body.into(), announce: None })
+    Action::Create(Create {
+        resource: Pod::RESOURCE,
+        namespace,
+        body: body.into(),
+        announce: None,
+        counts: Vec::new(),
+    })
 }
 
 /// A delete of this pod that nobody tells of.
@@ -278,7 +284,7 @@ fn writes_are_counted() {
 
 /// Card, Metrics: what a plan measured goes into the histogram of its controller.
 #[test]
-fn samples_are_observed() {
+fn what_a_plan_measured_is_counted() {
     run(async {
         let old = json!({"metadata": {"creationTimestamp": "1969-12-31T23:00:00Z"}});
         let pods = ["a", "b"].map(|name| with(pod(name, 1), old.clone()));

@@ -17,7 +17,7 @@ fn update(subresource: Option<&'static str>, edits: &[Edit]) -> Action {
     let raw = Raw::parse(set(1, 0, 0).to_string().as_bytes()).unwrap();
     let (key, uid) = (Key::new("shop", "web"), "uid-web".into());
     let object = ObjectRef { resource: ReplicaSet::RESOURCE, key, uid, resource_version: 1 };
-    Action::Update(Update { object, subresource, raw, edits: edits.to_vec() })
+    Action::Update(Update { object, subresource, raw, edits: edits.to_vec(), counts: Vec::new() })
 }
 
 fn in_order(actions: &[Action]) -> Plan {

@@ -29,6 +29,7 @@ fn create() -> Action {
         namespace: "shop".into(),
         body,
         announce: None,
+        counts: Vec::new(),
     })
 }
 
