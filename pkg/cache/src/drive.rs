@@ -430,6 +430,7 @@ impl Drive {
         }
         let trouble = match why {
             Why::Failed(Failure::Unavailable) => Trouble::Unreachable(text.clone()),
+            Why::Failed(Failure::Unserved) => Trouble::Unserved(text.clone()),
             Why::Failed(_)
             | Why::Short
             | Why::Incomplete
@@ -470,6 +471,8 @@ fn failure_of(error: &ApiError) -> Failure {
         Failure::Expired
     } else if error.is_too_large_resource_version() {
         Failure::TooLarge
+    } else if error.is_not_found() {
+        Failure::Unserved
     } else {
         Failure::Other
     }

@@ -36,6 +36,8 @@ pub struct Status {
     pub last_event: Option<Time>,
     /// Set while it fails.
     pub failing: Option<Failing>,
+    /// Whether it fails since the API server does not serve the kind.
+    pub unserved: bool,
     /// How often its task has panicked.
     pub panics: u64,
     /// Set while its task panics again and again: since when, and the last panic.
@@ -57,6 +59,7 @@ pub(crate) struct Health {
     pub(crate) lists: u64,
     pub(crate) last_event: Option<Time>,
     pub(crate) failing: Option<Failing>,
+    unserved: bool,
     panics: u64,
     deaths: Option<Deaths>,
     /// The error that was last logged, and when; forgotten once something arrives.
@@ -78,6 +81,8 @@ struct Deaths {
 pub(crate) enum Trouble {
     /// Connection refused, or 429. Its text may change from try to try.
     Unreachable(String),
+    /// The server does not serve the kind.
+    Unserved(String),
     /// Anything else.
     Error(String),
 }
@@ -88,7 +93,9 @@ impl Health {
     /// A round failed. Whether that should be logged: once for each text, and for an unreachable
     /// server now and then.
     pub(crate) fn failed(&mut self, trouble: Trouble, now: Time) -> bool {
-        let (Trouble::Unreachable(text) | Trouble::Error(text)) = &trouble;
+        let (Trouble::Unreachable(text) | Trouble::Unserved(text) | Trouble::Error(text)) =
+            &trouble;
+        self.unserved = matches!(trouble, Trouble::Unserved(_));
         let since = self.failing.as_ref().map_or(now, |failing| failing.since);
         self.failing = Some(Failing { since, error: text.clone() });
         let log = match (&self.logged, &trouble) {
@@ -108,6 +115,7 @@ impl Health {
     pub(crate) fn arrived(&mut self, now: Time) -> bool {
         self.last_event = Some(now);
         self.failing = None;
+        self.unserved = false;
         self.logged.take().is_some()
     }
 
@@ -120,6 +128,11 @@ impl Health {
         let why = Failing { since, error: error.clone() };
         self.deaths = Some(Deaths { count: count.saturating_add(1), last: now, why });
         self.failing.get_or_insert(Failing { since: now, error: String::new() }).error = error;
+    }
+
+    /// Whether the API server does not serve the kind.
+    pub(crate) fn is_unserved(&self) -> bool {
+        self.unserved
     }
 
     pub(crate) fn panics(&self) -> u64 {

@@ -268,6 +268,7 @@ impl Informer {
             relists: health.lists.saturating_sub(1),
             last_event: health.last_event,
             failing: health.failing.clone(),
+            unserved: health.is_unserved(),
             panics: health.panics(),
             dying: health.dying(self.runtime.clock.now()).cloned(),
         }

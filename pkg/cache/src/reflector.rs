@@ -129,6 +129,8 @@ pub enum Failure {
     Expired,
     /// The version is ahead of the server.
     TooLarge,
+    /// 404: the server does not serve the kind. To ask in another way would not help.
+    Unserved,
     /// Anything else.
     Other,
 }
@@ -279,9 +281,10 @@ impl Reflector {
                 self.events = true;
                 Effect::Read
             }
-            (State::Streaming, Input::Failed(Failure::Unavailable)) => {
-                self.rest(Why::Failed(Failure::Unavailable), now)
-            }
+            (
+                State::Streaming,
+                Input::Failed(failure @ (Failure::Unavailable | Failure::Unserved)),
+            ) => self.rest(Why::Failed(failure), now),
             (State::Streaming, Input::Failed(Failure::Expired | Failure::TooLarge))
                 if !self.unavailable =>
             {

@@ -16,6 +16,10 @@ use crate::{Engine, Explanation, Inspect, Status, Viewer};
 /// How long an explanation may take. What it waits for are live reads.
 pub(crate) const EXPLAIN_LIMIT: Duration = Duration::from_secs(10);
 
+/// Why a cache is not complete whose kind there is not.
+const UNSERVED: &str = "the API server does not serve this kind, since a feature gate or an API \
+                        version is off there or it is older; work goes on by itself once it does";
+
 /// Turns instants into times of the wall clock, as both are now.
 #[derive(Clone, Copy)]
 struct Wall {
@@ -151,7 +155,11 @@ impl Engine {
         let informers = informers.chain(everything);
         let waiting = informers.filter(|status| !status.synced).map(|status| WaitingFor {
             resource: status.selection.to_string(),
-            error: status.failing.as_ref().map(|failing| failing.error.clone()),
+            error: if status.unserved {
+                Some(UNSERVED.to_owned())
+            } else {
+                status.failing.as_ref().map(|failing| failing.error.clone())
+            },
             since: status.failing.as_ref().map(|failing| failing.since),
         });
         waiting.chain(missing).collect()

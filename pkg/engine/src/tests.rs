@@ -19,5 +19,6 @@ mod selections;
 mod stall;
 mod status;
 mod steps;
+mod unserved;
 mod updates;
 mod world;

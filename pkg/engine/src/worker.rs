@@ -251,15 +251,24 @@ impl Engine {
     }
 
     /// Waits for the caches of its kinds, and says every now and then which of them it still waits
-    /// for.
+    /// for; of a kind that the API server does not serve, which may stay so, it says that once.
     async fn synced(&self) {
+        let (controller, clock) = (self.act.controller, &self.act.runtime.clock);
         for informer in &self.act.kinds.informers {
-            let resource = informer.selection();
-            let (synced, clock) = (informer.watch_synced(), &self.act.runtime.clock);
+            let (resource, synced) = (informer.selection(), informer.watch_synced());
             let complete = || synced.wait_for(|synced| synced.then_some(()));
+            let mut said_unserved = false;
             while clock.timeout(SYNC_NOTICE, complete()).await.is_err() {
-                let controller = self.act.controller;
-                tracing::warn!(controller, %resource, "still waiting for the cache to be complete");
+                let is_unserved = informer.status().unserved;
+                if !is_unserved {
+                    let text = "still waiting for the cache to be complete";
+                    tracing::warn!(controller, %resource, "{text}");
+                } else if !said_unserved {
+                    let text = "the API server does not serve a kind that the controller reads; \
+                                it starts once it is served";
+                    tracing::warn!(controller, %resource, "{text}");
+                }
+                said_unserved = is_unserved;
             }
         }
     }

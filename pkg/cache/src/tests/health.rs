@@ -27,6 +27,20 @@ fn an_error_is_logged_once_for_each_text() {
 }
 
 #[test]
+fn a_kind_is_unserved_until_another_answer_comes() {
+    let mut health = Health::default();
+    let unserved = || Trouble::Unserved("not found".to_owned());
+    assert!(health.failed(unserved(), at(0)));
+    assert!(health.is_unserved());
+    assert!(!health.failed(unserved(), at(100)), "logged once");
+    assert!(health.failed(Trouble::Unreachable("refused".to_owned()), at(101)));
+    assert!(!health.is_unserved());
+    assert!(health.failed(unserved(), at(102)));
+    health.arrived(at(103));
+    assert!(!health.is_unserved());
+}
+
+#[test]
 fn an_unreachable_server_is_logged_every_30_seconds() {
     let mut health = Health::default();
     // The texts differ: which address was tried.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, Why};
 
 use Effect::{Advance, Apply, Collect, Read, Replace};
-use Failure::{Expired, Other, TooLarge, Unavailable};
+use Failure::{Expired, Other, TooLarge, Unavailable, Unserved};
 use Input::{Ended, Event, Failed, Replaced, Start, Waited};
 
 /// Inputs, when they come (in milliseconds), and what must be done.
@@ -95,6 +95,14 @@ fn streaming_list() {
             (1000, Waited, STREAM),
             (1000, Failed(Unavailable), wait(1600, Why::Failed(Unavailable))),
             (4000, Waited, STREAM),
+        ]],
+    );
+    check(
+        "404, other than upstream's: no fallback, which would find nothing either",
+        &[vec![
+            (0, Start, STREAM),
+            (0, Failed(Unserved), wait(800, Why::Failed(Unserved))),
+            (1000, Waited, STREAM),
         ]],
     );
     check("TestWatchList: any other error falls back to a list at once", &[listing()]);

@@ -19,10 +19,10 @@ use crate::Inspect;
 
 /// The log of this thread as text.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
-    fn record() -> (Self, DefaultGuard) {
+    pub(super) fn record() -> (Self, DefaultGuard) {
         // With one log in the process, whichever test comes to a line first says for all whether
         // anybody reads it; with two, both are asked.
         static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
@@ -35,7 +35,7 @@ impl Lines {
     }
 
     /// The lines that contain `words`.
-    fn with(&self, words: &str) -> Vec<String> {
+    pub(super) fn with(&self, words: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines().filter(|line| line.contains(words)).map(str::to_owned).collect()
     }

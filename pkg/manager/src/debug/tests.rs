@@ -174,6 +174,7 @@ fn informers() -> Vec<cache::Status> {
         relists: 1,
         last_event: Some(ago(2)),
         failing: None,
+        unserved: false,
         panics: 0,
         dying: None,
     };
@@ -187,6 +188,7 @@ fn informers() -> Vec<cache::Status> {
         relists: 0,
         last_event: None,
         failing: Some(failing),
+        unserved: false,
         panics: 1,
         dying: None,
     };
