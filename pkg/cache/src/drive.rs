@@ -183,19 +183,19 @@ impl Drive {
                 Next::More
             }
             Effect::Apply => {
-                self.arrived();
                 if let Some(event) = self.event.take() {
                     self.apply(event).await;
                 }
+                self.arrived();
                 Next::More
             }
             Effect::Advance(version) => {
-                self.arrived();
                 let advance = |store: &mut Store| {
                     store.advance(version);
                     Vec::new()
                 };
                 self.informer.update(advance).await;
+                self.arrived();
                 Next::More
             }
             Effect::Replace(version) => {
@@ -446,8 +446,15 @@ impl Drive {
         }
     }
 
+    /// The cache shows something that the server said.
     fn arrived(&self) {
-        if self.informer.health().arrived(self.informer.runtime().clock.now()) {
+        let clock = &self.informer.runtime().clock;
+        let is_news = {
+            let mut health = self.informer.health();
+            health.heard = Some(clock.uptime());
+            health.arrived(clock.now())
+        };
+        if is_news {
             tracing::info!(resource = %self.informer.resource(), "lists and watches again");
         }
     }

@@ -58,6 +58,8 @@ pub struct Failing {
 pub(crate) struct Health {
     pub(crate) lists: u64,
     pub(crate) last_event: Option<Time>,
+    /// The same on the monotonic clock, as its uptime.
+    pub(crate) heard: Option<Duration>,
     pub(crate) failing: Option<Failing>,
     unserved: bool,
     panics: u64,

@@ -535,6 +535,10 @@ impl Cache for Informer {
     fn all(&self, show: &mut Show<'_>) {
         self.read().all(show);
     }
+
+    fn heard(&self) -> Option<Duration> {
+        self.health().heard
+    }
 }
 
 /// A panic is an error as any other.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{AnyObject, Found, Key, Meta, Shape, Text};
 use controller::{Cache, Change, Show};
@@ -192,6 +193,11 @@ impl Cache for Store {
 
     fn all(&self, show: &mut Show<'_>) {
         self.objects.iter().for_each(|ByKey(object)| show(from_ref(object)));
+    }
+
+    /// Whoever fills it knows.
+    fn heard(&self) -> Option<Duration> {
+        None
     }
 }
 

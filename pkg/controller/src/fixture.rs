@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{AnyObject, Codec, DecodeError, Edit, Key, Kind, Resource, Served, Shape, Time};
 use serde_json::{Map, Value, json};
@@ -21,6 +22,9 @@ pub const NOW: &str = "2024-05-01T12:00:00Z";
 pub struct Fixture {
     /// The moment that views show.
     pub now: Time,
+    /// The same on the clock that nobody sets: a day. Whoever sets it forward makes the caches that
+    /// are there as much older.
+    pub uptime: Duration,
     /// The failures that views show.
     pub failures: u32,
     caches: BTreeMap<TypeId, Objects>,
@@ -29,7 +33,8 @@ pub struct Fixture {
 /// The objects of one kind.
 struct Objects {
     shape: Shape,
-    objects: BTreeMap<Key, Arc<dyn AnyObject>>,
+    by_key: BTreeMap<Key, Arc<dyn AnyObject>>,
+    heard: Option<Duration>,
 }
 
 /// Asks the rows of a watch table whom a change wakes.
@@ -192,7 +197,8 @@ pub fn lines(wake: &Wake) -> String {
 
 impl Default for Fixture {
     fn default() -> Self {
-        Self { now: time(0), failures: 0, caches: BTreeMap::new() }
+        let uptime = Duration::from_hours(24);
+        Self { now: time(0), uptime, failures: 0, caches: BTreeMap::new() }
     }
 }
 
@@ -200,10 +206,10 @@ impl Fixture {
     /// The cache of kind `T` holds these objects, and no others.
     #[must_use]
     pub fn holding<T: Kind>(mut self, objects: &[Value]) -> Self {
-        let held = self.caches.entry(TypeId::of::<T>()).or_insert_with(Objects::new::<T>);
-        held.objects.clear();
+        let held = self.held::<T>();
+        held.by_key.clear();
         for object in decode_all::<T>(objects) {
-            held.objects.insert(object.meta().key.clone(), object);
+            held.by_key.insert(object.meta().key.clone(), object);
         }
         self
     }
@@ -213,15 +219,28 @@ impl Fixture {
     #[must_use]
     pub fn holding_unreadable<T: Kind>(mut self, object: &Value, error: &str) -> Self {
         let meta = decode::<T>(object).meta().clone();
-        let held = self.caches.entry(TypeId::of::<T>()).or_insert_with(Objects::new::<T>);
         let object = T::unreadable(meta, &DecodeError(error.to_owned()));
-        held.objects.insert(object.meta().key.clone(), Arc::new(object));
+        self.held::<T>().by_key.insert(object.meta().key.clone(), Arc::new(object));
+        self
+    }
+
+    /// The API server last said something about kind `T` so long ago; none: never.
+    #[must_use]
+    pub fn silent<T: Kind>(mut self, silence: impl Into<Option<Duration>>) -> Self {
+        let heard = silence.into().map(|silence| self.uptime.saturating_sub(silence));
+        self.held::<T>().heard = heard;
         self
     }
 
     /// The caches as they are.
     pub fn view(&self) -> View<'_> {
-        View::new(self.now, self).after(self.failures)
+        View::new(self.now, self.uptime, self).after(self.failures)
+    }
+
+    fn held<T: Kind>(&mut self) -> &mut Objects {
+        let heard = Some(self.uptime);
+        let new = || Objects { shape: Shape::of::<T>(), by_key: BTreeMap::new(), heard };
+        self.caches.entry(TypeId::of::<T>()).or_insert_with(new)
     }
 }
 
@@ -233,15 +252,9 @@ impl Caches for Fixture {
 
 // === impl Objects ===
 
-impl Objects {
-    fn new<T: Kind>() -> Self {
-        Self { shape: Shape::of::<T>(), objects: BTreeMap::new() }
-    }
-}
-
 impl Cache for Objects {
     fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
-        self.objects.get(key).cloned()
+        self.by_key.get(key).cloned()
     }
 
     fn by(&self, index: &str, value: &str, show: &mut Show<'_>) {
@@ -249,11 +262,15 @@ impl Cache for Objects {
         let is_found = |object: &&Arc<dyn AnyObject>| {
             object.values(at).as_slice().iter().any(|it| **it == *value)
         };
-        self.objects.values().filter(is_found).for_each(|it| show(from_ref(it)));
+        self.by_key.values().filter(is_found).for_each(|it| show(from_ref(it)));
     }
 
     fn all(&self, show: &mut Show<'_>) {
-        self.objects.values().for_each(|it| show(from_ref(it)));
+        self.by_key.values().for_each(|it| show(from_ref(it)));
+    }
+
+    fn heard(&self) -> Option<Duration> {
+        self.heard
     }
 }
 

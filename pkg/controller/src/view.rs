@@ -3,13 +3,20 @@
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{AnyObject, Key, Kind, Object, Time, typed};
 
+#[cfg(test)]
+mod tests;
+
 /// The caches at one moment.
 pub struct View<'a> {
-    /// That moment, on the wall clock.
+    /// That moment, on the wall clock, which somebody may set.
     pub now: Time,
+    /// That moment, on a clock that nobody sets and that only goes forward: how long the process
+    /// has run.
+    pub uptime: Duration,
     /// How often in a row the key that is looked at has failed before; 0 for handlers.
     pub failures: u32,
     caches: &'a dyn Caches,
@@ -32,6 +39,10 @@ pub trait Cache: Send + Sync {
 
     /// Shows all objects, in pieces. The cache waits meanwhile.
     fn all(&self, show: &mut Show<'_>);
+
+    /// When the API server last said something about the kind that the cache shows now, as
+    /// [`View::uptime`]; none: never.
+    fn heard(&self) -> Option<Duration>;
 }
 
 /// Is shown objects.
@@ -46,9 +57,9 @@ pub struct Lister<'a, T> {
 // === impl View ===
 
 impl<'a> View<'a> {
-    /// The caches as they are, at the moment `now`.
-    pub fn new(now: Time, caches: &'a dyn Caches) -> Self {
-        Self { now, failures: 0, caches }
+    /// The caches as they are, at the moment that is `now` on the wall clock.
+    pub fn new(now: Time, uptime: Duration, caches: &'a dyn Caches) -> Self {
+        Self { now, uptime, failures: 0, caches }
     }
 
     /// The same, for a key that has failed so often in a row.
@@ -59,8 +70,19 @@ impl<'a> View<'a> {
 
     /// The cache of kind `T`, which must be one of the controller's watches.
     pub fn of<T: Kind>(&self) -> Lister<'a, T> {
+        Lister::new(self.cache::<T>())
+    }
+
+    /// How old the last word of the API server about kind `T` is: an event, a bookmark or a list.
+    /// Bookmarks come each minute, so what is much older says that the connection is broken, or
+    /// the server, and nothing of the objects. None: there was no word yet.
+    pub fn silence<T: Kind>(&self) -> Option<Duration> {
+        self.cache::<T>().heard().map(|heard| self.uptime.saturating_sub(heard))
+    }
+
+    fn cache<T: Kind>(&self) -> &'a dyn Cache {
         let cache = self.caches.cache(TypeId::of::<T>());
-        Lister::new(cache.expect("a controller reads only the kinds in its watch table"))
+        cache.expect("a controller reads only the kinds in its watch table")
     }
 }
 

@@ -131,7 +131,9 @@ impl Engine {
         facts: &mut Facts,
         found: &mut Explanation,
     ) -> Result<Plan, Option<String>> {
-        let view = View::new(now, &self.act.kinds.listers).after(self.queue.num_requeues(key));
+        let uptime = self.act.runtime.clock.uptime();
+        let view = View::new(now, uptime, &self.act.kinds.listers);
+        let view = view.after(self.queue.num_requeues(key));
         let snapshot = self.controller.observe(key, &view);
         let snapshot = snapshot.ok_or(None)?;
         found.found = true;

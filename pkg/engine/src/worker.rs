@@ -404,7 +404,8 @@ impl Engine {
         }
         let started = self.act.runtime.clock.instant();
         let snapshot = {
-            let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
+            let clock = &self.act.runtime.clock;
+            let view = View::new(clock.now(), clock.uptime(), &self.act.kinds.listers);
             self.controller.observe(key, &view.after(self.queue.num_requeues(key)))
         };
         let Some(snapshot) = snapshot else { return Synced::Gone };
@@ -571,7 +572,8 @@ impl Engine {
     /// Asks a handler whom it wakes.
     fn ask(&self, handler: Ask<'_>) -> Wake {
         let mut wake = Wake::default();
-        let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
+        let clock = &self.act.runtime.clock;
+        let view = View::new(clock.now(), clock.uptime(), &self.act.kinds.listers);
         handler(&view, &mut wake);
         wake
     }

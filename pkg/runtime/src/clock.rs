@@ -4,13 +4,16 @@
 use std::future::Future;
 use std::num::NonZeroU32;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 use api::Time;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
+
+/// Where [`Clock::uptime`] of the system's clock begins.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// A handle on the time. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -87,6 +90,15 @@ impl Clock {
     /// The monotonic time.
     pub fn instant(&self) -> Instant {
         self.origin.as_ref().map_or_else(Instant::now, |origin| origin.at + origin.running())
+    }
+
+    /// The monotonic time as a number: how long it is since the process was first asked for it (if
+    /// simulated: since the clock was made). For who compares moments and waits for none.
+    pub fn uptime(&self) -> Duration {
+        match &self.origin {
+            Some(origin) => origin.running(),
+            None => BEGAN.elapsed(),
+        }
     }
 
     /// The time since the machine started (if simulated: since the clock was made). Unlike
@@ -331,6 +343,18 @@ mod tests {
         assert_eq!(clock.timeout(60 * SECOND, std::future::pending::<()>()).await, Err(Elapsed));
         assert_eq!(tokio.elapsed().as_secs(), 3);
         assert_eq!((clock.instant() - started).as_secs(), 180);
+    }
+
+    /// As [`Clock::instant`].
+    #[tokio::test(start_paused = true)]
+    async fn nobody_sets_the_uptime() {
+        let clock = Clock::simulated(Time::EPOCH);
+        clock.sleep(SECOND).await;
+        clock.set_wall(-60_000);
+        clock.suspend(60 * SECOND);
+        assert_eq!(clock.uptime(), SECOND);
+        let before = Clock::system().uptime();
+        assert!(Clock::system().uptime() >= before);
     }
 
     #[test]

@@ -101,7 +101,7 @@ fn who_is_told_goes_with_the_factory() {
 fn fixed_caches_show_what_they_were_given() {
     let pod = |name| Pod::decode(Codec::Json, json(name, name, 0).as_bytes()).unwrap();
     let caches = Listers::default().with([pod("b"), pod("a")]).with::<ReplicaSet>([]);
-    let view = View::new(Time::EPOCH, &caches);
+    let view = View::new(Time::EPOCH, Duration::ZERO, &caches);
     let pods = view.of::<Pod>().all();
     assert_eq!(pods.iter().map(|pod| &*pod.meta.key.name).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(view.of::<Pod>().by(Pod::ORPHANS_BY_NAMESPACE, "default").len(), 2);

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Pod, RootCa};
+use controller::View;
 use tokio::sync::mpsc;
 
 use super::frames::{envelope, frame, pod_list, wire_pod};
 use super::{json, pods, text};
 use crate::fixture::{LIMIT, Server, Stream, bookmark, event, run, status};
-use crate::{Informer, SharedInformerFactory, handler};
+use crate::{Informer, Listers, SharedInformerFactory, handler};
 
 const STREAM: &str = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
                       &sendInitialEvents=true&watch=true";
@@ -607,6 +608,45 @@ fn who_subscribes_before_the_list_hears_of_it_once() {
         assert_eq!(heard.recv().await.unwrap(), "+ default/a@5");
         assert_eq!(heard.recv().await.unwrap(), "at 10");
         assert!(heard.try_recv().is_err());
+    });
+}
+
+/// What a controller asks that must not take our own partition for the end of others: how old the
+/// last word about a kind is. The wall clock has no part in it.
+#[test]
+fn the_last_word_is_a_list_an_event_or_a_bookmark() {
+    run(async {
+        let mut test = Test::new();
+        let clock = test.server.runtime.clock.clone();
+        let mut listers = Listers::default();
+        listers.add::<Pod>(Arc::clone(&test.informer) as _);
+        let silence = || {
+            clock.set_wall(-3_600_000);
+            View::new(clock.now(), clock.uptime(), &listers).silence::<Pod>()
+        };
+        let second = Duration::from_secs(1);
+        let mut stream = test.server.json(STREAM).await;
+        stream.send(event("ADDED", &json("a", "a", 5))).await;
+        clock.sleep(second).await;
+        assert_eq!(silence(), None, "the list has not come whole");
+        let words = [
+            bookmark(10, true),
+            event("MODIFIED", &json("a", "a", 11)),
+            // Of a version that is known.
+            event("MODIFIED", &json("a", "a", 11)),
+            bookmark(11, false),
+        ];
+        for word in words {
+            stream.send(&word).await;
+            clock.sleep(second / 2).await;
+            assert_eq!(silence(), Some(second / 2), "{word}");
+        }
+        // Neither the end of a watch nor a server that cannot be reached is a word.
+        drop(stream);
+        let call = test.server.call().await;
+        call.refuse();
+        clock.sleep(60 * second).await;
+        assert_eq!(silence(), Some(60 * second + second / 2));
     });
 }
 

@@ -1,0 +1,23 @@
+use std::time::Duration;
+
+use api::{Node, Pod};
+
+use crate::fixture::Fixture;
+
+/// A clock step, or our own partition, must not look as if nodes were dead.
+#[test]
+fn silence_is_told_by_the_clock_that_nobody_sets() {
+    let minutes = Duration::from_mins;
+    let mut fixture =
+        Fixture::default().holding::<Pod>(&[]).silent::<Node>(minutes(3)).holding::<Node>(&[]);
+    let both = |fixture: &Fixture| {
+        let view = fixture.view();
+        (view.silence::<Pod>(), view.silence::<Node>())
+    };
+    assert_eq!(both(&fixture), (Some(Duration::ZERO), Some(minutes(3))));
+    fixture.now = fixture.now + minutes(60);
+    assert_eq!(both(&fixture), (Some(Duration::ZERO), Some(minutes(3))));
+    fixture.uptime += minutes(1);
+    assert_eq!(both(&fixture), (Some(minutes(1)), Some(minutes(4))));
+    assert_eq!(both(&fixture.silent::<Pod>(None)), (None, Some(minutes(4))));
+}
