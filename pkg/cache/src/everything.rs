@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use api::{Key, Metadata, Resource, Served, Shape, Text, Verb};
 use client::{ApiError, Client};
-use controller::MetadataChange;
+use controller::{Cache, MetadataChange};
 use discovery::Discovery;
 use futures::future::BoxFuture;
 use metrics::IntCounter;
@@ -207,6 +207,16 @@ impl Everything {
     /// Whether the object with this key is the one with this uid, and not being deleted.
     pub fn holds(&self, resource: &Resource, key: &Key, uid: &str) -> bool {
         self.kinds().get(resource).is_some_and(|kind| kind.informer.holds(key, uid))
+    }
+
+    /// The cache of a kind, in the version that handlers hear of; none before its first list, or if
+    /// it is not watched.
+    pub fn cache_of(&self, resource: &Resource) -> Option<Arc<dyn Cache>> {
+        let kinds = self.kinds();
+        let mut leading = kinds.values().filter(|kind| kind.leads);
+        let kind = leading.find(|kind| name(kind.resource()) == name(resource))?;
+        let is_listed = kind.informer.version() > 0;
+        is_listed.then(|| Arc::clone(&kind.informer) as _)
     }
 
     /// Waits until it is known what the API server serves, and the handlers have heard of all

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{AnyObject, Kind, Shape};
+use api::{AnyObject, Kind, Resource, Shape};
 use client::Client;
 use controller::{Cache, Caches};
 use discovery::Discovery;
@@ -42,6 +42,7 @@ pub struct SharedInformerFactory {
 #[derive(Default)]
 pub struct Listers {
     caches: BTreeMap<TypeId, Arc<dyn Cache>>,
+    everything: Option<Arc<Everything>>,
 }
 
 // === impl SharedInformerFactory ===
@@ -222,6 +223,11 @@ impl Listers {
         self.caches.insert(TypeId::of::<T>(), cache);
     }
 
+    /// Adds the caches of all kinds that are only known at run time.
+    pub fn add_everything(&mut self, everything: Arc<Everything>) {
+        self.everything = Some(everything);
+    }
+
     /// These caches, with `objects` as all objects of kind `T`.
     #[must_use]
     pub fn with<T: Kind>(mut self, objects: impl IntoIterator<Item = T>) -> Self {
@@ -236,5 +242,9 @@ impl Listers {
 impl Caches for Listers {
     fn cache(&self, kind: TypeId) -> Option<&dyn Cache> {
         self.caches.get(&kind).map(|cache| &**cache)
+    }
+
+    fn metadata(&self, resource: &Resource) -> Option<Arc<dyn Cache>> {
+        self.everything.as_ref()?.cache_of(resource)
     }
 }

@@ -536,6 +536,10 @@ impl Cache for Informer {
         self.read().all(show);
     }
 
+    fn of_namespace(&self, namespace: &str, show: &mut Show<'_>) {
+        self.read().of_namespace(namespace, show);
+    }
+
     fn heard(&self) -> Option<Duration> {
         self.health().heard
     }

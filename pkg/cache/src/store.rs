@@ -195,6 +195,12 @@ impl Cache for Store {
         self.objects.iter().for_each(|ByKey(object)| show(from_ref(object)));
     }
 
+    fn of_namespace(&self, namespace: &str, show: &mut Show<'_>) {
+        let from = self.objects.range(Key::new(namespace, "")..);
+        let is_there = |it: &&ByKey| *it.0.metadata().key.namespace == *namespace;
+        from.take_while(is_there).for_each(|ByKey(object)| show(from_ref(object)));
+    }
+
     /// Whoever fills it knows.
     fn heard(&self) -> Option<Duration> {
         None

@@ -7,7 +7,10 @@ use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{AnyObject, Codec, DecodeError, Edit, Key, Kind, Resource, Served, Shape, Time};
+use api::{
+    AnyObject, Codec, DecodeError, Edit, Key, Kind, Metadata, Object as _, Resource, Served, Shape,
+    Time,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -28,6 +31,8 @@ pub struct Fixture {
     /// The failures that views show.
     pub failures: u32,
     caches: BTreeMap<TypeId, Objects>,
+    /// Those of kinds that are only known at run time.
+    metadata: BTreeMap<Resource, Arc<Objects>>,
 }
 
 /// The objects of one kind.
@@ -198,7 +203,13 @@ pub fn lines(wake: &Wake) -> String {
 impl Default for Fixture {
     fn default() -> Self {
         let uptime = Duration::from_hours(24);
-        Self { now: time(0), uptime, failures: 0, caches: BTreeMap::new() }
+        Self {
+            now: time(0),
+            uptime,
+            failures: 0,
+            caches: BTreeMap::new(),
+            metadata: BTreeMap::new(),
+        }
     }
 }
 
@@ -224,6 +235,19 @@ impl Fixture {
         self
     }
 
+    /// The controller asked for everything, and of this kind there are these objects, and no others.
+    #[must_use]
+    pub fn holding_metadata(mut self, resource: &Resource, objects: &[Value]) -> Self {
+        let mut held = self.empty(Shape::of::<Metadata>());
+        for object in objects {
+            let object = Metadata::decode(Codec::Json, object.to_string().as_bytes());
+            let object = object.expect("objects of tests can be read");
+            held.by_key.insert(object.meta.key.clone(), Arc::new(object));
+        }
+        self.metadata.insert(resource.clone(), Arc::new(held));
+        self
+    }
+
     /// The API server last said something about kind `T` so long ago; none: never.
     #[must_use]
     pub fn silent<T: Kind>(mut self, silence: impl Into<Option<Duration>>) -> Self {
@@ -238,15 +262,22 @@ impl Fixture {
     }
 
     fn held<T: Kind>(&mut self) -> &mut Objects {
-        let heard = Some(self.uptime);
-        let new = || Objects { shape: Shape::of::<T>(), by_key: BTreeMap::new(), heard };
-        self.caches.entry(TypeId::of::<T>()).or_insert_with(new)
+        let empty = self.empty(Shape::of::<T>());
+        self.caches.entry(TypeId::of::<T>()).or_insert(empty)
+    }
+
+    fn empty(&self, shape: Shape) -> Objects {
+        Objects { shape, by_key: BTreeMap::new(), heard: Some(self.uptime) }
     }
 }
 
 impl Caches for Fixture {
     fn cache(&self, kind: TypeId) -> Option<&dyn Cache> {
         self.caches.get(&kind).map(|objects| objects as &dyn Cache)
+    }
+
+    fn metadata(&self, resource: &Resource) -> Option<Arc<dyn Cache>> {
+        self.metadata.get(resource).map(|objects| Arc::clone(objects) as _)
     }
 }
 
@@ -267,6 +298,11 @@ impl Cache for Objects {
 
     fn all(&self, show: &mut Show<'_>) {
         self.by_key.values().for_each(|it| show(from_ref(it)));
+    }
+
+    fn of_namespace(&self, namespace: &str, show: &mut Show<'_>) {
+        let is_there = |(key, _): &(&Key, _)| *key.namespace == *namespace;
+        self.by_key.iter().filter(is_there).for_each(|(_, it)| show(from_ref(it)));
     }
 
     fn heard(&self) -> Option<Duration> {

@@ -28,7 +28,7 @@ pub use query::{
 };
 pub use rank::{Costs, victims};
 pub use telemetry::{Amount, Count, Ended, Family, Shape, When};
-pub use view::{Cache, Caches, Lister, Show, View};
+pub use view::{Cache, Caches, Lister, MetadataLister, Show, View};
 pub use watch::{
     Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
 };

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{AnyObject, Key, Kind, Object, Time, typed};
+use api::{AnyObject, Key, Kind, Object, Resource, Time, typed};
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +26,10 @@ pub struct View<'a> {
 pub trait Caches: Send + Sync {
     /// The cache of the kind `T` with this type id.
     fn cache(&self, kind: TypeId) -> Option<&dyn Cache>;
+
+    /// The cache of a kind that is only known at run time; none if it is not complete yet, if there
+    /// is no such kind, or if the controller did not ask for everything.
+    fn metadata(&self, resource: &Resource) -> Option<Arc<dyn Cache>>;
 }
 
 /// The cache of one kind, whatever that is. Objects come sorted by key, and are shared.
@@ -40,6 +44,9 @@ pub trait Cache: Send + Sync {
     /// Shows all objects, in pieces. The cache waits meanwhile.
     fn all(&self, show: &mut Show<'_>);
 
+    /// Shows all objects in a namespace, in pieces. The cache waits meanwhile.
+    fn of_namespace(&self, namespace: &str, show: &mut Show<'_>);
+
     /// When the API server last said something about the kind that the cache shows now, as
     /// [`View::uptime`]; none: never.
     fn heard(&self) -> Option<Duration>;
@@ -53,6 +60,10 @@ pub struct Lister<'a, T> {
     cache: &'a dyn Cache,
     kind: PhantomData<fn() -> T>,
 }
+
+/// Reads the metadata of the objects of a kind that is only known at run time. All lists come
+/// sorted by key. Labels may be left out.
+pub struct MetadataLister(Arc<dyn Cache>);
 
 // === impl View ===
 
@@ -78,6 +89,13 @@ impl<'a> View<'a> {
     /// the server, and nothing of the objects. None: there was no word yet.
     pub fn silence<T: Kind>(&self) -> Option<Duration> {
         self.cache::<T>().heard().map(|heard| self.uptime.saturating_sub(heard))
+    }
+
+    /// The metadata of all objects of a kind, for a controller whose watch table asks for
+    /// everything. Of a kind that is served in several versions any of them will do. None as long
+    /// as the kind was not listed: what is not known is not taken for absent.
+    pub fn metadata(&self, resource: &Resource) -> Option<MetadataLister> {
+        self.caches.metadata(resource).map(MetadataLister)
     }
 
     fn cache<T: Kind>(&self) -> &'a dyn Cache {
@@ -111,6 +129,36 @@ impl<'a, T: Object> Lister<'a, T> {
         let mut found = Vec::new();
         self.cache.all(&mut |objects| found.extend(objects.iter().map(typed)));
         found
+    }
+}
+
+// === impl MetadataLister ===
+
+impl MetadataLister {
+    /// The object with this key.
+    pub fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
+        self.0.get(key)
+    }
+
+    /// All objects.
+    pub fn all(&self) -> Vec<Arc<dyn AnyObject>> {
+        let mut found = Vec::new();
+        self.0.all(&mut |objects| found.extend_from_slice(objects));
+        found
+    }
+
+    /// All objects in a namespace.
+    pub fn of_namespace(&self, namespace: &str) -> Vec<Arc<dyn AnyObject>> {
+        let mut found = Vec::new();
+        self.0.of_namespace(namespace, &mut |objects| found.extend_from_slice(objects));
+        found
+    }
+
+    /// How many objects there are in a namespace.
+    pub fn count(&self, namespace: &str) -> usize {
+        let mut count = 0;
+        self.0.of_namespace(namespace, &mut |objects| count += objects.len());
+        count
     }
 }
 

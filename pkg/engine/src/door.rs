@@ -171,7 +171,9 @@ impl<C: Controller> Watches<C> for Collect<'_> {
     }
 
     fn everything(&mut self, _: Everything<C>) {
-        self.kinds.everything = Some(self.factory.everything());
+        let everything = self.factory.everything();
+        self.kinds.listers.add_everything(Arc::clone(&everything));
+        self.kinds.everything = Some(everything);
     }
 }
 

@@ -384,8 +384,14 @@ impl Engine {
         if phase != Phase::Running {
             return Vec::new();
         }
-        let view = View::new(self.act.runtime.clock.now(), &self.act.kinds.listers);
+        let view = self.view();
         self.counted(|| self.controller.gauges(&view))
+    }
+
+    /// The caches as they are now.
+    fn view(&self) -> View<'_> {
+        let clock = &self.act.runtime.clock;
+        View::new(clock.now(), clock.uptime(), &self.act.kinds.listers)
     }
 
     /// What it looked at and decided is left in `seen`.
@@ -403,11 +409,8 @@ impl Engine {
             return Synced::Unsettled;
         }
         let started = self.act.runtime.clock.instant();
-        let snapshot = {
-            let clock = &self.act.runtime.clock;
-            let view = View::new(clock.now(), clock.uptime(), &self.act.kinds.listers);
-            self.controller.observe(key, &view.after(self.queue.num_requeues(key)))
-        };
+        let view = self.view().after(self.queue.num_requeues(key));
+        let snapshot = self.controller.observe(key, &view);
         let Some(snapshot) = snapshot else { return Synced::Gone };
         let snapshot = &*seen.snapshot.insert(snapshot);
         let done = if settled == Settled::Yes {
@@ -572,9 +575,7 @@ impl Engine {
     /// Asks a handler whom it wakes.
     fn ask(&self, handler: Ask<'_>) -> Wake {
         let mut wake = Wake::default();
-        let clock = &self.act.runtime.clock;
-        let view = View::new(clock.now(), clock.uptime(), &self.act.kinds.listers);
-        handler(&view, &mut wake);
+        handler(&self.view(), &mut wake);
         wake
     }
 

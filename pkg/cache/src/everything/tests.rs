@@ -2,6 +2,7 @@
 
 mod discovery;
 mod kinds;
+mod reading;
 mod sharing;
 mod versions;
 

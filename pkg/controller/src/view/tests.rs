@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use api::{Node, Pod};
+use api::{Key, Kind as _, Node, Pod};
+use serde_json::json;
 
 use crate::fixture::Fixture;
 
@@ -20,4 +21,16 @@ fn silence_is_told_by_the_clock_that_nobody_sets() {
     fixture.uptime += minutes(1);
     assert_eq!(both(&fixture), (Some(minutes(1)), Some(minutes(4))));
     assert_eq!(both(&fixture.silent::<Pod>(None)), (None, Some(minutes(4))));
+}
+
+#[test]
+fn a_kind_that_is_not_listed_is_not_taken_for_empty() {
+    let there = json!({"metadata": {"namespace": "shop", "name": "a"}});
+    let fixture = Fixture::default().holding_metadata(&Pod::RESOURCE, &[there]);
+    let view = fixture.view();
+    let pods = view.metadata(&Pod::RESOURCE).unwrap();
+    assert_eq!((pods.count("shop"), pods.count("other"), pods.all().len()), (1, 0, 1));
+    assert!(pods.get(&Key::new("shop", "a")).is_some());
+    assert_eq!(pods.of_namespace("shop").len(), 1);
+    assert!(view.metadata(&Node::RESOURCE).is_none());
 }
