@@ -235,15 +235,15 @@ impl Client {
         self.whole(Method::PATCH, path, ("application/merge-patch+json", body)).await
     }
 
-    /// PATCH by server-side apply of a JSON body, as this field manager, which takes the fields of
-    /// others.
+    /// PATCH by server-side apply of a JSON body, as this field manager; with `force` it takes the
+    /// fields of others, else these are a conflict.
     pub async fn apply(
         &self,
         path: &str,
-        field_manager: &str,
+        (field_manager, force): (&str, bool),
         body: Bytes,
     ) -> Result<Bytes, ApiError> {
-        let path = format!("{path}?fieldManager={field_manager}&force=true");
+        let path = format!("{path}?fieldManager={field_manager}&force={force}");
         self.whole(Method::PATCH, &path, ("application/apply-patch+yaml", body)).await
     }
 

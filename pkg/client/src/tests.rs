@@ -259,7 +259,7 @@ fn patches_say_what_they_are() {
         let client = Client::new(kube::Client::new(service, "d"), settings, &metrics, &runtime);
         client.patch("/x", Bytes::new()).await.unwrap();
         client.merge("/x", Bytes::new()).await.unwrap();
-        client.apply("/x/status", "some-controller", Bytes::new()).await.unwrap();
+        client.apply("/x/status", ("some-controller", true), Bytes::new()).await.unwrap();
         let expected = [
             "PATCH /x application/strategic-merge-patch+json",
             "PATCH /x application/merge-patch+json",

@@ -7,7 +7,9 @@ use api::{Kind, Meta, Resource};
 use mutant::Mutant;
 use serde::Serialize;
 
-use crate::{Action, Answer, Facts, Lister, ObjectRef, Outcome, Patch, Plan, Query, Step};
+use crate::{
+    Action, Answer, Facts, Lister, ObjectRef, Outcome, Plan, Query, Step, Tolerated, Write,
+};
 
 #[cfg(test)]
 mod tests;
@@ -211,7 +213,7 @@ fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String>
 fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
     let body = owners_patch(&object.meta().uid, controller_ref(resource, owner));
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
-    Action::Patch(Patch { ignore_not_found: false, ..Patch::strategic(object, body) })
+    Write::strategic(object, body).tolerating(&[]).into()
 }
 
 /// Lets an object go. Invalid means that it has another uid by now, or no such owner any more, or
@@ -219,7 +221,8 @@ fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
 fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
     let body = owners_patch(&object.uid, Removal { patch: "delete", uid: &owner.uid });
-    Action::Patch(Patch { ignore_invalid: true, ..Patch::strategic(object, body) })
+    let tolerated = &[Tolerated::Missing, Tolerated::Invalid];
+    Write::strategic(object, body).tolerating(tolerated).into()
 }
 
 /// The reference by which an object says that `owner`, of the kind `resource`, manages it.

@@ -14,8 +14,8 @@ use api::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Cache, Caches, Call, Change, Controller, Everything, Handler, MetadataChange, Shared, Show,
-    UpdateStatus, View, Wake, Watches,
+    Cache, Caches, Call, Change, Content, Controller, Everything, Handler, MetadataChange, Shared,
+    Show, Update, Verb, View, Wake, Watches, Write,
 };
 
 /// The moment at which tests take place.
@@ -77,13 +77,29 @@ pub fn decode<T: Kind>(json: &Value) -> Arc<T> {
     Arc::new(object.expect("objects of tests can be read"))
 }
 
+/// What a write sends: the object that it makes or updates, or its patch.
+pub fn body(write: &Write) -> Value {
+    let text = match &write.verb {
+        Verb::Create(body) | Verb::Update(Update { content: Content::Other(body), .. }) => {
+            body.to_string()
+        }
+        Verb::Patch(patch) => patch.body.clone(),
+        Verb::Update(Update { content: Content::Edited { raw, edits }, .. }) => {
+            raw.edited(&write.object.resource, edits).expect("objects of tests can be edited")
+        }
+        Verb::Delete(_) | Verb::DeleteAll => String::from("null"),
+    };
+    serde_json::from_str(&text).expect("bodies are JSON")
+}
+
 /// The fields of the status that a write sets; it must change nothing else.
-pub fn status(update: &UpdateStatus) -> Map<String, Value> {
+pub fn status(update: &Write) -> Map<String, Value> {
     let field = |edit: &Edit| match edit.path.as_slice() {
         [status, name] if status == "status" => Some((name.clone(), edit.value.clone())),
         _ => None,
     };
-    let fields: Option<_> = update.edits.iter().map(field).collect();
+    let (_, edits) = update.edited().expect("an update");
+    let fields: Option<_> = edits.iter().map(field).collect();
     fields.expect("a write that changes nothing but fields of the status")
 }
 

@@ -14,10 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::{
-    Action, Answer, ControllerRef, Create, Delete, Lister, ObjectRef, Update, candidates,
-    controller_ref,
-};
+use crate::{Action, Answer, ControllerRef, Lister, ObjectRef, Write, candidates, controller_ref};
 
 #[cfg(test)]
 mod tests;
@@ -199,13 +196,7 @@ pub fn create(new: &NewRevision<'_>) -> Result<Action, String> {
     };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let namespace: Text = new.owner.key.namespace.clone();
-    Ok(Action::Create(Create {
-        resource,
-        namespace,
-        body: body.into(),
-        announce: None,
-        counts: Vec::new(),
-    }))
+    Ok(Write::create(resource, namespace, body).into())
 }
 
 /// Another number for a revision.
@@ -220,19 +211,14 @@ pub fn relabelled(label: &str, value: &str) -> Edit {
 
 /// Changes a revision, in one write.
 pub fn update(revision: &ControllerRevision, edits: Vec<Edit>) -> Action {
-    Action::Update(Update {
-        object: ObjectRef::new(&ControllerRevision::RESOURCE, &revision.meta),
-        subresource: None,
-        raw: revision.raw.clone(),
-        edits,
-        counts: Vec::new(),
-    })
+    let object = ObjectRef::new(&ControllerRevision::RESOURCE, &revision.meta);
+    Write::update(object, revision.raw.clone(), edits).into()
 }
 
 /// Deletes a revision.
 pub fn delete(revision: &ControllerRevision) -> Action {
     let object = ObjectRef::new(&ControllerRevision::RESOURCE, &revision.meta);
-    Action::Delete(Delete::of(object))
+    Write::delete(object).into()
 }
 
 // === JSON as Go writes it ===

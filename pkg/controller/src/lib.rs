@@ -33,8 +33,8 @@ pub use watch::{
     Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
 };
 pub use write::{
-    Action, Announce, Create, Delete, DeleteCollection, Event, EventType, Guard, ObjectRef, Patch,
-    PatchKind, Propagation, StatusRetry, Update, UpdateStatus,
+    Action, Announce, Collection, Content, Delete, Event, EventType, Guard, ObjectRef, Patch,
+    PatchKind, Propagation, Retry, Tolerated, Update, Verb, Write,
 };
 
 use api::Key;
@@ -112,7 +112,7 @@ pub trait Controller: Send + Sync + Sized + 'static {
         snapshot: &Self::Snapshot,
         verdict: Option<&Self::Verdict>,
         outcome: &Outcome,
-    ) -> Option<UpdateStatus> {
+    ) -> Option<Write> {
         let _ = (snapshot, verdict, outcome);
         None
     }

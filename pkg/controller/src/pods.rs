@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    Action, Announce, ControllerRef, Create, Delete, Lister, ObjectRef, candidates, controller_ref,
+    Action, Announce, ControllerRef, Lister, ObjectRef, Write, candidates, controller_ref,
 };
 
 #[cfg(test)]
@@ -152,19 +152,15 @@ pub fn creates(
         },
         spec: template.spec,
     };
-    let create = Action::Create(Create {
-        resource: Pod::RESOURCE,
-        namespace: owner.key.namespace.clone(),
-        body: serde_json::to_string(&pod).map_err(|error| error.to_string())?.into(),
-        announce: Some(Announce {
-            about: Arc::new(ObjectRef::new(resource, owner)),
-            done: Some(("SuccessfulCreate", "Created pod: ")),
-            failed: ("FailedCreate", "Error creating: ".into()),
-            silent: &[],
-        }),
-        counts: Vec::new(),
-    });
-    Ok(vec![create; count])
+    let body = serde_json::to_string(&pod).map_err(|error| error.to_string())?;
+    let announce = Announce {
+        about: Arc::new(ObjectRef::new(resource, owner)),
+        done: Some(("SuccessfulCreate", "Created pod: ")),
+        failed: ("FailedCreate", "Error creating: ".into()),
+        silent: &[],
+    };
+    let create = Write::create(Pod::RESOURCE, owner.key.namespace.clone(), body);
+    Ok(vec![create.announced(announce).into(); count])
 }
 
 /// Deletes these pods, in their owner's name.
@@ -177,7 +173,7 @@ pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Acti
     };
     let delete = |pod: &Arc<Pod>| {
         let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);
-        Action::Delete(Delete { announce: Some(announce.clone()), ..Delete::of(object) })
+        Write::delete(object).announced(announce.clone()).into()
     };
     pods.iter().map(delete).collect()
 }

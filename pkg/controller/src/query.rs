@@ -20,7 +20,7 @@ use std::sync::Arc;
 use api::{Key, Kind, Listed, Meta, Metadata, Raw, Resource, Served, Text};
 use serde_json::Value;
 
-use crate::DeleteCollection;
+use crate::Collection;
 
 pub use typed::{AnyView, Typed, Views};
 
@@ -136,7 +136,7 @@ pub struct Facts {
     /// The answers to queries.
     pub answers: BTreeMap<Query, Answer>,
     /// How deletions of collections went; none: well.
-    pub emptied: BTreeMap<DeleteCollection, Option<Refused>>,
+    pub emptied: BTreeMap<Collection, Option<Refused>>,
 }
 
 // === impl Query ===

@@ -9,53 +9,69 @@ use serde_json::Value;
 
 use crate::Count;
 
-/// One write.
+/// Something that a plan does.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// POST.
-    Create(Create),
-    /// DELETE of exactly this object, by uid.
-    Delete(Delete),
-    /// DELETE of all objects of a kind in a namespace; its failure is a fact, and ends no plan.
-    DeleteCollection(DeleteCollection),
-    /// PATCH of exactly this object.
-    Patch(Patch),
-    /// PUT of exactly this version of the object.
-    Update(Update),
+    /// A write.
+    Write(Box<Write>),
     /// An Event; never fails.
     Event(Event),
 }
 
-/// Makes an object.
+/// A write to the API server: one type for all verbs.
 #[derive(Clone, Debug)]
-pub struct Create {
-    /// The kind to make.
-    pub resource: Resource,
-    /// Where; empty for cluster-scoped kinds.
-    pub namespace: Text,
-    /// The object as JSON. Shared by creates of equal objects.
-    pub body: Arc<str>,
+pub struct Write {
+    /// What it is about. Its uid is the precondition, of an update its version too. Of an object
+    /// that is to be made, and of all objects of a kind, only the kind and the namespace are known.
+    pub object: ObjectRef,
+    /// Such as `status`; none: the object itself.
+    pub subresource: Option<&'static str>,
+    /// What is done.
+    pub verb: Verb,
+    /// Failures that do not matter.
+    pub tolerates: &'static [Tolerated],
     /// The events that tell of it.
     pub announce: Option<Announce>,
-    /// What is counted of it.
+    /// What is counted.
     pub counts: Vec<Count>,
 }
 
-/// Deletes an object. That it is gone already counts as success.
+/// What a write does.
 #[derive(Clone, Debug)]
+pub enum Verb {
+    /// POST of this object as JSON. Shared by creates of equal objects.
+    Create(Arc<str>),
+    /// DELETE of exactly this object. That it is gone already counts as success.
+    Delete(Delete),
+    /// DELETE of all objects of a kind in a namespace, with background propagation; its failure is
+    /// a fact ([`crate::Facts::emptied`]), and ends no plan.
+    DeleteAll,
+    /// PATCH of exactly this object.
+    Patch(Patch),
+    /// PUT of exactly this version of the object, or of what stands at its subresource.
+    Update(Update),
+}
+
+/// A failure that may not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tolerated {
+    /// The object is gone (404 that names it).
+    Missing,
+    /// The API server finds the result invalid (422).
+    Invalid,
+    /// The object has another version by now (409): its event wakes the key.
+    Conflict,
+}
+
+/// How an object is deleted.
+#[derive(Clone, Debug, Default)]
 pub struct Delete {
-    /// What; its uid is the precondition.
-    pub object: ObjectRef,
-    /// What else must hold.
+    /// What must hold besides the uid.
     pub guard: Guard,
     /// What becomes of its dependents; none: what the API server does for the kind.
     pub propagation: Option<Propagation>,
     /// How long it may take to end; none: as long as the object says.
     pub grace_period_seconds: Option<u32>,
-    /// What is counted of it.
-    pub counts: Vec<Count>,
-    /// The events that tell of it.
-    pub announce: Option<Announce>,
 }
 
 /// What must hold of an object, besides its uid, to be deleted.
@@ -85,22 +101,18 @@ pub enum Propagation {
     Orphan,
 }
 
-/// Deletes all objects of a kind in a namespace, with background propagation.
+/// All objects of a kind in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DeleteCollection {
+pub struct Collection {
     /// Their kind.
     pub resource: Resource,
     /// Where; never empty.
     pub namespace: Text,
 }
 
-/// Patches an object.
+/// What a PATCH sends.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    /// What.
-    pub object: ObjectRef,
-    /// Such as `status`; none: the object itself.
-    pub subresource: Option<&'static str>,
     /// What `body` is.
     pub kind: PatchKind,
     /// The patch as JSON; it carries `metadata.uid` as its precondition.
@@ -108,12 +120,6 @@ pub struct Patch {
     /// A JSON merge patch to the same end, for kinds that know no strategic merge (415), such as
     /// custom ones.
     pub otherwise: Option<String>,
-    /// What is counted of it.
-    pub counts: Vec<Count>,
-    /// Whether it does not matter that the object is gone (404 that names it).
-    pub ignore_not_found: bool,
-    /// Whether it does not matter that the API server finds the result invalid (422).
-    pub ignore_invalid: bool,
 }
 
 /// How an object and a patch become one.
@@ -123,48 +129,45 @@ pub enum PatchKind {
     Strategic,
     /// JSON merge (RFC 7386).
     Merge,
-    /// Server-side apply, forced: fields that others own are taken from them, and fields that the
-    /// manager owned and the body lacks are removed.
+    /// Server-side apply: fields that the manager owned and the body lacks are removed.
     Apply {
         /// Who owns the fields from then on.
         field_manager: &'static str,
+        /// Whether fields that others own are taken from them; else that is a conflict.
+        force: bool,
     },
 }
 
-/// Writes an object with PUT.
+/// What a PUT sends.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// What; its resource version is the precondition.
-    pub object: ObjectRef,
-    /// Such as `status`; none: the object itself.
-    pub subresource: Option<&'static str>,
-    /// The object that was decided on.
-    pub raw: Raw,
-    /// What is changed of it.
-    pub edits: Vec<Edit>,
-    /// What is counted of it.
-    pub counts: Vec<Count>,
-}
-
-/// Writes `status` with PUT on the status subresource.
-#[derive(Clone, Debug)]
-pub struct UpdateStatus {
-    /// What; its resource version is the precondition.
-    pub object: ObjectRef,
-    /// The object that was decided on.
-    pub raw: Raw,
-    /// What is changed of it: fields of `status`, and of `metadata` where the kind admits that.
-    pub edits: Vec<Edit>,
+    /// The object, or another one that stands for a part of it.
+    pub content: Content,
     /// What happens when the write fails.
-    pub retry: StatusRetry,
-    /// What is counted of it.
-    pub counts: Vec<Count>,
+    pub retry: Retry,
 }
 
-/// What happens when a status write fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatusRetry {
+/// The body of a PUT.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// The object that was decided on, with changes: all that is not known of it stays.
+    Edited {
+        /// The object.
+        raw: Raw,
+        /// What is changed of it; for `status`: fields of that, and of `metadata` where the kind
+        /// admits it.
+        edits: Vec<Edit>,
+    },
+    /// An object of another kind as JSON, such as the `Scale` that a `scale` subresource takes. Its
+    /// preconditions stand in it.
+    Other(Arc<str>),
+}
+
+/// What happens when a PUT fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
     /// Nothing; the sync fails.
+    #[default]
     Never,
     /// The object is read live and the same changes written once more. As upstream's
     /// `updateReplicaSetStatus`.
@@ -222,41 +225,213 @@ pub struct ObjectRef {
 
 // === impl Action ===
 
+impl Action {
+    /// The write, if it is one.
+    pub fn write(&self) -> Option<&Write> {
+        match self {
+            Self::Write(write) => Some(write),
+            Self::Event(_) => None,
+        }
+    }
+}
+
+impl From<Write> for Action {
+    fn from(write: Write) -> Self {
+        Self::Write(Box::new(write))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Create(create) => write!(f, "create {} in {}", create.resource, create.namespace),
-            Self::Delete(delete) => {
-                write!(f, "delete {}", delete.object)?;
-                match &delete.guard {
-                    Guard::Uid => {}
-                    Guard::Version => f.write_str(" of this version")?,
-                    Guard::SameOwners(_) => f.write_str(" with these owners")?,
-                }
-                if let Some(propagation) = delete.propagation {
-                    write!(f, ", {propagation:?}")?;
-                }
-                let grace = delete.grace_period_seconds;
-                grace.map_or(Ok(()), |seconds| write!(f, " within {seconds}s"))
-            }
-            Self::DeleteCollection(all) => {
-                write!(f, "delete all {} in {}", all.resource, all.namespace)
-            }
-            Self::Patch(patch) => {
-                let Patch { object, subresource, kind, body, .. } = patch;
-                write!(f, "{kind} {object}{} {body}", Part(*subresource))
-            }
-            Self::Update(update) => {
-                write!(f, "update {}{}", update.object, Part(update.subresource))?;
-                let resource = &update.object.resource;
-                update.edits.iter().try_for_each(|edit| {
-                    write!(f, " {}={}", edit.path.join("."), shown(resource, edit))
-                })
-            }
+            Self::Write(write) => write.fmt(f),
             Self::Event(event) => {
                 write!(f, "event {:?} {}: {}", event.r#type, event.reason, event.message)
             }
         }
+    }
+}
+
+// === impl Write ===
+
+impl Write {
+    fn new(object: ObjectRef, verb: Verb) -> Self {
+        let (tolerates, counts) = (&[][..], Vec::new());
+        Self { object, subresource: None, verb, tolerates, announce: None, counts }
+    }
+
+    /// Makes an object; its namespace is empty for cluster-scoped kinds.
+    pub fn create(resource: Resource, namespace: Text, body: impl Into<Arc<str>>) -> Self {
+        Self::new(ObjectRef::of_kind(resource, namespace), Verb::Create(body.into()))
+    }
+
+    /// Deletes an object that may take its time.
+    pub fn delete(object: ObjectRef) -> Self {
+        Self::new(object, Verb::Delete(Delete::default()))
+    }
+
+    /// Deletes an object so.
+    pub fn delete_so(object: ObjectRef, how: Delete) -> Self {
+        Self::new(object, Verb::Delete(how))
+    }
+
+    /// Deletes all objects of a kind in a namespace.
+    pub fn delete_all(all: Collection) -> Self {
+        Self::new(ObjectRef::of_kind(all.resource, all.namespace), Verb::DeleteAll)
+    }
+
+    /// Patches an object.
+    pub fn patch(object: ObjectRef, kind: PatchKind, body: String) -> Self {
+        Self::new(object, Verb::Patch(Patch { kind, body, otherwise: None }))
+    }
+
+    /// A strategic merge into the object itself; that it is gone does not matter.
+    pub fn strategic(object: ObjectRef, body: String) -> Self {
+        Self::patch(object, PatchKind::Strategic, body).tolerating(&[Tolerated::Missing])
+    }
+
+    /// Writes the object that was decided on with these changes.
+    pub fn update(object: ObjectRef, raw: Raw, edits: Vec<Edit>) -> Self {
+        let (content, retry) = (Content::Edited { raw, edits }, Retry::Never);
+        Self::new(object, Verb::Update(Update { content, retry }))
+    }
+
+    /// Writes the status of the object that was decided on with these changes.
+    pub fn status(object: ObjectRef, raw: Raw, edits: Vec<Edit>, retry: Retry) -> Self {
+        let content = Content::Edited { raw, edits };
+        Self::new(object, Verb::Update(Update { content, retry })).at("status")
+    }
+
+    /// This write, of a subresource.
+    #[must_use]
+    pub fn at(self, subresource: &'static str) -> Self {
+        Self { subresource: Some(subresource), ..self }
+    }
+
+    /// This write, to which these failures do not matter.
+    #[must_use]
+    pub fn tolerating(self, tolerates: &'static [Tolerated]) -> Self {
+        Self { tolerates, ..self }
+    }
+
+    /// This write, with Events that tell of it.
+    #[must_use]
+    pub fn announced(self, announce: Announce) -> Self {
+        Self { announce: Some(announce), ..self }
+    }
+
+    /// This write, counted.
+    #[must_use]
+    pub fn counted(self, counts: Vec<Count>) -> Self {
+        Self { counts, ..self }
+    }
+
+    /// This patch, with a JSON merge patch to the same end for kinds that know no strategic merge.
+    #[must_use]
+    pub fn or_merge(mut self, merge: String) -> Self {
+        if let Verb::Patch(patch) = &mut self.verb {
+            patch.otherwise = Some(merge);
+        }
+        self
+    }
+
+    /// The object that it makes, if it makes one.
+    pub fn created(&self) -> Option<&Arc<str>> {
+        match &self.verb {
+            Verb::Create(body) => Some(body),
+            Verb::Delete(_) | Verb::DeleteAll | Verb::Patch(_) | Verb::Update(_) => None,
+        }
+    }
+
+    /// How it deletes one object, if it does.
+    pub fn deleted(&self) -> Option<&Delete> {
+        match &self.verb {
+            Verb::Delete(delete) => Some(delete),
+            Verb::Create(_) | Verb::DeleteAll | Verb::Patch(_) | Verb::Update(_) => None,
+        }
+    }
+
+    /// All that it deletes, if it deletes all.
+    pub fn emptied(&self) -> Option<Collection> {
+        match &self.verb {
+            Verb::DeleteAll => Some(Collection {
+                resource: self.object.resource.clone(),
+                namespace: self.object.key.namespace.clone(),
+            }),
+            Verb::Create(_) | Verb::Delete(_) | Verb::Patch(_) | Verb::Update(_) => None,
+        }
+    }
+
+    /// What it changes of the object that it writes, if it does.
+    pub fn edits_mut(&mut self) -> Option<&mut Vec<Edit>> {
+        match &mut self.verb {
+            Verb::Update(Update { content: Content::Edited { edits, .. }, .. }) => Some(edits),
+            Verb::Update(_)
+            | Verb::Create(_)
+            | Verb::Delete(_)
+            | Verb::DeleteAll
+            | Verb::Patch(_) => None,
+        }
+    }
+
+    /// The patch that it sends, if it does.
+    pub fn patched(&self) -> Option<&Patch> {
+        match &self.verb {
+            Verb::Patch(patch) => Some(patch),
+            Verb::Create(_) | Verb::Delete(_) | Verb::DeleteAll | Verb::Update(_) => None,
+        }
+    }
+
+    /// The object that it writes and what it changes of it, if it does.
+    pub fn edited(&self) -> Option<(&Raw, &[Edit])> {
+        match &self.verb {
+            Verb::Update(Update { content: Content::Edited { raw, edits }, .. }) => {
+                Some((raw, edits))
+            }
+            Verb::Update(_)
+            | Verb::Create(_)
+            | Verb::Delete(_)
+            | Verb::DeleteAll
+            | Verb::Patch(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { object, subresource, verb, .. } = self;
+        let (resource, namespace, part) =
+            (&object.resource, &object.key.namespace, Part(*subresource));
+        match verb {
+            Verb::Create(_) => write!(f, "create {resource} in {namespace}"),
+            Verb::DeleteAll => write!(f, "delete all {resource} in {namespace}"),
+            Verb::Delete(delete) => write!(f, "delete {object}{delete}"),
+            Verb::Patch(Patch { kind, body, .. }) => write!(f, "{kind} {object}{part} {body}"),
+            Verb::Update(Update { content, .. }) => {
+                write!(f, "update {object}{part}")?;
+                match content {
+                    Content::Edited { edits, .. } => edits.iter().try_for_each(|edit| {
+                        write!(f, " {}={}", edit.path.join("."), shown(resource, edit))
+                    }),
+                    Content::Other(body) => write!(f, " {body}"),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Delete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.guard {
+            Guard::Uid => {}
+            Guard::Version => f.write_str(" of this version")?,
+            Guard::SameOwners(_) => f.write_str(" with these owners")?,
+        }
+        if let Some(propagation) = self.propagation {
+            write!(f, ", {propagation:?}")?;
+        }
+        let grace = self.grace_period_seconds;
+        grace.map_or(Ok(()), |seconds| write!(f, " within {seconds}s"))
     }
 }
 
@@ -289,43 +464,14 @@ impl fmt::Display for Part {
     }
 }
 
-// === impl Delete ===
-
-impl Delete {
-    /// Of an object that may take its time, counted nowhere and without events.
-    pub fn of(object: ObjectRef) -> Self {
-        Self {
-            object,
-            guard: Guard::Uid,
-            propagation: None,
-            grace_period_seconds: None,
-            counts: Vec::new(),
-            announce: None,
-        }
-    }
-}
-
-// === impl Patch ===
-
-impl Patch {
-    /// A strategic merge into the object itself; that it is gone does not matter.
-    pub fn strategic(object: ObjectRef, body: String) -> Self {
-        Self {
-            object,
-            subresource: None,
-            kind: PatchKind::Strategic,
-            body,
-            otherwise: None,
-            counts: Vec::new(),
-            ignore_not_found: true,
-            ignore_invalid: false,
-        }
-    }
-}
-
 // === impl ObjectRef ===
 
 impl ObjectRef {
+    fn of_kind(resource: Resource, namespace: Text) -> Self {
+        let key = Key { namespace, name: Text::default() };
+        Self { resource, key, uid: Text::default(), resource_version: 0 }
+    }
+
     /// The object that `meta` belongs to.
     pub fn new(resource: &Resource, meta: &Meta) -> Self {
         Self {

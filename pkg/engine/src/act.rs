@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::{Codec, Key, Meta, Raw, Resource};
+use api::{Codec, Edit, Key, Meta, Raw, Resource, Text};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
-    Action, Announce, Create, Delete, DeleteCollection, Event, EventType, Facts, Guard, ObjectRef,
-    Outcome, Patch, PatchKind, Propagation, Refused, StatusRetry, Step, Update, UpdateStatus,
+    Action, Announce, Collection, Content, Delete, Event, EventType, Facts, Guard, ObjectRef,
+    Outcome, Patch, PatchKind, Propagation, Refused, Retry, Step, Tolerated, Update, Verb, Write,
 };
 use discovery::Discovery;
 use futures::StreamExt;
@@ -60,7 +60,15 @@ pub(crate) struct Act {
 /// The key that is acted for, and what its actions find out.
 struct Turn<'a> {
     key: &'a Key,
-    emptied: Mutex<BTreeMap<DeleteCollection, Option<Refused>>>,
+    emptied: Mutex<BTreeMap<Collection, Option<Refused>>>,
+}
+
+/// What became of a write that did not fail.
+enum Sent {
+    /// It was done, to the object of this name.
+    Done(Text),
+    /// There was nothing to do any more.
+    Moot,
 }
 
 impl Act {
@@ -117,35 +125,6 @@ impl Act {
         client.paced(Arc::new(move |wait| record.heard(&key, wait)))
     }
 
-    /// Writes a status.
-    pub(crate) async fn update_status(
-        &self,
-        key: &Key,
-        write: &UpdateStatus,
-    ) -> Result<(), ApiError> {
-        let written = self.put_status(key, write).await;
-        self.telemetry.add(&write.counts, became(&written));
-        written
-    }
-
-    async fn put_status(&self, key: &Key, write: &UpdateStatus) -> Result<(), ApiError> {
-        let UpdateStatus { object, raw, edits, retry, counts: _ } = write;
-        let body = |raw: &Raw| raw.edited(&object.resource, edits);
-        let error = match self.put(key, object, Some("status"), body(raw)).await {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
-        };
-        match retry {
-            StatusRetry::Never => Err(error),
-            StatusRetry::OnceLive => {
-                tracing::debug!(%error, "the status write failed, trying once on the live object");
-                let live = self.client(key).get(&path(object, None)?).await?;
-                let (_, raw) = read::parse(&live)?;
-                self.put(key, object, Some("status"), body(&raw)).await
-            }
-        }
-    }
-
     async fn in_order(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
         for action in actions {
             self.run(turn, action).await?;
@@ -183,15 +162,10 @@ impl Act {
             return Err(ApiError::Fenced("asked to stop".to_owned()));
         }
         match action {
-            Action::Create(create) => {
-                let made = self.create(turn.key, create).await;
-                self.telemetry.add(&create.counts, became(&made));
-                made
-            }
-            Action::Delete(delete) => self.delete(turn.key, delete).await,
-            Action::DeleteCollection(all) => self.delete_collection(turn, all).await,
-            Action::Patch(patch) => self.patch(turn.key, patch).await,
-            Action::Update(update) => self.update(turn.key, update).await,
+            Action::Write(write) => match write.emptied() {
+                Some(all) => self.delete_all(turn, all).await,
+                None => self.write(turn.key, write).await,
+            },
             Action::Event(event) => {
                 self.recorder.record(event.clone());
                 Ok(())
@@ -199,79 +173,104 @@ impl Act {
         }
     }
 
-    async fn create(&self, key: &Key, create: &Create) -> Result<(), ApiError> {
-        let path = create.resource.collection_path(&create.namespace);
-        let body = Bytes::copy_from_slice(create.body.as_bytes());
-        let answer = self.client(key).create(&path, body).await;
-        self.count("create", &create.resource, answer.as_ref().err());
-        match answer.and_then(|body| metadata(&body)) {
-            Ok(meta) => {
-                self.remember_version(key, &create.resource, &meta.key, meta.resource_version);
-                self.announce(create.announce.as_ref(), Ok(&meta.key.name));
+    /// Sends a write about one object, and sees to it that what became of it is awaited, counted and
+    /// told.
+    pub(crate) async fn write(&self, key: &Key, write: &Write) -> Result<(), ApiError> {
+        let Write { object, announce, counts, .. } = write;
+        let sent = match &write.verb {
+            Verb::Create(body) => self.create(key, write, body).await,
+            Verb::Delete(delete) => self.delete(key, object, delete).await,
+            Verb::Patch(patch) => self.patch(key, write, patch).await,
+            Verb::Update(update) => self.update(key, write, update).await,
+            Verb::DeleteAll => Ok(Sent::Moot),
+        };
+        match sent {
+            Ok(Sent::Done(name)) => {
+                self.telemetry.add(counts, Became::Done);
+                self.announce(announce.as_ref(), Ok(&name));
                 Ok(())
             }
-            // Trying again would change nothing: the key waits until its own object goes with the
-            // namespace, or the expectation is too old. As upstream's, which is never lowered.
-            Err(error) if error.is_namespace_terminating() => {
-                let object = Key::new(&create.namespace, "");
-                self.remember_version(key, &create.resource, &object, NEVER);
-                Err(error)
+            Ok(Sent::Moot) => {
+                self.telemetry.add(counts, Became::Moot);
+                Ok(())
             }
-            Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(()),
+            Err(error) if is_tolerated(write.tolerates, &error) => {
+                if error.is_object_missing() {
+                    self.remember_gone(key, object);
+                }
+                self.telemetry.add(counts, Became::Moot);
+                Ok(())
+            }
             Err(error) => {
-                self.doubt(key, About::create(create), &error);
-                self.announce(create.announce.as_ref(), Err(&error));
+                self.telemetry.add(counts, Became::Failed);
+                self.announce(announce.as_ref(), Err(&error));
                 Err(error)
             }
         }
     }
 
-    async fn delete(&self, key: &Key, delete: &Delete) -> Result<(), ApiError> {
-        let object = &delete.object;
-        let deleted = self.delete_guarded(key, delete).await;
-        // That it has another version by now is no failure.
-        let deleted = match deleted {
-            Err(error) if delete.guard == Guard::Version && error.is_conflict() => {
-                self.telemetry.add(&delete.counts, Became::Moot);
-                return Ok(());
-            }
-            deleted => deleted,
+    async fn create(&self, key: &Key, write: &Write, body: &str) -> Result<Sent, ApiError> {
+        let Write { object, subresource, .. } = write;
+        let (resource, namespace) = (&object.resource, &object.key.namespace);
+        let path = match subresource {
+            Some(_) => path(object, *subresource)?,
+            None => resource.collection_path(namespace),
         };
-        let became = match &deleted {
-            Ok(true) => Became::Done,
-            Ok(false) => Became::Moot,
-            Err(_) => Became::Failed,
-        };
-        self.telemetry.add(&delete.counts, became);
-        match deleted {
-            Ok(true) => {
-                self.remember_gone(key, object);
-                self.announce(delete.announce.as_ref(), Ok(&object.key.name));
-                Ok(())
+        let answer = self.client(key).create(&path, Bytes::copy_from_slice(body.as_bytes())).await;
+        self.count("create", resource, answer.as_ref().err());
+        match answer.and_then(|body| metadata(&body)) {
+            Ok(meta) => {
+                self.remember_version(key, resource, &meta.key, meta.resource_version);
+                Ok(Sent::Done(meta.key.name.clone()))
             }
-            Ok(false) => {
-                self.remember_gone(key, object);
-                Ok(())
-            }
-            Err(error) => {
-                self.announce(delete.announce.as_ref(), Err(&error));
+            // Trying again would change nothing: the key waits until its own object goes with the
+            // namespace, or the expectation is too old. As upstream's, which is never lowered.
+            Err(error) if error.is_namespace_terminating() => {
+                self.remember_version(key, resource, &Key::new(namespace, ""), NEVER);
                 Err(error)
             }
+            Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(Sent::Moot),
+            Err(error) => {
+                self.doubt(key, About::create(resource, namespace, body), &error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn delete(
+        &self,
+        key: &Key,
+        object: &ObjectRef,
+        delete: &Delete,
+    ) -> Result<Sent, ApiError> {
+        match self.delete_guarded(key, object, delete).await {
+            Ok(deleted) => {
+                self.remember_gone(key, object);
+                Ok(if deleted { Sent::Done(object.key.name.clone()) } else { Sent::Moot })
+            }
+            // That it has another version by now is no failure.
+            Err(error) if delete.guard == Guard::Version && error.is_conflict() => Ok(Sent::Moot),
+            Err(error) => Err(error),
         }
     }
 
     /// Deletes an object, if what guards it holds. False: it is gone already, or replaced by
     /// another object with the same name; the object of the plan exists no more, and the cache
     /// will show that.
-    async fn delete_guarded(&self, key: &Key, delete: &Delete) -> Result<bool, ApiError> {
-        let Delete { object, guard, .. } = delete;
+    async fn delete_guarded(
+        &self,
+        key: &Key,
+        object: &ObjectRef,
+        delete: &Delete,
+    ) -> Result<bool, ApiError> {
+        let guard = &delete.guard;
         let path = path(object, None)?;
         let client = self.client(key);
         let is_blind = *guard == Guard::Uid || mutant::is(Mutant::CollectUnguarded);
         let mut version = (!is_blind).then_some(object.resource_version);
         let mut tries = 1..DELETE_TRIES_MAX;
         loop {
-            let answer = client.delete(&path, options(delete, version).into()).await;
+            let answer = client.delete(&path, options(object, delete, version).into()).await;
             self.count("delete", &object.resource, answer.as_ref().err());
             let error = match answer {
                 Ok(()) => return Ok(true),
@@ -301,11 +300,7 @@ impl Act {
         }
     }
 
-    async fn delete_collection(
-        &self,
-        turn: &Turn<'_>,
-        all: &DeleteCollection,
-    ) -> Result<(), ApiError> {
+    async fn delete_all(&self, turn: &Turn<'_>, all: Collection) -> Result<(), ApiError> {
         let path = all.resource.collection_path(&all.namespace);
         let options = serde_json::json!({
             "apiVersion": "v1",
@@ -319,77 +314,82 @@ impl Act {
             return Err(fenced);
         }
         let mut emptied = turn.emptied.lock().unwrap_or_else(PoisonError::into_inner);
-        emptied.insert(all.clone(), error.as_ref().map(read::refused));
+        emptied.insert(all, error.as_ref().map(read::refused));
         Ok(())
     }
 
-    async fn patch(&self, key: &Key, patch: &Patch) -> Result<(), ApiError> {
-        let object = &patch.object;
-        let done = self.send_patch(key, patch).await.and_then(|body| version(&body));
-        let became = match done {
+    async fn patch(&self, key: &Key, write: &Write, patch: &Patch) -> Result<Sent, ApiError> {
+        let object = &write.object;
+        match self.send_patch(key, write, patch).await.and_then(|body| version(&body)) {
             Ok(version) => {
                 self.remember_version(key, &object.resource, &object.key, version);
-                Became::Done
+                Ok(Sent::Done(object.key.name.clone()))
             }
-            // Not where the path is unknown: the object may be served in another version.
-            Err(error) if patch.ignore_not_found && error.is_object_missing() => {
-                self.remember_gone(key, object);
-                Became::Moot
-            }
-            Err(error) if patch.ignore_invalid && error.is_invalid() => Became::Moot,
             Err(error) => {
                 self.doubt(key, About::object(object), &error);
-                self.telemetry.add(&patch.counts, Became::Failed);
-                return Err(error);
+                Err(error)
             }
-        };
-        self.telemetry.add(&patch.counts, became);
-        Ok(())
+        }
     }
 
-    async fn send_patch(&self, key: &Key, patch: &Patch) -> Result<Bytes, ApiError> {
-        let Patch { object, subresource, kind, body, otherwise, .. } = patch;
-        let path = path(object, *subresource)?;
+    async fn send_patch(&self, key: &Key, write: &Write, patch: &Patch) -> Result<Bytes, ApiError> {
+        let Patch { kind, body, otherwise } = patch;
+        let resource = &write.object.resource;
+        let path = path(&write.object, write.subresource)?;
         let client = self.client(key);
         let bytes = |body: &str| Bytes::copy_from_slice(body.as_bytes());
         let answer = match kind {
             PatchKind::Strategic => client.patch(&path, bytes(body)).await,
             PatchKind::Merge => client.merge(&path, bytes(body)).await,
-            PatchKind::Apply { field_manager } => {
-                client.apply(&path, field_manager, bytes(body)).await
+            PatchKind::Apply { field_manager, force } => {
+                client.apply(&path, (field_manager, *force), bytes(body)).await
             }
         };
-        self.count("patch", &object.resource, answer.as_ref().err());
+        self.count("patch", resource, answer.as_ref().err());
         match (answer, otherwise) {
             (Err(error), Some(merge)) if error.is_unsupported_media_type() => {
                 let answer = client.merge(&path, bytes(merge)).await;
-                self.count("patch", &object.resource, answer.as_ref().err());
+                self.count("patch", resource, answer.as_ref().err());
                 answer
             }
             (answer, _) => answer,
         }
     }
 
-    async fn update(&self, key: &Key, update: &Update) -> Result<(), ApiError> {
-        let Update { object, subresource, raw, edits, counts } = update;
-        let written = self.put(key, object, *subresource, raw.edited(&object.resource, edits));
-        let written = written.await;
-        self.telemetry.add(counts, became(&written));
-        written
+    async fn update(&self, key: &Key, write: &Write, update: &Update) -> Result<Sent, ApiError> {
+        let object = &write.object;
+        let body = |raw: &Raw, edits: &[Edit]| {
+            let body = raw.edited(&object.resource, edits);
+            body.map_err(|error| ApiError::Decode(error.to_string()))
+        };
+        let done = || Sent::Done(object.key.name.clone());
+        let (raw, edits) = match &update.content {
+            Content::Edited { raw, edits } => (raw, edits),
+            Content::Other(body) => {
+                return self.put(key, write, body.to_string()).await.map(|()| done());
+            }
+        };
+        let error = match self.put(key, write, body(raw, edits)?).await {
+            Ok(()) => return Ok(done()),
+            Err(error) => error,
+        };
+        match update.retry {
+            Retry::Never => Err(error),
+            Retry::OnceLive => {
+                tracing::debug!(%error, "the status write failed, trying once on the live object");
+                let live = self.client(key).get(&path(object, None)?).await?;
+                let (_, raw) = read::parse(&live)?;
+                self.put(key, write, body(&raw, edits)?).await.map(|()| done())
+            }
+        }
     }
 
-    async fn put(
-        &self,
-        key: &Key,
-        object: &ObjectRef,
-        subresource: Option<&str>,
-        body: serde_json::Result<String>,
-    ) -> Result<(), ApiError> {
-        let mut body = body.map_err(|error| ApiError::Decode(error.to_string()))?;
+    async fn put(&self, key: &Key, write: &Write, mut body: String) -> Result<(), ApiError> {
+        let Write { object, subresource, .. } = write;
         if mutant::is(Mutant::UpdateWithoutVersion) {
             body = body.replace("\"resourceVersion\":\"", "\"resourceVersion\":\"\",\"was\":\"");
         }
-        let answer = self.client(key).update(&path(object, subresource)?, body.into()).await;
+        let answer = self.client(key).update(&path(object, *subresource)?, body.into()).await;
         self.count("update", &object.resource, answer.as_ref().err());
         if mutant::is(Mutant::ConflictIsDone) && answer.as_ref().is_err_and(ApiError::is_conflict) {
             return Ok(());
@@ -464,6 +464,7 @@ impl Act {
         let (r#type, reason, message) = match (result, announce.done, &announce.failed) {
             // Nothing was tried: that is no news about the object.
             (Ok(_), None, _) | (Err(ApiError::Fenced(_)), ..) => return,
+            (Err(error), ..) if error.is_namespace_terminating() => return,
             (Err(error), ..) if is_silent(error) => return,
             (Ok(name), Some((reason, start)), _) => {
                 (EventType::Normal, reason, format!("{start}{name}"))
@@ -507,9 +508,13 @@ async fn all<F: Future<Output = Result<(), ApiError>>>(
     failed.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// What became of a write that is done or has failed.
-fn became(written: &Result<(), ApiError>) -> Became {
-    if written.is_ok() { Became::Done } else { Became::Failed }
+fn is_tolerated(tolerates: &[Tolerated], error: &ApiError) -> bool {
+    tolerates.iter().any(|tolerated| match tolerated {
+        // Not where the path is unknown: the object may be served in another version.
+        Tolerated::Missing => error.is_object_missing(),
+        Tolerated::Invalid => error.is_invalid(),
+        Tolerated::Conflict => error.is_conflict(),
+    })
 }
 
 fn path(object: &ObjectRef, subresource: Option<&str>) -> Result<String, ApiError> {
@@ -521,11 +526,11 @@ fn path(object: &ObjectRef, subresource: Option<&str>) -> Result<String, ApiErro
 }
 
 /// The body of a DELETE.
-fn options(delete: &Delete, version: Option<u64>) -> String {
+fn options(object: &ObjectRef, delete: &Delete, version: Option<u64>) -> String {
     let mut options = serde_json::json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
-        "preconditions": { "uid": &*delete.object.uid },
+        "preconditions": { "uid": &*object.uid },
     });
     if mutant::is(Mutant::DeleteWithoutUid) {
         options["preconditions"] = serde_json::json!({});

@@ -7,7 +7,7 @@ use api::{Key, Kind};
 use cache::{Selection, SharedInformerFactory};
 use controller::{
     Answer, Change, Controller, Count, Ended, Everything, Facts, Family, Handler, News, Outcome,
-    Plan, Query, Shared, UpdateStatus, View, Wake, Watches,
+    Plan, Query, Shared, View, Wake, Watches, Write,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -39,7 +39,7 @@ pub(crate) trait Door: Send + Sync {
         snapshot: &Opaque,
         verdict: Option<&Opaque>,
         outcome: &Outcome,
-    ) -> Option<UpdateStatus>;
+    ) -> Option<Write>;
     fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Wake;
     fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Wake;
     fn gone(&self, key: &Key) -> Wake;
@@ -136,7 +136,7 @@ impl<C: Controller> Door for Typed<C> {
         snapshot: &Opaque,
         verdict: Option<&Opaque>,
         outcome: &Outcome,
-    ) -> Option<UpdateStatus> {
+    ) -> Option<Write> {
         self.controller.report(Self::snapshot(snapshot), verdict.map(Self::verdict), outcome)
     }
 

@@ -17,7 +17,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use api::{Codec, Key, Meta, Resource, Text};
 use client::ApiError;
-use controller::{Create, ObjectRef};
+use controller::ObjectRef;
 use mutant::Mutant;
 use runtime::Instant;
 
@@ -80,8 +80,7 @@ impl About {
     }
 
     /// What this makes.
-    pub(crate) fn create(create: &Create) -> Self {
-        let Create { resource, namespace, body, .. } = create;
+    pub(crate) fn create(resource: &Resource, namespace: &Text, body: &str) -> Self {
         let meta = Meta::decode(Codec::Json, body.as_bytes());
         let name = meta.map(|meta| meta.key.name.clone()).unwrap_or_default();
         let (resource, namespace) = (resource.clone(), namespace.clone());

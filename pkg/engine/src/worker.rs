@@ -426,7 +426,7 @@ impl Engine {
         seen.verdict = verdict;
         let verdict = seen.verdict.as_ref();
         if let Some(status) = self.controller.report(snapshot, verdict, &outcome)
-            && let Err(error) = self.act.update_status(key, &status).await
+            && let Err(error) = self.act.write(key, &status).await
         {
             let status = error.status();
             let is_conflict = status.is_some_and(|status| status.reason == CONFLICT);

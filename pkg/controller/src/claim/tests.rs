@@ -273,13 +273,14 @@ fn note() -> Action {
 #[test]
 fn the_answers_that_do_not_matter_are_upstreams() {
     let (owner, pod): (Arc<ReplicaSet>, Arc<Pod>) = (decode(&owner()), decode(&pod("a")));
-    for (action, ignored) in [
-        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod), (false, false)),
-        (release(&owner.meta, &*pod), (true, true)),
+    for (action, tolerated) in [
+        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod), &[][..]),
+        (release(&owner.meta, &*pod), &[Tolerated::Missing, Tolerated::Invalid]),
     ] {
-        let Action::Patch(patch) = action else { panic!("{action} is no patch") };
-        assert_eq!((patch.ignore_not_found, patch.ignore_invalid), ignored);
-        assert_eq!((&*patch.object.uid, patch.object.resource_version), ("uid-a", 1));
+        let Action::Write(write) = action else { panic!("{action} is no write") };
+        assert!(write.patched().is_some(), "{write} is no patch");
+        assert_eq!(write.tolerates, tolerated);
+        assert_eq!((&*write.object.uid, write.object.resource_version), ("uid-a", 1));
     }
 }
 

@@ -74,9 +74,10 @@ fn the_data_of_a_stored_revision_is_found_again() {
             data: &daemon_set,
             revision: 3,
         };
-        let Ok(Action::Create(create)) = create(&new) else { panic!("{name}") };
-        assert!(create.body.contains(&format!("\"data\":{daemon_set},\"revision\":3")), "{name}");
-        let stored = ControllerRevision::decode(Codec::Json, create.body.as_bytes()).unwrap();
+        let action = create(&new).unwrap();
+        let body = action.write().and_then(Write::created).unwrap();
+        assert!(body.contains(&format!("\"data\":{daemon_set},\"revision\":3")), "{name}");
+        let stored = ControllerRevision::decode(Codec::Json, body.as_bytes()).unwrap();
         let wanted = data(Some(&spec(&template)), Numbers::Whole).unwrap();
         assert!(holds(&stored, &wanted), "{name}");
         assert!(!holds(&stored, &wanted.replace("replace", "merge")), "{name}");

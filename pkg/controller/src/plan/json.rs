@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::{Plan, Step};
 use crate::write::shown;
 use crate::{
-    Action, Amount, Announce, Count, Create, Form, Guard, ListForm, ObjectRef, Query, Update, When,
+    Action, Amount, Announce, Content, Count, Delete, Form, Guard, ListForm, ObjectRef, Query,
+    Tolerated, Verb, When, Write,
 };
 
 impl Plan {
@@ -97,9 +98,13 @@ fn all(actions: &[Action]) -> Vec<Value> {
 
 /// Whether two actions make the same object twice, but for its generated name.
 fn is_repeated(a: &Action, b: &Action) -> bool {
-    match (a, b) {
-        (Action::Create(a), Action::Create(b)) => {
-            Arc::ptr_eq(&a.body, &b.body) && a.resource == b.resource && a.namespace == b.namespace
+    let made = |action: &Action| {
+        let write = action.write()?;
+        Some((Arc::clone(write.created()?), write.object.clone()))
+    };
+    match (made(a), made(b)) {
+        (Some((body, place)), Some((other, elsewhere))) => {
+            Arc::ptr_eq(&body, &other) && place == elsewhere
         }
         (_, _) => false,
     }
@@ -107,45 +112,7 @@ fn is_repeated(a: &Action, b: &Action) -> bool {
 
 fn one(action: &Action, times: usize) -> Option<Value> {
     let mut value = match action {
-        Action::Create(Create { resource, namespace, body, announce, counts: _ }) => json!({
-            "verb": "create",
-            "resource": resource.to_string(),
-            "namespace": namespace,
-            "body": parsed(body),
-            "event": announce.as_ref().and_then(event_after),
-            "times": times,
-        }),
-        Action::Delete(delete) => json!({
-            "verb": "delete",
-            "object": object(&delete.object),
-            "guard": match &delete.guard {
-                Guard::Uid => None,
-                Guard::Version => Some("version"),
-                Guard::SameOwners(_) => Some("sameOwners"),
-            },
-            "propagationPolicy": delete.propagation.map(|policy| format!("{policy:?}")),
-            "gracePeriodSeconds": delete.grace_period_seconds,
-            "event": delete.announce.as_ref().and_then(event_after),
-        }),
-        Action::DeleteCollection(all) => json!({
-            "verb": "deletecollection",
-            "resource": all.resource.to_string(),
-            "namespace": all.namespace,
-        }),
-        Action::Patch(patch) => json!({
-            "verb": patch.kind.to_string(),
-            "object": object(&patch.object),
-            "subresource": patch.subresource,
-            "body": parsed(&patch.body),
-            "ignoreNotFound": patch.ignore_not_found,
-            "ignoreInvalid": patch.ignore_invalid,
-        }),
-        Action::Update(update) => json!({
-            "verb": "update",
-            "object": object(&update.object),
-            "subresource": update.subresource,
-            "changes": changes(update),
-        }),
+        Action::Write(write) => written(write, times),
         Action::Event(event) => json!({
             "verb": "event",
             "about": object(&event.about),
@@ -159,16 +126,70 @@ fn one(action: &Action, times: usize) -> Option<Value> {
     Some(value)
 }
 
+fn written(write: &Write, times: usize) -> Value {
+    let Write { object: about, subresource, verb, tolerates, announce, counts: _ } = write;
+    let mut value = match verb {
+        Verb::Create(body) => json!({
+            "verb": "create",
+            "resource": about.resource.to_string(),
+            "namespace": about.key.namespace,
+            "body": parsed(body),
+            "times": times,
+        }),
+        Verb::Delete(Delete { guard, propagation, grace_period_seconds }) => json!({
+            "verb": "delete",
+            "object": object(about),
+            "guard": match guard {
+                Guard::Uid => None,
+                Guard::Version => Some("version"),
+                Guard::SameOwners(_) => Some("sameOwners"),
+            },
+            "propagationPolicy": propagation.map(|policy| format!("{policy:?}")),
+            "gracePeriodSeconds": grace_period_seconds,
+        }),
+        Verb::DeleteAll => json!({
+            "verb": "deletecollection",
+            "resource": about.resource.to_string(),
+            "namespace": about.key.namespace,
+        }),
+        Verb::Patch(patch) => json!({
+            "verb": patch.kind.to_string(),
+            "object": object(about),
+            "body": parsed(&patch.body),
+        }),
+        Verb::Update(update) => match &update.content {
+            Content::Edited { edits, .. } => json!({
+                "verb": "update", "object": object(about), "changes": changes(about, edits),
+            }),
+            Content::Other(body) => json!({
+                "verb": "update", "object": object(about), "body": parsed(body),
+            }),
+        },
+    };
+    let tolerates: Vec<_> = tolerates.iter().map(|failure| tolerated(*failure)).collect();
+    value["subresource"] = json!(subresource);
+    value["event"] = json!(announce.as_ref().and_then(event_after));
+    value["tolerates"] = json!((!tolerates.is_empty()).then_some(tolerates));
+    value
+}
+
+fn tolerated(failure: Tolerated) -> &'static str {
+    match failure {
+        Tolerated::Missing => "missing",
+        Tolerated::Invalid => "invalid",
+        Tolerated::Conflict => "conflict",
+    }
+}
+
 /// The Event that is recorded once the write has succeeded.
 fn event_after(announce: &Announce) -> Option<Value> {
     let (reason, _) = announce.done?;
     Some(json!({ "about": object(&announce.about), "reason": reason }))
 }
 
-fn changes(update: &Update) -> Vec<Value> {
-    let resource = &update.object.resource;
-    let change = |edit| json!({ "field": path(edit), "value": shown(resource, edit) });
-    update.edits.iter().map(change).collect()
+fn changes(about: &ObjectRef, edits: &[Edit]) -> Vec<Value> {
+    let change = |edit| json!({ "field": path(edit), "value": shown(&about.resource, edit) });
+    edits.iter().map(change).collect()
 }
 
 fn path(edit: &Edit) -> String {

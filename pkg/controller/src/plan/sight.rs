@@ -8,7 +8,7 @@ use api::{Key, Resource};
 use serde_json::Value;
 
 use super::{Plan, Step};
-use crate::Action;
+use crate::{Action, Content, Verb, Write};
 
 /// What stands for a body that is not shown, before the reason.
 const HIDDEN: char = '…';
@@ -43,17 +43,17 @@ impl Subject {
 
     /// None: the action has no body.
     fn of(action: &Action) -> Option<Self> {
-        let (resource, key) = match action {
-            Action::Create(create) => {
-                let body: Value = serde_json::from_str(&create.body).unwrap_or_default();
+        let Write { object, verb, .. } = action.write()?;
+        let key = match verb {
+            Verb::Create(body) => {
+                let body: Value = serde_json::from_str(body).unwrap_or_default();
                 let name = body["metadata"]["name"].as_str().unwrap_or_default();
-                (&create.resource, Key::new(&create.namespace, name))
+                Key::new(&object.key.namespace, name)
             }
-            Action::Patch(patch) => (&patch.object.resource, patch.object.key.clone()),
-            Action::Update(update) => (&update.object.resource, update.object.key.clone()),
-            Action::Delete(_) | Action::DeleteCollection(_) | Action::Event(_) => return None,
+            Verb::Patch(_) | Verb::Update(_) => object.key.clone(),
+            Verb::Delete(_) | Verb::DeleteAll => return None,
         };
-        Some(Self { resource: resource.clone(), key })
+        Some(Self { resource: object.resource.clone(), key })
     }
 }
 
@@ -123,19 +123,23 @@ fn hide(action: &mut Action, sight: &Sight, made: &mut BTreeMap<Subject, Arc<str
     let Some(subject) = Subject::of(action) else { return };
     let Some(reason) = sight.reason(&subject) else { return };
     let hidden = format!("{HIDDEN} ({reason})");
-    match action {
-        Action::Create(create) => {
-            create.body = Arc::clone(made.entry(subject).or_insert_with(|| hidden.into()));
+    let Action::Write(write) = action else { return };
+    match &mut write.verb {
+        Verb::Create(body) => {
+            *body = Arc::clone(made.entry(subject).or_insert_with(|| hidden.into()));
         }
-        Action::Patch(patch) => {
+        Verb::Patch(patch) => {
             patch.otherwise = None;
             patch.body = hidden;
         }
-        Action::Update(update) => {
-            for edit in &mut update.edits {
-                edit.value = Value::from(hidden.clone());
+        Verb::Update(update) => match &mut update.content {
+            Content::Edited { edits, .. } => {
+                for edit in edits {
+                    edit.value = Value::from(hidden.clone());
+                }
             }
-        }
-        Action::Delete(_) | Action::DeleteCollection(_) | Action::Event(_) => {}
+            Content::Other(body) => *body = hidden.into(),
+        },
+        Verb::Delete(_) | Verb::DeleteAll => {}
     }
 }

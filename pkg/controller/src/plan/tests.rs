@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Announce, Create, Delete, Event, EventType, Family, ObjectRef, Patch, PatchKind, Update,
+    Announce, Content, Delete, Event, EventType, Family, ObjectRef, PatchKind, Retry, Tolerated,
+    Update, Verb, Write,
 };
 
 const RATIO: Family = Family::histogram("h", "[ALPHA] A ratio.", &[1.0]);
@@ -22,14 +23,8 @@ fn web() -> ObjectRef {
 }
 
 fn create(body: &Arc<str>, announce: Option<Announce>) -> Action {
-    let body = Arc::clone(body);
-    Action::Create(Create {
-        resource: PODS,
-        namespace: "shop".into(),
-        body,
-        announce,
-        counts: Vec::new(),
-    })
+    let create = Write::create(PODS, "shop".into(), Arc::clone(body));
+    Write { announce, ..create }.into()
 }
 
 fn everything() -> Plan {
@@ -43,14 +38,14 @@ fn everything() -> Plan {
     };
     let (done, r#type) = (Some(announce), EventType::Warning);
     let event = Event { about, r#type, reason: Cow::Borrowed("Odd"), message: "look".into() };
-    let patch = Patch::strategic(web(), "{".into());
+    let patch = Write::strategic(web(), "{".into());
     Plan {
         why: "all there is".into(),
         steps: vec![
             Step::Fetch(vec![Query::object(PODS, Key::new("shop", "web"))]),
             Step::SlowStart(vec![create(&one, None), create(&one, None), create(&other, done)]),
-            Step::Together(vec![Action::Delete(Delete::of(web()))]),
-            Step::InOrder(vec![Action::Patch(patch), Action::Event(event)]),
+            Step::Together(vec![Write::delete(web()).into()]),
+            Step::InOrder(vec![patch.into(), Action::Event(event)]),
         ],
         again: Some(Duration::from_millis(1500)),
         error: Some("no".into()),
@@ -74,8 +69,8 @@ fn a_plan_as_json_says_all_that_it_holds() {
             ]},
             {"how": "together", "actions": [{"verb": "delete", "object": web}]},
             {"how": "inOrder", "actions": [
-                {"verb": "patch", "object": web, "body": "{", "ignoreNotFound": true,
-                    "ignoreInvalid": false},
+                {"verb": "patch", "object": web, "body": "{",
+                    "tolerates": ["missing"]},
                 {"verb": "event", "about": web, "type": "Warning", "reason": "Odd",
                     "message": "look"},
             ]},
@@ -96,26 +91,11 @@ fn a_plan_that_rests_says_why_and_nothing_else() {
 
 /// Two lists side by side: a pod is marked and deleted by force, another object is written.
 fn chains() -> Plan {
-    let mark = Patch {
-        subresource: Some("status"),
-        ignore_not_found: false,
-        ignore_invalid: true,
-        ..Patch::strategic(web(), r#"{"status":{"phase":"Failed"}}"#.into())
-    };
-    let delete = Delete {
-        grace_period_seconds: Some(0),
-        counts: vec![Count::one(&RATIO)],
-        ..Delete::of(web())
-    };
-    let update = |subresource, edits| {
-        Action::Update(Update {
-            object: web(),
-            subresource,
-            raw: Raw::default(),
-            edits,
-            counts: Vec::new(),
-        })
-    };
+    let mark = Write::strategic(web(), r#"{"status":{"phase":"Failed"}}"#.into())
+        .at("status")
+        .tolerating(&[Tolerated::Invalid]);
+    let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+    let delete = Write::delete_so(web(), how).counted(vec![Count::one(&RATIO)]);
     let edits = vec![
         Edit::new(["spec", "replicas"], json!(3)),
         Edit::new(["metadata", "annotations", "example.com/note"], json!("x")),
@@ -123,8 +103,11 @@ fn chains() -> Plan {
     ];
     let status = vec![Edit::new(["status", "replicas"], json!(2))];
     let lists = vec![
-        vec![Action::Patch(mark), Action::Delete(delete)],
-        vec![update(None, edits), update(Some("status"), status)],
+        vec![mark.into(), delete.into()],
+        vec![
+            Write::update(web(), Raw::default(), edits).into(),
+            Write::status(web(), Raw::default(), status, Retry::Never).into(),
+        ],
     ];
     Plan::one("side by side", Step::Chains(lists))
 }
@@ -165,8 +148,7 @@ fn chains_and_updates_as_json_say_all_that_they_hold() {
         "steps": [{"how": "chains", "chains": [
             [
                 {"verb": "patch", "object": web, "subresource": "status",
-                    "body": {"status": {"phase": "Failed"}}, "ignoreNotFound": false,
-                    "ignoreInvalid": true},
+                    "body": {"status": {"phase": "Failed"}}, "tolerates": ["invalid"]},
                 {"verb": "delete", "object": web, "gracePeriodSeconds": 0},
             ],
             [
@@ -189,11 +171,9 @@ fn chains_and_updates_as_json_say_all_that_they_hold() {
 
 #[test]
 fn an_apply_is_told_from_a_patch() {
-    let apply = Patch {
-        kind: PatchKind::Apply { field_manager: "m" },
-        ..Patch::strategic(web(), r#"{"a":1}"#.into())
-    };
-    let plan = Plan::one("differs", Step::InOrder(vec![Action::Patch(apply)]));
+    let kind = PatchKind::Apply { field_manager: "m", force: true };
+    let apply = Write::patch(web(), kind, r#"{"a":1}"#.into());
+    let plan = Plan::one("differs", Step::InOrder(vec![apply.into()]));
     assert_eq!(plan.to_string(), "why: differs\nin order: apply pods shop/web {\"a\":1}\n");
     assert_eq!(plan.to_json()["steps"][0]["actions"][0]["verb"], "apply");
 }
@@ -225,14 +205,8 @@ fn what_a_secret_holds_is_not_shown() {
         ("configmaps", vec!["data", "token"], false),
     ] {
         let edits = vec![Edit::new(path.clone(), json!("hunter2"))];
-        let update = Update {
-            object: object(plural),
-            subresource: None,
-            raw: Raw::default(),
-            edits,
-            counts: Vec::new(),
-        };
-        let plan = Plan::one("differs", Step::InOrder(vec![Action::Update(update)]));
+        let update = Write::update(object(plural), Raw::default(), edits);
+        let plan = Plan::one("differs", Step::InOrder(vec![update.into()]));
         for text in [plan.to_string(), plan.to_json().to_string()] {
             assert_eq!(text.contains("hunter2"), !is_hidden, "{plural} {path:?}: {text}");
         }
@@ -245,18 +219,18 @@ fn a_body_is_shown_to_whoever_may_get_its_object_and_to_nobody_else() {
     let secret_body = r#"{"a":"hunter2"}"#;
     let named: Arc<str> = r#"{"metadata":{"name":"db"},"spec":{"env":"hunter2"}}"#.into();
     let unnamed: Arc<str> = r#"{"metadata":{"generateName":"web-"},"env":"hunter2"}"#.into();
-    let patch = Patch {
-        otherwise: Some(secret_body.to_owned()),
-        ..Patch::strategic(web(), secret_body.into())
-    };
+    let patch = Write::strategic(web(), secret_body.into()).or_merge(secret_body.to_owned());
     let edits = vec![Edit::new(["spec", "env"], json!({"a": ["hunter2"]}))];
-    let update =
-        Update { object: web(), subresource: None, raw: Raw::default(), edits, counts: Vec::new() };
+    let update = Write::update(web(), Raw::default(), edits);
+    let content = Content::Other(secret_body.into());
+    let verb = Verb::Update(Update { content, retry: Retry::Never });
+    let scale = Write { verb, ..update.clone() }.at("scale");
     let rows = [
         (create(&named, None), "shop/db", "create pods in shop", "body"),
         (create(&unnamed, None), "shop/", "create pods in shop", "body"),
-        (Action::Patch(patch), "shop/web", "patch pods shop/web … (no)", "body"),
-        (Action::Update(update), "shop/web", "update pods shop/web spec.env=\"… (no)\"", "changes"),
+        (patch.into(), "shop/web", "patch pods shop/web … (no)", "body"),
+        (update.into(), "shop/web", "update pods shop/web spec.env=\"… (no)\"", "changes"),
+        (scale.into(), "shop/web", "update pods shop/web scale … (no)", "body"),
     ];
     for (action, key, line, field) in rows {
         for step in [Step::InOrder(vec![action.clone()]), Step::Chains(vec![vec![action]])] {
@@ -272,10 +246,9 @@ fn a_body_is_shown_to_whoever_may_get_its_object_and_to_nobody_else() {
                 let seen = plan.clone().as_seen(&Sight::Of(answers.into_iter().collect()));
                 let json = seen.to_json().to_string();
                 assert_eq!(json.contains("hunter2"), is_seen, "{json}");
-                let Some(Action::Patch(Patch { otherwise, .. })) = seen.all_actions().next() else {
-                    continue;
-                };
-                assert_eq!(otherwise.is_some(), is_seen);
+                let mut writes = seen.all_actions().filter_map(Action::write);
+                let Some(patch) = writes.next().and_then(Write::patched) else { continue };
+                assert_eq!(patch.otherwise.is_some(), is_seen);
             }
             let no =
                 Sight::Of(plan.subjects().into_iter().map(|it| (it, Err("no".into()))).collect());
@@ -297,18 +270,11 @@ fn bodies_of_secrets_are_hidden_from_everybody() {
     let secrets = Resource::namespaced("", "v1", "secrets", "Secret");
     let object = ObjectRef { resource: secrets.clone(), ..web() };
     let body: Arc<str> = r#"{"metadata":{"name":"web"},"data":{"a":"hunter2"}}"#.into();
-    let made = Create {
-        resource: secrets,
-        namespace: "shop".into(),
-        body,
-        announce: None,
-        counts: Vec::new(),
-    };
-    let patch = Patch::strategic(object.clone(), r#"{"data":{"a":"hunter2"}}"#.into());
+    let made = Write::create(secrets, "shop".into(), body);
+    let patch = Write::strategic(object.clone(), r#"{"data":{"a":"hunter2"}}"#.into());
     let edits = vec![Edit::new(["metadata", "annotations", "a"], json!("hunter2"))];
-    let update =
-        Update { object, subresource: None, raw: Raw::default(), edits, counts: Vec::new() };
-    let actions = vec![Action::Create(made), Action::Patch(patch), Action::Update(update)];
+    let update = Write::update(object, Raw::default(), edits);
+    let actions = vec![made.into(), patch.into(), update.into()];
     let plan = Plan::one("differs", Step::Together(actions));
     assert_eq!(plan.subjects(), BTreeSet::new());
     let seen = plan.as_seen(&Sight::All);

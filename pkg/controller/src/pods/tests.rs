@@ -170,11 +170,12 @@ fn new_pods_are_the_template_as_it_is_written() {
         "spec":{"containers":[{"name":"main","later":12345678901234567890123}],  "x":1.0}}}"#;
     let raw = Raw::parse(format!(r#"{{"spec":{spec}}}"#).as_bytes()).unwrap();
     let actions = creates(&ReplicaSet::RESOURCE, &owner(), raw.field("spec"), 3).unwrap();
-    let [Action::Create(create), Action::Create(second), Action::Create(_)] = &*actions else {
+    let [Action::Write(create), Action::Write(second), Action::Write(third)] = &*actions else {
         panic!("{actions:?}")
     };
+    let [body, same, _] = [create, second, third].map(|write| write.created().unwrap());
     assert_eq!(
-        &*create.body,
+        &**body,
         concat!(
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-","#,
             r#""labels":{"app":"web"},"annotations":{"n\u00f6te":"<&>"},"finalizers":["a/b"],"#,
@@ -183,8 +184,9 @@ fn new_pods_are_the_template_as_it_is_written() {
             r#""spec":{"containers":[{"name":"main","later":12345678901234567890123}],  "x":1.0}}"#,
         )
     );
-    assert!(Arc::ptr_eq(&create.body, &second.body), "the body is shared");
-    assert_eq!((&*create.namespace, &create.resource), ("ns1", &Pod::RESOURCE));
+    assert!(Arc::ptr_eq(body, same), "the body is shared");
+    let place = (&*create.object.key.namespace, &create.object.resource);
+    assert_eq!(place, ("ns1", &Pod::RESOURCE));
     let announce = create.announce.as_ref().unwrap();
     assert_eq!(announce.about.to_string(), "replicasets.apps ns1/web");
     assert_eq!(announce.done, Some(("SuccessfulCreate", "Created pod: ")));
@@ -197,8 +199,8 @@ fn new_pods_have_only_what_the_template_has() {
         let spec = format!(r#"{{"spec":{{"template":{{{metadata}"spec":{{}}}}}}}}"#);
         let raw = Raw::parse(spec.as_bytes()).unwrap();
         let actions = creates(&ReplicaSet::RESOURCE, &owner(), raw.field("spec"), 1).unwrap();
-        let [Action::Create(create)] = &*actions else { panic!("{actions:?}") };
-        let body: Value = serde_json::from_str(&create.body).unwrap();
+        let [Action::Write(create)] = &*actions else { panic!("{actions:?}") };
+        let body: Value = serde_json::from_str(create.created().unwrap()).unwrap();
         let fields: Vec<_> = body["metadata"].as_object().unwrap().keys().collect();
         assert_eq!(fields, ["generateName", "ownerReferences"], "{metadata}");
     }
@@ -209,7 +211,8 @@ fn new_pods_have_only_what_the_template_has() {
 fn deletes_name_the_pod_and_tell_the_owner() {
     let pods = decode_all(&[pod("a"), pod("b")]);
     let actions = deletes(&ReplicaSet::RESOURCE, &owner(), &pods);
-    let [Action::Delete(delete), Action::Delete(_)] = &*actions else { panic!("{actions:?}") };
+    let [Action::Write(delete), Action::Write(other)] = &*actions else { panic!("{actions:?}") };
+    assert!(delete.deleted().is_some() && other.deleted().is_some());
     assert_eq!((delete.object.to_string().as_str(), &*delete.object.uid), ("pods shop/a", "uid-a"));
     let announce = delete.announce.as_ref().unwrap();
     assert_eq!(announce.about.to_string(), "replicasets.apps ns1/web");

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use api::{ClusterRole, Kind, PolicyRule, Selector, SelectorError, Text};
-use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
+use controller::{Action, ObjectRef, PatchKind, Plan, Step, Write};
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
@@ -58,11 +58,8 @@ fn apply(role: &ClusterRole, rules: &[&PolicyRule]) -> Action {
         body["rules"] = rules.iter().map(|rule| json(rule)).collect();
     }
     let object = ObjectRef::new(&ClusterRole::RESOURCE, &role.meta);
-    Action::Patch(Patch {
-        kind: PatchKind::Apply { field_manager: FIELD_MANAGER },
-        ignore_not_found: false,
-        ..Patch::strategic(object, body.to_string())
-    })
+    let kind = PatchKind::Apply { field_manager: FIELD_MANAGER, force: true };
+    Write::patch(object, kind, body.to_string()).into()
 }
 
 /// A rule as upstream writes it: without empty lists.

@@ -190,10 +190,11 @@ fn rules_are_aggregated_as_the_card_says() {
 fn rules_are_applied_as_upstreams_field_manager() {
     let plan = planned(&[role("a", "bar", &saw()), combined(&["bar"], &[])]);
     let [Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("one step: {plan}") };
-    let [Action::Patch(patch)] = actions.as_slice() else { panic!("one patch: {plan}") };
+    let [Action::Write(write)] = actions.as_slice() else { panic!("one patch: {plan}") };
     let field_manager = "clusterrole-aggregation-controller";
-    assert_eq!(patch.kind, PatchKind::Apply { field_manager });
-    assert_eq!((patch.ignore_not_found, patch.ignore_invalid), (false, false));
+    let kind = PatchKind::Apply { field_manager, force: true };
+    assert_eq!(write.patched().map(|patch| patch.kind), Some(kind));
+    assert_eq!(write.tolerates, []);
 }
 
 /// Card: an invalid selector is an error, and the sync is tried again. Nothing is written, though

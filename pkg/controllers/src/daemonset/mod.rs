@@ -61,7 +61,7 @@ use std::time::Duration;
 
 use api::{ControllerRevision, DaemonSet, Key, Node, Phase, Pod};
 use controller::owners::{owner_key, owner_of, wake_managers, wake_owner};
-use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+use controller::{Change, Facts, Outcome, Plan, View, Wake, Watches, Write};
 
 pub use backoff::Backoff;
 use backoff::Place;
@@ -127,12 +127,7 @@ impl controller::Controller for Controller {
         report::summary(snapshot)
     }
 
-    fn report(
-        &self,
-        snapshot: &Snapshot,
-        _: Option<&()>,
-        outcome: &Outcome,
-    ) -> Option<UpdateStatus> {
+    fn report(&self, snapshot: &Snapshot, _: Option<&()>, outcome: &Outcome) -> Option<Write> {
         report::report(snapshot, outcome)
     }
 }

@@ -2,7 +2,7 @@
 //! `daemon_controller.go`.
 
 use api::{DaemonSet, DaemonSetStatus, Edit, Kind};
-use controller::{ObjectRef, Outcome, StatusRetry, UpdateStatus};
+use controller::{ObjectRef, Outcome, Retry, Write};
 use serde_json::json;
 
 use super::fit::Fit;
@@ -11,7 +11,7 @@ use super::snapshot::{self, Snapshot, sort_oldest_first};
 
 /// None if the status is right already, or if the claim on revisions or pods failed: then how many
 /// there are is in doubt.
-pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<Write> {
     let left_alone = snapshot::selector(&s.set).is_err() || s.set.meta.is_terminating();
     let is_claimed =
         !s.revisions.has_failed(0, outcome) && !s.pods.has_failed(s.revisions.steps(), outcome);
@@ -30,12 +30,13 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
     let known = &s.set.status;
     let newer = known.observed_generation >= status.observed_generation;
     let same = DaemonSetStatus { observed_generation: known.observed_generation, ..status.clone() };
-    (same != *known || !newer).then(|| UpdateStatus {
-        object: ObjectRef::new(&DaemonSet::RESOURCE, &s.set.meta),
-        raw: s.set.raw.clone(),
-        edits: edits(&status),
-        retry: StatusRetry::OnceLive,
-        counts: Vec::new(),
+    (same != *known || !newer).then(|| {
+        Write::status(
+            ObjectRef::new(&DaemonSet::RESOURCE, &s.set.meta),
+            s.set.raw.clone(),
+            edits(&status),
+            Retry::OnceLive,
+        )
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use api::{ControllerRevision, DaemonSet, DaemonSetStatus, Edit, Kind, Meta, Pod, Raw};
 use controller::history::{self, NewRevision, Taken};
-use controller::{Action, Answer, Facts, ObjectRef, Patch, Plan, Query, Step, Update};
+use controller::{Action, Answer, Facts, ObjectRef, Plan, Query, Retry, Step, Write};
 use serde_json::{Value, json};
 
 use super::HASH_LABEL;
@@ -142,7 +142,7 @@ fn drop_doubles(s: &Snapshot, doubles: &[&Arc<ControllerRevision>], hash: &str) 
 fn move_to(pod: &Pod, hash: &str) -> Action {
     let labels = json!({ HASH_LABEL: hash });
     let body = json!({ "metadata": { "uid": &*pod.meta.uid, "labels": labels } }).to_string();
-    Action::Patch(Patch::strategic(ObjectRef::new(&Pod::RESOURCE, &pod.meta), body))
+    Write::strategic(ObjectRef::new(&Pod::RESOURCE, &pod.meta), body).into()
 }
 
 // === None ===
@@ -208,16 +208,10 @@ fn collided(s: &Snapshot, facts: &Facts, name: &str) -> Plan {
             s.set.meta.key.name
         ));
     }
-    let raised = Action::Update(Update {
-        object: ObjectRef::new(&DaemonSet::RESOURCE, meta),
-        subresource: Some("status"),
-        raw: raw.clone(),
-        edits: vec![Edit::new(
-            ["status", "collisionCount"],
-            Value::from(live.unwrap_or(0).saturating_add(1)),
-        )],
-        counts: Vec::new(),
-    });
+    let count = Value::from(live.unwrap_or(0).saturating_add(1));
+    let edits = vec![Edit::new(["status", "collisionCount"], count)];
+    let object = ObjectRef::new(&DaemonSet::RESOURCE, meta);
+    let raised = Write::status(object, raw.clone(), edits, Retry::Never).into();
     let error = format!("controllerrevisions.apps {name:?} already exists, of another template");
     Plan { steps: vec![Step::InOrder(vec![raised])], ..failed(error) }
 }

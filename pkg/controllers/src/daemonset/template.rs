@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use api::{DaemonSet, Edit, Effect, Kind, Raw, Text};
-use controller::{Action, Create, pods};
+use controller::{Action, Verb, Write, pods};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{GENERATION_LABEL, HASH_LABEL, fit};
+
+const NOT_MADE: &str = "no pod was made";
 
 /// Makes one pod for each of these nodes. The body is made once, with a gap for the node's name:
 /// per node it costs a copy.
@@ -16,11 +18,12 @@ pub(super) fn creates(set: &DaemonSet, nodes: &[Text], hash: &str) -> Result<Vec
     let gap = gap(set);
     let create = create(set, &gap, hash)?;
     let gap = Value::from(gap).to_string();
-    let (head, tail) = create.body.split_once(&gap).ok_or("the pod has no place for its node")?;
+    let body = create.created().ok_or(NOT_MADE)?;
+    let (head, tail) = body.split_once(&gap).ok_or("the pod has no place for its node")?;
     let for_node = |node: &Text| {
         let node = Value::from(&**node);
         let body: Arc<str> = format!("{head}{node}{tail}").into();
-        Action::Create(Create { body, ..create.clone() })
+        Write { verb: Verb::Create(body), ..create.clone() }.into()
     };
     Ok(nodes.iter().map(for_node).collect())
 }
@@ -36,21 +39,14 @@ fn gap(set: &DaemonSet) -> String {
 }
 
 /// Makes a pod for the node that `gap` stands for.
-fn create(set: &DaemonSet, gap: &str, hash: &str) -> Result<Create, String> {
+fn create(set: &DaemonSet, gap: &str, hash: &str) -> Result<Write, String> {
     let text = |error: serde_json::Error| error.to_string();
     let resource = DaemonSet::RESOURCE;
     let edited = set.raw.edited(&resource, &edits(set, gap, hash)).map_err(text)?;
     let edited = Raw::parse(edited.as_bytes()).map_err(|error| error.0)?;
     let creates = pods::creates(&resource, &set.meta, edited.field("spec"), 1)?;
-    let create = creates.into_iter().find_map(|action| match action {
-        Action::Create(create) => Some(create),
-        Action::Delete(_)
-        | Action::DeleteCollection(_)
-        | Action::Patch(_)
-        | Action::Update(_)
-        | Action::Event(_) => None,
-    });
-    create.ok_or_else(|| "no pod was made".to_owned())
+    let create = creates.iter().find_map(Action::write);
+    create.cloned().ok_or_else(|| NOT_MADE.to_owned())
 }
 
 /// What a pod has otherwise than the template.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Edit, Kind, ReplicaSet, Text};
-use controller::{Action, Delete, Event, EventType, ObjectRef, Update};
+use controller::{Action, Event, EventType, ObjectRef, Write};
 use serde_json::{Value, json};
 
 use super::revision;
@@ -102,7 +102,7 @@ impl<'a> Changes<'a> {
     pub(super) fn delete(&mut self, set: &Set) {
         if !self.places.contains_key(&set.view.meta.uid) {
             let object = ObjectRef::new(&ReplicaSet::RESOURCE, &set.view.meta);
-            self.actions.push(Action::Delete(Delete::of(object)));
+            self.actions.push(Write::delete(object).into());
         }
     }
 
@@ -110,17 +110,14 @@ impl<'a> Changes<'a> {
         let next = self.actions.len();
         let place = *self.places.entry(set.view.meta.uid.clone()).or_insert(next);
         if place == next {
-            self.actions.push(Action::Update(Update {
-                object: ObjectRef::new(&ReplicaSet::RESOURCE, &set.view.meta),
-                subresource: None,
-                raw: set.view.raw.clone(),
-                edits: Vec::new(),
-                counts: Vec::new(),
-            }));
+            let object = ObjectRef::new(&ReplicaSet::RESOURCE, &set.view.meta);
+            self.actions.push(Write::update(object, set.view.raw.clone(), Vec::new()).into());
         }
-        if let Some(Action::Update(update)) = self.actions.get_mut(place) {
-            update.edits.retain(|edit| edit.path != path);
-            update.edits.push(Edit::new(path, value));
+        if let Some(Action::Write(write)) = self.actions.get_mut(place)
+            && let Some(edits) = write.edits_mut()
+        {
+            edits.retain(|edit| edit.path != path);
+            edits.push(Edit::new(path, value));
         }
     }
 }

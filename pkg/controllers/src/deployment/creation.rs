@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::{Deployment, Key, Kind, Meta, Raw, ReplicaSet};
-use controller::{Action, Announce, Answer, Create, Facts, Plan, Query, Step, controller_ref};
+use controller::{Announce, Answer, Facts, Plan, Query, Step, Write, controller_ref};
 use serde_json::{Map, Value, json};
 
 use super::changes;
@@ -62,23 +62,20 @@ fn is_new(s: &Snapshot, meta: &Meta, raw: &Raw) -> bool {
 }
 
 fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {
-    let create = Action::Create(Create {
-        resource: ReplicaSet::RESOURCE,
-        namespace: s.deployment.meta.key.namespace.clone(),
-        body: body(s, name, replicas).to_string().into(),
-        announce: Some(Announce {
-            about: Arc::new(s.object()),
-            done: None,
-            failed: (
-                "ReplicaSetCreateError",
-                format!("Failed to create new replica set {:?}: ", name.set).into(),
-            ),
-            // Upstream tells nobody of it either: it adopts the set, or takes another name.
-            silent: &[ALREADY_EXISTS],
-        }),
-        counts: Vec::new(),
-    });
-    let mut actions = vec![create];
+    let announce = Announce {
+        about: Arc::new(s.object()),
+        done: None,
+        failed: (
+            "ReplicaSetCreateError",
+            format!("Failed to create new replica set {:?}: ", name.set).into(),
+        ),
+        // Upstream tells nobody of it either: it adopts the set, or takes another name.
+        silent: &[ALREADY_EXISTS],
+    };
+    let namespace = s.deployment.meta.key.namespace.clone();
+    let create =
+        Write::create(ReplicaSet::RESOURCE, namespace, body(s, name, replicas).to_string());
+    let mut actions = vec![create.announced(announce).into()];
     if replicas > 0 {
         actions.push(changes::scaled(&Arc::new(s.object()), &name.set, 0, replicas));
     }

@@ -64,7 +64,7 @@ mod tests;
 
 use api::{Deployment, DeploymentStrategy, Key, Pod, ReplicaSet};
 use controller::owners::{Owner, owner_of, wake_managers};
-use controller::{Change, Facts, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+use controller::{Change, Facts, Outcome, Plan, View, Wake, Watches, Write};
 
 pub use decide::Told;
 pub use snapshot::{Set, Snapshot};
@@ -104,12 +104,7 @@ impl controller::Controller for Controller {
         report::summary(snapshot)
     }
 
-    fn report(
-        &self,
-        snapshot: &Snapshot,
-        told: Option<&Told>,
-        outcome: &Outcome,
-    ) -> Option<UpdateStatus> {
+    fn report(&self, snapshot: &Snapshot, told: Option<&Told>, outcome: &Outcome) -> Option<Write> {
         report::report(snapshot, *told?, outcome)
     }
 }

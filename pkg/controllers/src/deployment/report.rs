@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use api::{DeploymentStatus, DeploymentStrategy, Edit, Status};
-use controller::{Outcome, StatusRetry, UpdateStatus};
+use controller::{Outcome, Retry, Write};
 use serde_json::json;
 
 use super::creation;
@@ -21,7 +21,7 @@ struct After {
 }
 
 /// None if all is right already, and after a failure that says nothing of the pods.
-pub(super) fn report(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<UpdateStatus> {
+pub(super) fn report(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<Write> {
     // What the cache does not show yet cannot be counted; it wakes the key in a moment.
     if outcome.unsettled || s.claim.has_failed(0, outcome) {
         return None;
@@ -194,7 +194,7 @@ fn terminating(s: &Snapshot) -> Option<i32> {
 }
 
 /// The write that leads there; none if nothing differs.
-fn write(s: &Snapshot, after: After) -> Option<UpdateStatus> {
+fn write(s: &Snapshot, after: After) -> Option<Write> {
     let After { status, revision } = after;
     let revision = revision.filter(|revision| s.annotations.get(REVISION) != Some(revision));
     if status == s.deployment.status && revision.is_none() {
@@ -204,13 +204,7 @@ fn write(s: &Snapshot, after: After) -> Option<UpdateStatus> {
     // The annotations of a Deployment can be written together with its status.
     let annotation = |revision| Edit::new(["metadata", "annotations", REVISION], json!(revision));
     edits.extend(revision.map(annotation));
-    Some(UpdateStatus {
-        object: s.object(),
-        raw: s.deployment.raw.clone(),
-        edits,
-        retry: StatusRetry::Never,
-        counts: Vec::new(),
-    })
+    Some(Write::status(s.object(), s.deployment.raw.clone(), edits, Retry::Never))
 }
 
 /// The fields that differ.

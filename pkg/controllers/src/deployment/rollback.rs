@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use api::Edit;
-use controller::{Action, EventType, ObjectRef, Update};
+use controller::{Action, EventType, Write};
 use serde_json::{Value, json};
 
 use super::changes::event;
@@ -65,14 +65,7 @@ fn restore(s: &Snapshot, from: Option<&Set>) -> Action {
     annotations.remove(ROLLBACK_TO);
     let annotations = if annotations.is_empty() { Value::Null } else { json!(annotations) };
     edits.push(Edit::new(["metadata", "annotations"], annotations));
-    let object: ObjectRef = s.object();
-    Action::Update(Update {
-        object,
-        subresource: None,
-        raw: s.deployment.raw.clone(),
-        edits,
-        counts: Vec::new(),
-    })
+    Write::update(s.object(), s.deployment.raw.clone(), edits).into()
 }
 
 /// The annotations that are the Deployment's own, and those that the set had copied. As

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use api::{Deployment, Key, Kind, Object as _, Pod, Raw, ReplicaSet};
 use controller::fixture::{self, Fixture, NOW, ago, decode, owned_by, pod, with};
 use controller::{
-    Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Step, UpdateStatus,
+    Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Step, Write,
 };
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ fn planned(deployment: &Value, sets: &[Value], pods: &[Value]) -> Plan {
 }
 
 /// What is written once the plan went so.
-fn reported(deployment: &Value, sets: &[Value], outcome: &Outcome) -> Option<UpdateStatus> {
+fn reported(deployment: &Value, sets: &[Value], outcome: &Outcome) -> Option<Write> {
     let snapshot = observed(deployment, sets, &[]);
     let (_, told) = decided(deployment, &snapshot);
     CONTROLLER.report(&snapshot, Some(&told), outcome)
@@ -171,24 +171,22 @@ fn told(plan: &Plan) -> Vec<String> {
 /// The names of what is deleted, in order.
 fn removed(plan: &Plan) -> Vec<String> {
     let removed = actions(plan).into_iter().filter_map(|action| {
-        let Action::Delete(delete) = action else { return None };
-        Some(delete.object.key.name.to_string())
+        let write = action.write().filter(|write| write.deleted().is_some())?;
+        Some(write.object.key.name.to_string())
     });
     removed.collect()
 }
 
 /// The body of the only create.
 fn created(plan: &Plan) -> Value {
-    let mut bodies = actions(plan).into_iter().filter_map(|action| {
-        let Action::Create(create) = action else { return None };
-        Some(serde_json::from_str(&create.body).unwrap())
-    });
+    let mut bodies = actions(plan)
+        .into_iter()
+        .filter_map(|action| action.write().filter(|write| write.created().is_some()).map(body));
     bodies.next().expect("a create")
 }
 
-fn body(update: &UpdateStatus) -> Value {
-    let body = update.raw.edited(&update.object.resource, &update.edits).unwrap();
-    serde_json::from_str(&body).unwrap()
+fn body(write: &Write) -> Value {
+    fixture::body(write)
 }
 
 fn failed(error: &str, reason: &str) -> Outcome {

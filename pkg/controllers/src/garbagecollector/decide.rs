@@ -8,6 +8,7 @@ use std::time::Duration;
 use api::{Metadata, OwnerRef, go};
 use controller::{
     Action, Delete, Event, EventType, Facts, Guard, ObjectRef, Plan, Propagation, Query, Step,
+    Write,
 };
 use mutant::Mutant;
 
@@ -121,7 +122,7 @@ fn wait(s: &Snapshot, seen: &Seen) -> Plan {
     }
     let patch = patches::remove_finalizer(&seen.object, &seen.ending.finalizers, FOREGROUND);
     let why = "it is being deleted in the foreground, and no dependent blocks that any longer";
-    Plan::one(why, Step::InOrder(vec![Action::Patch(patch)]))
+    Plan::one(why, Step::InOrder(vec![patch.into()]))
 }
 
 /// It goes if none of its owners is there to stay.
@@ -152,7 +153,7 @@ fn collect(s: &Snapshot, seen: &Seen, owners: &[Owner], facts: &Facts) -> Plan {
         let uids: BTreeSet<&str> = gone.iter().map(|owner| &*owner.uid).collect();
         let patch = patches::disown(object, owners, &uids);
         let why = format!("{stays}, and lets go of {}, gone or about to go", named(&gone));
-        return Plan::one(why, Step::InOrder(vec![Action::Patch(patch)]));
+        return Plan::one(why, Step::InOrder(vec![patch.into()]));
     }
     let gone = format!("its owners are gone: {}", named(&absent));
     if waiting.is_empty() {
@@ -171,7 +172,7 @@ fn collect(s: &Snapshot, seen: &Seen, owners: &[Owner], facts: &Facts) -> Plan {
         // Deleted once the graph shows this: the guard compares the owners.
         let patch = patches::unblock(object, owners);
         let why = format!("{why}, and so is one of its dependents: owners must not wait for it");
-        return Plan::one(why, Step::InOrder(vec![Action::Patch(patch)]));
+        return Plan::one(why, Step::InOrder(vec![patch.into()]));
     }
     Plan::one(why, delete(seen, Propagation::Foreground))
 }
@@ -229,11 +230,12 @@ fn sort<'a>(owners: &'a [Owner], facts: &Facts) -> Result<Sorted<'a>, Unsorted> 
 }
 
 fn delete(seen: &Seen, propagation: Propagation) -> Step {
-    Step::InOrder(vec![Action::Delete(Delete {
+    let how = Delete {
         guard: Guard::SameOwners(Arc::clone(&seen.owners)),
         propagation: Some(propagation),
-        ..Delete::of(seen.object.clone())
-    })])
+        ..Delete::default()
+    };
+    Step::InOrder(vec![Write::delete_so(seen.object.clone(), how).into()])
 }
 
 /// What was asked for the dependents before is honoured.

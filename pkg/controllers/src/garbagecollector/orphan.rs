@@ -33,7 +33,7 @@ pub(super) fn decide(s: &Orphans) -> Plan {
     }
     // Not if one of them could not be let go: it would be collected.
     let patch = patches::remove_finalizer(&owner.object, &owner.ending.finalizers, ORPHAN);
-    steps.push(Step::InOrder(vec![Action::Patch(patch)]));
+    steps.push(Step::InOrder(vec![patch.into()]));
     if mutant::is(Mutant::OrphansLetGoLast) {
         steps.reverse();
     }
@@ -43,5 +43,5 @@ pub(super) fn decide(s: &Orphans) -> Plan {
 
 fn let_go(dependent: &Seen, owner: &Seen) -> Action {
     let Seen { object, owners, .. } = dependent;
-    Action::Patch(patches::disown(object, owners, &[&*owner.object.uid].into()))
+    patches::disown(object, owners, &[&*owner.object.uid].into()).into()
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use api::{OwnerRef, Text};
-use controller::{ObjectRef, Patch, PatchKind};
+use controller::{ObjectRef, PatchKind, Tolerated, Write};
 use serde_json::{Value, json};
 
 use super::node::edges;
 
 /// The object no longer names the owners with these uids. For kinds that know no strategic merge
 /// all other owners are written, of exactly this version.
-pub(super) fn disown(object: &ObjectRef, owners: &[OwnerRef], uids: &BTreeSet<&str>) -> Patch {
+pub(super) fn disown(object: &ObjectRef, owners: &[OwnerRef], uids: &BTreeSet<&str>) -> Write {
     let gone = |uid: &&str| json!({"$patch": "delete", "uid": *uid});
     let refs: Vec<_> = uids.iter().map(gone).collect();
     let others = owners.iter().filter(|owner| !uids.contains(&*owner.uid));
@@ -21,10 +21,10 @@ pub(super) fn disown(object: &ObjectRef, owners: &[OwnerRef], uids: &BTreeSet<&s
 /// The object blocks the deletion of none of its owners. Only the field is written, so a reference
 /// that is gone by now does not come back; but if an owner is named twice, of which a strategic
 /// merge finds one, all are written.
-pub(super) fn unblock(object: &ObjectRef, owners: &[OwnerRef]) -> Patch {
+pub(super) fn unblock(object: &ObjectRef, owners: &[OwnerRef]) -> Write {
     let whole = whole(object, owners.iter().map(|owner| reference(owner, false)));
     if edges(owners).len() < owners.len() {
-        return Patch { kind: PatchKind::Merge, ..Patch::strategic(object.clone(), whole) };
+        return merge(object, whole);
     }
     let blocking = owners.iter().filter(|owner| owner.block_owner_deletion);
     let loose = |owner: &OwnerRef| json!({"uid": &*owner.uid, "blockOwnerDeletion": false});
@@ -33,19 +33,24 @@ pub(super) fn unblock(object: &ObjectRef, owners: &[OwnerRef]) -> Patch {
 }
 
 /// The object, in exactly this version, has all of these finalizers but one.
-pub(super) fn remove_finalizer(object: &ObjectRef, finalizers: &[Text], which: &str) -> Patch {
+pub(super) fn remove_finalizer(object: &ObjectRef, finalizers: &[Text], which: &str) -> Write {
     let others: Vec<_> = finalizers.iter().map(|it| &**it).filter(|it| *it != which).collect();
     let others = if others.is_empty() { Value::Null } else { json!(others) };
     let version = object.resource_version.to_string();
     let metadata = json!({"uid": &*object.uid, "resourceVersion": version, "finalizers": others});
     let body = json!({ "metadata": metadata }).to_string();
-    Patch { kind: PatchKind::Merge, ..Patch::strategic(object.clone(), body) }
+    merge(object, body)
+}
+
+fn merge(object: &ObjectRef, body: String) -> Write {
+    let merge = Write::patch(object.clone(), PatchKind::Merge, body);
+    merge.tolerating(&[Tolerated::Missing])
 }
 
 /// A strategic merge of references by uid, or else all of them.
-fn patch(object: &ObjectRef, refs: &[Value], whole: String) -> Patch {
+fn patch(object: &ObjectRef, refs: &[Value], whole: String) -> Write {
     let body = json!({"metadata": {"uid": &*object.uid, "ownerReferences": refs}}).to_string();
-    Patch { otherwise: Some(whole), ..Patch::strategic(object.clone(), body) }
+    Write::strategic(object.clone(), body).or_merge(whole)
 }
 
 fn whole(object: &ObjectRef, refs: impl Iterator<Item = Value>) -> String {

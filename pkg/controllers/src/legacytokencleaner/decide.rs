@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Raw, Resource, Time, TokenSecret};
 use controller::{
-    Action, Answer, Delete, Facts, Guard, ObjectRef, Patch, PatchKind, Plan, Query, Step,
+    Action, Answer, Delete, Facts, Guard, ObjectRef, PatchKind, Plan, Query, Step, Tolerated, Write,
 };
 use serde_json::json;
 
@@ -170,10 +170,12 @@ fn invalidate(secret: &TokenSecret, now: Time) -> Action {
         },
     });
     let object = ObjectRef::new(&resource, &secret.meta);
-    Action::Patch(Patch { kind: PatchKind::Merge, ..Patch::strategic(object, body.to_string()) })
+    let patch = Write::patch(object, PatchKind::Merge, body.to_string());
+    patch.tolerating(&[Tolerated::Missing]).into()
 }
 
 fn delete(secret: &TokenSecret) -> Action {
     let object = ObjectRef::new(&TokenSecret::RESOURCE, &secret.meta);
-    Action::Delete(Delete { guard: Guard::Version, ..Delete::of(object) })
+    let how = Delete { guard: Guard::Version, ..Delete::default() };
+    Write::delete_so(object, how).into()
 }

@@ -341,14 +341,15 @@ fn writes_are_guarded() {
         let fixture = caches(&[secret], &[account(&["token-secret-1"])], &[]);
         let plan = pass(since("2023-01-01"), &fixture, noted("2022-12-28"));
         let [Step::Together(actions)] = plan.steps.as_slice() else { panic!("one step: {plan}") };
-        match actions.as_slice() {
-            [Action::Patch(patch)] if is_patch => {
-                assert_eq!((patch.kind, patch.subresource), (PatchKind::Merge, None));
-                assert!(patch.ignore_not_found && !patch.ignore_invalid);
+        let [Action::Write(write)] = actions.as_slice() else { panic!("one write: {plan}") };
+        match (write.patched(), write.deleted()) {
+            (Some(patch), None) if is_patch => {
+                assert_eq!((patch.kind, write.subresource), (PatchKind::Merge, None));
+                assert_eq!(write.tolerates, [controller::Tolerated::Missing]);
             }
-            [Action::Delete(delete)] if !is_patch => {
+            (None, Some(delete)) if !is_patch => {
                 assert_eq!(delete.guard, Guard::Version);
-                let object = &delete.object;
+                let object = &write.object;
                 assert_eq!((&*object.uid, object.resource_version), ("23456", 1));
             }
             _ => panic!("one write: {plan}"),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use api::{Key, Kind, Listed, Namespace, Pod, Resource, ServedKind, Text, Time, Verb};
 use controller::{
-    Action, Answer, Delete, DeleteCollection, Facts, Form, ObjectRef, Plan, Propagation, Query,
-    Refused, Step,
+    Action, Answer, Collection, Delete, Facts, Form, ObjectRef, Plan, Propagation, Query, Refused,
+    Step, Write,
 };
 
 /// How long objects with finalizers may take. Upstream's `finalizerEstimateSeconds`.
@@ -76,7 +76,7 @@ pub(super) fn empty<'a>(
         match state(kind, place, facts) {
             State::Unlisted => unlisted.push(place.all(resource)),
             State::Full => {
-                full.push(Action::DeleteCollection(place.collection(resource)));
+                full.push(Write::delete_all(place.collection(resource)).into());
                 lists.extend(kind.verbs.contains(&Verb::List).then(|| place.all(resource)));
             }
             State::OneByOne(items) => {
@@ -165,8 +165,8 @@ fn is_unsupported(refused: &Refused) -> bool {
 
 fn delete(resource: &Resource, item: &Listed) -> Action {
     let object = ObjectRef::new(resource, &item.meta);
-    let propagation = Some(Propagation::Background);
-    Action::Delete(Delete { propagation, ..Delete::of(object) })
+    let how = Delete { propagation: Some(Propagation::Background), ..Delete::default() };
+    Write::delete_so(object, how).into()
 }
 
 /// A read of one of the objects of a kind. It tells that they were deleted one by one, as nothing
@@ -193,8 +193,8 @@ impl Place<'_> {
         Query::all(resource.clone(), self.key.name.clone())
     }
 
-    fn collection(&self, resource: &Resource) -> DeleteCollection {
-        DeleteCollection { resource: resource.clone(), namespace: self.key.name.clone() }
+    fn collection(&self, resource: &Resource) -> Collection {
+        Collection { resource: resource.clone(), namespace: self.key.name.clone() }
     }
 
     /// How long pods may still take; zero once they have had that long. As

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::{Codec, Edit, Key, Kind, Namespace, Object, Raw, Status, Time};
-use controller::{Action, Answer, ObjectRef, Update, View};
+use controller::{Action, Answer, ObjectRef, View, Write};
 
 /// A namespace at one moment.
 #[derive(Clone, Debug)]
@@ -66,12 +66,7 @@ impl<'a> Live<'a> {
 
     /// A write of this very version.
     pub(super) fn update(&self, subresource: &'static str, edit: Edit) -> Action {
-        Action::Update(Update {
-            object: ObjectRef::new(&Namespace::RESOURCE, &self.namespace.meta),
-            subresource: Some(subresource),
-            raw: self.raw.clone(),
-            edits: vec![edit],
-            counts: Vec::new(),
-        })
+        let object = ObjectRef::new(&Namespace::RESOURCE, &self.namespace.meta);
+        Write::update(object, self.raw.clone(), vec![edit]).at(subresource).into()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
-use controller::{Action, Count, Delete, Facts, Family, ObjectRef, Patch, Plan, Query, Step, When};
+use controller::{Action, Count, Delete, Facts, Family, ObjectRef, Plan, Query, Step, When, Write};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
@@ -172,11 +172,12 @@ fn chain(s: &Snapshot, pod: &Pod, reason: Reason) -> Vec<Action> {
     let mark = (!pod.is_terminal()).then(|| {
         // A pod that cannot be marked is not deleted, which is an attempt that failed.
         let counts = [&total, &errors].map(|count| count.clone().when(When::Failed)).into();
-        let patch = Patch::strategic(object.clone(), failed(s, pod, reason).to_string());
-        Action::Patch(Patch { subresource: Some("status"), counts, ..patch })
+        let patch = Write::strategic(object.clone(), failed(s, pod, reason).to_string());
+        patch.at("status").counted(counts).into()
     });
-    let (grace_period_seconds, counts) = (Some(0), vec![total, errors.when(When::NotDone)]);
-    let delete = Action::Delete(Delete { grace_period_seconds, counts, ..Delete::of(object) });
+    let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+    let counts = vec![total, errors.when(When::NotDone)];
+    let delete = Write::delete_so(object, how).counted(counts).into();
     mark.into_iter().chain([delete]).collect()
 }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use api::{Key, Pod, ReplicaSet};
 use controller::owners::{owner_of, wake_managers, wake_owner};
-use controller::{Change, Costs, Facts, Family, Outcome, Plan, UpdateStatus, View, Wake, Watches};
+use controller::{Change, Costs, Facts, Family, Outcome, Plan, View, Wake, Watches, Write};
 
 pub use snapshot::Snapshot;
 
@@ -70,12 +70,7 @@ impl controller::Controller for Controller {
         report::summary(snapshot)
     }
 
-    fn report(
-        &self,
-        snapshot: &Snapshot,
-        _: Option<&()>,
-        outcome: &Outcome,
-    ) -> Option<UpdateStatus> {
+    fn report(&self, snapshot: &Snapshot, _: Option<&()>, outcome: &Outcome) -> Option<Write> {
         report::report(snapshot, outcome)
     }
 }

@@ -2,7 +2,7 @@
 //! `pkg/controller/replicaset/replica_set_utils.go`.
 
 use api::{Condition, Edit, Kind, ReplicaSet, ReplicaSetStatus, Status};
-use controller::{ObjectRef, Outcome, StatusRetry, UpdateStatus, pods};
+use controller::{ObjectRef, Outcome, Retry, Write, pods};
 use mutant::Mutant;
 use serde_json::json;
 
@@ -12,17 +12,18 @@ const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// None if the status is right already, or if the claim on pods failed: then how many there are is
 /// in doubt.
-pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<UpdateStatus> {
+pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<Write> {
     if s.claim.has_failed(0, outcome) || snapshot::selector(&s.set).is_err() {
         return None;
     }
     let status = calculate(s, outcome.error.as_deref());
-    (status != s.set.status || mutant::is(Mutant::EqualStatus)).then(|| UpdateStatus {
-        object: ObjectRef::new(&ReplicaSet::RESOURCE, &s.set.meta),
-        raw: s.set.raw.clone(),
-        edits: edits(s, &status),
-        retry: StatusRetry::OnceLive,
-        counts: Vec::new(),
+    (status != s.set.status || mutant::is(Mutant::EqualStatus)).then(|| {
+        Write::status(
+            ObjectRef::new(&ReplicaSet::RESOURCE, &s.set.meta),
+            s.set.raw.clone(),
+            edits(s, &status),
+            Retry::OnceLive,
+        )
     })
 }
 

@@ -842,7 +842,8 @@ fn a_claim_is_reported_unless_it_fails() {
 fn the_same_status_is_written_to_a_live_set() {
     let pods = own_pods(10, &set(10));
     let update = CONTROLLER.report(&observed(&set(10), &pods), None, &Outcome::default()).unwrap();
-    assert_eq!(update.retry, controller::StatusRetry::OnceLive);
+    let controller::Verb::Update(how) = &update.verb else { panic!("{update}") };
+    assert_eq!(how.retry, controller::Retry::OnceLive);
     assert_eq!(update.object.to_string(), "replicasets.apps shop/foobar");
     assert_eq!((&*update.object.uid, update.object.resource_version), ("u1", 18));
     let live = with(
@@ -851,7 +852,7 @@ fn the_same_status_is_written_to_a_live_set() {
             "status": {"replicas": 1, "observedGeneration": 6, "later": "kept"}}),
     );
     let live = Raw::parse(live.to_string().as_bytes()).unwrap();
-    let body = live.edited(&ReplicaSet::RESOURCE, &update.edits).unwrap();
+    let body = live.edited(&ReplicaSet::RESOURCE, update.edited().unwrap().1).unwrap();
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["metadata"]["resourceVersion"], "30");
     assert_eq!(body["spec"]["replicas"], 1);

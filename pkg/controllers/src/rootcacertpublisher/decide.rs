@@ -2,7 +2,7 @@
 //! `pkg/controller/certificates/rootcacertpublisher/publisher.go`.
 
 use api::{Edit, Kind, RootCa};
-use controller::{Action, Create, ObjectRef, Plan, Step, Update};
+use controller::{Action, ObjectRef, Plan, Step, Write};
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
@@ -56,23 +56,14 @@ fn create(namespace: &str, root_ca: &str) -> Action {
         },
         "data": data(root_ca),
     });
-    let body = body.to_string().into();
-    Action::Create(Create {
-        resource,
-        namespace: namespace.into(),
-        body,
-        announce: None,
-        counts: Vec::new(),
-    })
+    let body = body.to_string();
+    Write::create(resource, namespace.into(), body).into()
 }
 
 fn update(published: &RootCa, root_ca: &str) -> Action {
     let description = ["metadata", "annotations", RootCa::DESCRIPTION];
-    Action::Update(Update {
-        object: ObjectRef::new(&RootCa::RESOURCE, &published.meta),
-        subresource: None,
-        raw: published.raw.clone(),
-        edits: vec![Edit::new(["data"], data(root_ca)), Edit::new(description, json!(DESCRIPTION))],
-        counts: Vec::new(),
-    })
+    let edits =
+        vec![Edit::new(["data"], data(root_ca)), Edit::new(description, json!(DESCRIPTION))];
+    let object = ObjectRef::new(&RootCa::RESOURCE, &published.meta);
+    Write::update(object, published.raw.clone(), edits).into()
 }

@@ -1,7 +1,7 @@
 //! Whether the account must be made. As `syncNamespace` upstream.
 
 use api::{Kind, NamespacePhase, ServiceAccount};
-use controller::{Action, Create, Plan, Step};
+use controller::{Action, Plan, Step, Write};
 use mutant::Mutant;
 use serde_json::json;
 
@@ -30,12 +30,6 @@ fn create(namespace: &str) -> Action {
         "kind": resource.kind,
         "metadata": { "name": NAME, "namespace": namespace },
     });
-    let body = body.to_string().into();
-    Action::Create(Create {
-        resource,
-        namespace: namespace.into(),
-        body,
-        announce: None,
-        counts: Vec::new(),
-    })
+    let body = body.to_string();
+    Write::create(resource, namespace.into(), body).into()
 }

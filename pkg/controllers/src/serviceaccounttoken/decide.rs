@@ -2,7 +2,7 @@
 //! `pkg/controller/serviceaccount/tokens_controller.go`.
 
 use api::{Edit, Key, Kind, Meta, Raw, ServiceAccount, Text, TokenSecret};
-use controller::{Action, Answer, Delete, Facts, ObjectRef, Plan, Query, Step, Update};
+use controller::{Action, Answer, Facts, ObjectRef, Plan, Query, Step, Write};
 use serde_json::{Value, json};
 
 use super::Secrets;
@@ -126,16 +126,10 @@ fn live<'a, T: Kind>(key: &Key, why: &'static str, facts: &'a Facts) -> Live<'a>
 }
 
 fn delete(secret: &TokenSecret) -> Action {
-    Action::Delete(Delete::of(ObjectRef::new(&TokenSecret::RESOURCE, &secret.meta)))
+    Write::delete(ObjectRef::new(&TokenSecret::RESOURCE, &secret.meta)).into()
 }
 
 fn update<T: Kind>(meta: &Meta, raw: &Raw, edits: Vec<Edit>) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, meta);
-    Action::Update(Update {
-        object,
-        subresource: None,
-        raw: raw.clone(),
-        edits,
-        counts: Vec::new(),
-    })
+    Write::update(object, raw.clone(), edits).into()
 }

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use api::{Codec, Meta, Raw};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use controller::fixture::{Fixture, decode, with, woken};
-use controller::{Action, Answer, Controller, Guard, Query, Step};
+use controller::fixture::{self, Fixture, decode, with, woken};
+use controller::{Action, Answer, Controller, Guard, Query, Step, Verb};
 use serde_json::{Value, json};
 
 use super::*;
@@ -99,22 +99,20 @@ fn updates(object: &Value) -> String {
 }
 
 fn shown(action: &Action) -> String {
-    match action {
-        Action::Update(update) => {
-            let body = update.raw.edited(&update.object.resource, &update.edits).unwrap();
-            let body: Value = serde_json::from_str(&body).unwrap();
-            assert_eq!(update.object.resource_version.to_string(), "1", "as read live");
+    let Action::Write(write) = action else { panic!("{action}") };
+    match &write.verb {
+        Verb::Update(_) => {
+            let body = fixture::body(write);
+            assert_eq!(write.object.resource_version.to_string(), "1", "as read live");
             assert_eq!(body["apiVersion"], "v1");
-            assert_eq!(body["kind"], *update.object.resource.kind);
+            assert_eq!(body["kind"], *write.object.resource.kind);
             updates(&body)
         }
-        Action::Delete(delete) => {
-            assert_eq!((&*delete.object.uid, &delete.guard), ("23456", &Guard::Uid));
+        Verb::Delete(delete) => {
+            assert_eq!((&*write.object.uid, &delete.guard), ("23456", &Guard::Uid));
             action.to_string()
         }
-        Action::Create(_) | Action::DeleteCollection(_) | Action::Patch(_) | Action::Event(_) => {
-            panic!("{action}")
-        }
+        Verb::Create(_) | Verb::DeleteAll | Verb::Patch(_) => panic!("{action}"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! `pkg/controller/ttl/ttl_controller.go`.
 
 use api::{Kind, Node};
-use controller::{Action, ObjectRef, Patch, Plan, Step};
+use controller::{ObjectRef, Plan, Step, Write};
 use mutant::Mutant;
 use serde_json::json;
 
@@ -15,9 +15,9 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
     let meta = &s.node.meta;
     let annotations = json!({ Node::TTL: s.ttl_seconds.to_string() });
     let body = json!({ "metadata": { "annotations": annotations, "uid": &*meta.uid } }).to_string();
-    let patch = Patch::strategic(ObjectRef::new(&Node::RESOURCE, meta), body);
+    let patch = Write::strategic(ObjectRef::new(&Node::RESOURCE, meta), body);
     let why = format!("{} nodes ask for {}s", s.nodes, s.ttl_seconds);
-    Plan::one(why, Step::InOrder(vec![Action::Patch(patch)]))
+    Plan::one(why, Step::InOrder(vec![patch.into()]))
 }
 
 /// Whether the annotation is this number, however it is written: `+15` and `015` are 15.

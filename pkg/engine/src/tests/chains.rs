@@ -2,7 +2,7 @@
 
 use api::{Key, Kind, Pod};
 use cache::fixture::run;
-use controller::{Action, Delete, Event, EventType, ObjectRef, Patch, Plan, Step};
+use controller::{Action, Delete, Event, EventType, ObjectRef, Plan, Step, Write};
 use serde_json::json;
 
 use super::steps::{create, delete};
@@ -22,16 +22,13 @@ fn object(name: &str) -> ObjectRef {
 fn mark(name: &str) -> Action {
     let uid = format!("uid-{name}");
     let body = json!({"metadata": {"uid": uid}, "status": {"phase": "Failed"}}).to_string();
-    Action::Patch(Patch {
-        subresource: Some("status"),
-        ignore_not_found: false,
-        ..Patch::strategic(object(name), body)
-    })
+    Write::strategic(object(name), body).at("status").tolerating(&[]).into()
 }
 
 /// Deletes a pod by force.
 fn kill(name: &str) -> Action {
-    Action::Delete(Delete { grace_period_seconds: Some(0), ..Delete::of(object(name)) })
+    let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+    Write::delete_so(object(name), how).into()
 }
 
 fn event(reason: &'static str) -> Action {

@@ -3,8 +3,8 @@
 use api::{Edit, Key, Kind, Raw, ReplicaSet};
 use cache::fixture::run;
 use controller::{
-    Controller, Count, Ended, Facts, Family, ObjectRef, Outcome, Plan, StatusRetry, Step,
-    UpdateStatus, View, Watches, When, fixture,
+    Controller, Count, Ended, Facts, Family, ObjectRef, Outcome, Plan, Retry, Step, View, Watches,
+    When, Write, fixture,
 };
 use serde_json::json;
 
@@ -59,15 +59,12 @@ impl Controller for Counting {
         Vec::new()
     }
 
-    fn report(&self, _: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(&self, _: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<Write> {
         let view = fixture::decode::<ReplicaSet>(&set(1, 0, 0));
-        outcome.error.is_none().then(|| UpdateStatus {
-            object: ObjectRef::new(&ReplicaSet::RESOURCE, &view.meta),
-            raw: Raw::default(),
-            edits: vec![Edit::new(["status", "replicas"], json!(1))],
-            retry: StatusRetry::Never,
-            counts: cases(&STATUS),
-        })
+        let object = ObjectRef::new(&ReplicaSet::RESOURCE, &view.meta);
+        let edits = vec![Edit::new(["status", "replicas"], json!(1))];
+        let status = Write::status(object, Raw::default(), edits, Retry::Never);
+        outcome.error.is_none().then(|| status.counted(cases(&STATUS)))
     }
 
     fn counts(&self, seen: Option<&Seen>, _: Option<&()>, ended: &Ended) -> Vec<Count> {

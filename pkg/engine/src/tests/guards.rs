@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::{Key, Kind, OwnerRef, Pod};
 use cache::fixture::{Call, run};
 use controller::{
-    Action, Delete, Facts, Guard, ObjectRef, Patch, PatchKind, Plan, Propagation, Step, fixture,
+    Delete, Facts, Guard, ObjectRef, PatchKind, Plan, Propagation, Step, Write, fixture,
 };
 use serde_json::{Value, json};
 
@@ -31,8 +31,9 @@ fn owners() -> Arc<[OwnerRef]> {
 async fn deleting(guard: Guard) -> (World, Log, Call) {
     let plan = move |_: &_, _: &Facts| {
         let propagation = Some(Propagation::Background);
-        let delete = Delete { guard: guard.clone(), propagation, ..Delete::of(object()) };
-        Plan::one("goes", Step::InOrder(vec![Action::Delete(delete)]))
+        let how = Delete { guard: guard.clone(), propagation, ..Delete::default() };
+        let delete = Write::delete_so(object(), how);
+        Plan::one("goes", Step::InOrder(vec![delete.into()]))
     };
     let (mut world, log) = World::probe(plan).await;
     let delete = world.delete("a").await;
@@ -178,13 +179,12 @@ fn an_object_that_cannot_be_read_is_tried_again() {
 }
 
 fn patching(otherwise: Option<&str>, kind: PatchKind) -> Plan {
-    let patch = Patch {
-        kind,
-        otherwise: otherwise.map(str::to_owned),
-        ignore_not_found: false,
-        ..Patch::strategic(object(), r#"{"a":1}"#.to_owned())
+    let patch = Write::patch(object(), kind, r#"{"a":1}"#.to_owned());
+    let patch = match otherwise {
+        Some(merge) => patch.or_merge(merge.to_owned()),
+        None => patch,
     };
-    Plan::one("differs", Step::InOrder(vec![Action::Patch(patch)]))
+    Plan::one("differs", Step::InOrder(vec![patch.into()]))
 }
 
 /// Garbage collector card: a JSON merge patch instead, if the answer is 415.

@@ -2,7 +2,7 @@
 
 use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
-use controller::{Action, ObjectRef, Patch, PatchKind, Plan, Step};
+use controller::{ObjectRef, PatchKind, Plan, Step, Write};
 use serde_json::json;
 
 use super::world::{PODS, World, accept, body, make, missing, orphan, pod, refuse, set, with};
@@ -227,12 +227,9 @@ fn applies_as_the_field_manager_and_awaits_the_event() {
             let (resource, uid) = (Pod::RESOURCE, "uid-a".into());
             let object = ObjectRef { resource, key, uid, resource_version: 1 };
             let body = r#"{"metadata":{"uid":"uid-a"}}"#.to_owned();
-            let apply = Patch {
-                kind: PatchKind::Apply { field_manager: "probe" },
-                ignore_not_found: false,
-                ..Patch::strategic(object, body)
-            };
-            Plan::one("differs", Step::InOrder(vec![Action::Patch(apply)]))
+            let kind = PatchKind::Apply { field_manager: "probe", force: true };
+            let apply = Write::patch(object, kind, body);
+            Plan::one("differs", Step::InOrder(vec![apply.into()]))
         };
         let (mut world, _log) = World::probe(plan).await;
         let apply = world.patch("a").await;

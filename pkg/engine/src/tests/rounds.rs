@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use api::{Edit, Key, Kind, Metadata, Pod, Raw, ReplicaSet};
 use cache::fixture::{Call, run, status};
-use controller::{
-    Action, Answer, DeleteCollection, Facts, ObjectRef, Plan, Query, Step, Update, fixture,
-};
+use controller::{Action, Answer, Collection, Facts, ObjectRef, Plan, Query, Step, Write, fixture};
 use serde_json::json;
 
 use super::world::{PODS, World, accept, body, missing, pod, refuse, set, with};
@@ -18,17 +16,13 @@ fn object() -> Query {
 
 fn update() -> Action {
     let view = fixture::decode::<ReplicaSet>(&set(1, 0, 0));
-    Action::Update(Update {
-        object: ObjectRef::new(&ReplicaSet::RESOURCE, &view.meta),
-        subresource: Some("status"),
-        raw: Raw::default(),
-        edits: vec![Edit::new(["status", "replicas"], json!(1))],
-        counts: Vec::new(),
-    })
+    let object = ObjectRef::new(&ReplicaSet::RESOURCE, &view.meta);
+    let edits = vec![Edit::new(["status", "replicas"], json!(1))];
+    Write::update(object, Raw::default(), edits).at("status").into()
 }
 
-fn empty() -> DeleteCollection {
-    DeleteCollection { resource: Pod::RESOURCE, namespace: "shop".into() }
+fn empty() -> Collection {
+    Collection { resource: Pod::RESOURCE, namespace: "shop".into() }
 }
 
 /// Writes the status, reads the set live, and rests with what was read.
@@ -151,7 +145,7 @@ fn delete_all(facts: &Facts) -> Plan {
     match facts.emptied.get(&empty()) {
         None => Plan {
             steps: vec![
-                Step::Together(vec![Action::DeleteCollection(empty())]),
+                Step::Together(vec![Write::delete_all(empty()).into()]),
                 Step::Fetch(vec![object()]),
             ],
             ..Plan::rest("empties")

@@ -7,8 +7,8 @@ use std::time::Duration;
 use api::{Key, Kind, Pod};
 use cache::fixture::run;
 use controller::{
-    Action, Controller, Count, Delete, Ended, Facts, Family, ObjectRef, Outcome, Plan, Step,
-    UpdateStatus, View, Watches, When,
+    Controller, Count, Delete, Ended, Facts, Family, ObjectRef, Outcome, Plan, Step, View, Watches,
+    When, Write,
 };
 
 use super::steps::create;
@@ -76,7 +76,7 @@ impl Controller for Pass {
         [took, Count::one(&SYNCS)].map(|count| count.labels([&*code])).into()
     }
 
-    fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<Write> {
         if &*seen.key.name == "pods" {
             self.outcomes.lock().unwrap().push(outcome.clone());
         }
@@ -91,15 +91,13 @@ fn pass(plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static) -> (Pass, 
 }
 
 /// A delete of a pod that is counted.
-fn sweep(name: &str, namespace: &str, reason: &str) -> Action {
+fn sweep(name: &str, namespace: &str, reason: &str) -> Write {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
-    Action::Delete(Delete {
-        grace_period_seconds: Some(0),
-        counts: [Count::one(&SWEPT), Count::one(&FAILED).when(When::NotDone)]
-            .map(|count| count.labels([namespace, reason]))
-            .into(),
-        ..Delete::of(ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 })
-    })
+    let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
+    let counts = [Count::one(&SWEPT), Count::one(&FAILED).when(When::NotDone)]
+        .map(|count| count.labels([namespace, reason]));
+    let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+    Write::delete_so(object, how).counted(counts.into())
 }
 
 fn failed() -> Plan {
@@ -216,7 +214,7 @@ fn attempts_and_failures_are_counted() {
     run(async {
         let plan = |_: &_, _: &_| {
             let sweeps = [("a", "orphaned"), ("b", "orphaned"), ("c", "terminated")];
-            let sweeps = sweeps.map(|(name, reason)| sweep(name, "shop", reason));
+            let sweeps = sweeps.map(|(name, reason)| sweep(name, "shop", reason).into());
             Plan::one("sweeps", Step::Together(sweeps.to_vec()))
         };
         let (pass, _log) = pass(plan);
@@ -249,10 +247,10 @@ fn attempts_and_failures_are_counted() {
 #[test]
 fn only_known_counters_count() {
     run(async {
-        let Action::Delete(mut odd) = sweep("b", "shop", "orphaned") else { return };
-        odd.counts = vec![Count::one(&STRANGE), Count::one(&SWEPT).labels(["shop"])];
+        let counts = vec![Count::one(&STRANGE), Count::one(&SWEPT).labels(["shop"])];
+        let odd = sweep("b", "shop", "orphaned").counted(counts);
         let plan = move |_: &_, _: &_| {
-            let actions = vec![super::steps::delete("a"), Action::Delete(odd.clone())];
+            let actions = vec![super::steps::delete("a"), odd.clone().into()];
             Plan::one("deletes", Step::Together(actions))
         };
         let (pass, _log) = pass(plan);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
-use controller::{Action, Announce, Create, Delete, ObjectRef, Plan, Step};
+use controller::{Action, Announce, ObjectRef, Plan, Step, Write};
 use serde_json::{Value, json};
 
 use super::world::{PODS, World, accept, body, make, pod, refuse, set, terminating, with};
@@ -13,21 +13,14 @@ use super::world::{PODS, World, accept, body, make, pod, refuse, set, terminatin
 /// A create of this pod that nobody tells of.
 pub(super) fn create(name: &str) -> Action {
     let body = json!({"metadata": {"name": name}}).to_string();
-    let namespace = "shop".into();
-    Action::Create(Create {
-        resource: Pod::RESOURCE,
-        namespace,
-        body: body.into(),
-        announce: None,
-        counts: Vec::new(),
-    })
+    Write::create(Pod::RESOURCE, "shop".into(), body).into()
 }
 
 /// A delete of this pod that nobody tells of.
 pub(super) fn delete(name: &str) -> Action {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
-    Action::Delete(Delete::of(object))
+    Write::delete(object).into()
 }
 
 pub(super) fn together(actions: &[Action]) -> Plan {
@@ -227,10 +220,8 @@ fn a_write_may_be_announced_only_if_it_fails() {
         let announce = Announce { about, done: None, failed, silent: &["AlreadyExists"] };
         let plan = move |_: &_, _: &_| {
             let create = |name: &str| match create(name) {
-                Action::Create(create) => {
-                    Action::Create(Create { announce: Some(announce.clone()), ..create })
-                }
-                other => other,
+                Action::Write(write) => write.announced(announce.clone()).into(),
+                other @ Action::Event(_) => other,
             };
             together(&[create("a"), create("b"), create("c")])
         };

@@ -3,7 +3,7 @@
 
 use api::{Edit, Key, Kind, Raw, ReplicaSet};
 use cache::fixture::{Call, run};
-use controller::{Action, ObjectRef, Plan, Step, Update};
+use controller::{Action, Content, ObjectRef, Plan, Retry, Step, Tolerated, Update, Verb, Write};
 use serde_json::{Value, json};
 
 use super::steps::create;
@@ -12,12 +12,21 @@ use super::world::{Log, SETS, World, accept, body, make, refuse, set, with};
 const CHANGED: &str =
     "the object has been modified; please apply your changes to the latest version";
 
-/// `web` as it is at first, with these fields changed.
-fn update(subresource: Option<&'static str>, edits: &[Edit]) -> Action {
-    let raw = Raw::parse(set(1, 0, 0).to_string().as_bytes()).unwrap();
+/// `web` as it is at first.
+fn web() -> ObjectRef {
     let (key, uid) = (Key::new("shop", "web"), "uid-web".into());
-    let object = ObjectRef { resource: ReplicaSet::RESOURCE, key, uid, resource_version: 1 };
-    Action::Update(Update { object, subresource, raw, edits: edits.to_vec(), counts: Vec::new() })
+    ObjectRef { resource: ReplicaSet::RESOURCE, key, uid, resource_version: 1 }
+}
+
+/// The same with these fields changed.
+fn update(edits: &[Edit]) -> Write {
+    let raw = Raw::parse(set(1, 0, 0).to_string().as_bytes()).unwrap();
+    Write::update(web(), raw, edits.to_vec())
+}
+
+/// The same scaled, and then a pod.
+fn scale_then_create(scale: Write) -> impl Fn() -> Plan + Send + Sync + 'static {
+    move || in_order(&[scale.clone().into(), create("a")])
 }
 
 fn in_order(actions: &[Action]) -> Plan {
@@ -26,9 +35,8 @@ fn in_order(actions: &[Action]) -> Plan {
 
 /// One that is scaled, and then has a pod.
 async fn scaling() -> (World, Log, Call) {
-    let scale = update(None, &[Edit::new(["spec", "replicas"], json!(3))]);
-    let plan = move |_: &_, _: &_| in_order(&[scale.clone(), create("a")]);
-    let (mut world, log) = World::probe(plan).await;
+    let plan = scale_then_create(update(&[Edit::new(["spec", "replicas"], json!(3))]));
+    let (mut world, log) = World::probe(move |_, _| plan()).await;
     let put = world.server.find("PUT", &format!("{SETS}/web")).await;
     (world, log, put)
 }
@@ -46,7 +54,7 @@ fn an_update_is_the_object_with_its_edits() {
             Edit::new(["metadata", "annotations", "example.com/note"], json!("new")),
             Edit::new(["status"], Value::Null),
         ];
-        let action = update(None, &edits);
+        let action = update(&edits).into();
         let (mut world, _log) =
             World::probe(move |_, _| in_order(std::slice::from_ref(&action))).await;
         let put = world.server.find("PUT", &format!("{SETS}/web")).await;
@@ -61,13 +69,69 @@ fn an_update_is_the_object_with_its_edits() {
 #[test]
 fn an_update_of_a_subresource_goes_there() {
     run(async {
-        let action = update(Some("status"), &[Edit::new(["status", "replicas"], json!(7))]);
+        let edits = [Edit::new(["status", "replicas"], json!(7))];
+        let action = update(&edits).at("status").into();
         let (mut world, _log) =
             World::probe(move |_, _| in_order(std::slice::from_ref(&action))).await;
         let put = world.put().await;
         assert_eq!(put.line(), format!("PUT {SETS}/web/status"));
         assert_eq!(body(&put)["status"]["replicas"], 7);
         world.quiet().await;
+    });
+}
+
+/// What a subresource takes instead of the object is sent there as it is; the object's own event is
+/// awaited all the same.
+#[test]
+fn another_object_goes_to_its_subresource() {
+    run(async {
+        let scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1",
+            "metadata": {"name": "web", "namespace": "shop", "uid": "uid-web",
+                "resourceVersion": "1"},
+            "spec": {"replicas": 3}});
+        let content = Content::Other(scale.to_string().into());
+        let verb = Verb::Update(Update { content, retry: Retry::Never });
+        let write = Write { verb, ..update(&[]) }.at("scale");
+        let (mut world, log) = World::probe(move |_, _| in_order(&[write.clone().into()])).await;
+        let put = world.server.find("PUT", &format!("{SETS}/web/scale")).await;
+        assert_eq!(put.line(), format!("PUT {SETS}/web/scale"));
+        assert_eq!(body(&put), scale);
+        accept(put, &with(scale, json!({"metadata": {"resourceVersion": "12"}}))).await;
+        world.settle().await;
+        assert_eq!(log.take()[2], "0 report done web");
+
+        world.sets.modified(&set(11, 0, 0)).await;
+        world.quiet().await;
+        assert_eq!(log.take(), Vec::<String>::new(), "not even reported");
+        world.sets.modified(&set(12, 3, 0)).await;
+        let _again = world.server.find("PUT", &format!("{SETS}/web/scale")).await;
+    });
+}
+
+/// What follows in the step is done, nothing is awaited, and the key is not tried again: the event
+/// of the other version wakes it.
+#[test]
+fn a_tolerated_conflict_is_no_failure() {
+    run(async {
+        let scale = update(&[Edit::new(["spec", "replicas"], json!(3))]);
+        let plan = scale_then_create(scale.tolerating(&[Tolerated::Conflict]));
+        let (mut world, log) = World::probe(move |_, _| plan()).await;
+        let put = world.server.find("PUT", &format!("{SETS}/web")).await;
+        refuse(put, 409, "Conflict", CHANGED).await;
+        let made = make(world.post().await, "a", 11).await;
+        world.settle().await;
+        assert_eq!(log.take()[2], "0 report done web");
+        world.quiet().await;
+
+        world.pods.added(&made).await;
+        world.sets.modified(&set(12, 0, 0)).await;
+        let put = world.server.find("PUT", &format!("{SETS}/web")).await;
+        // Another failure is one.
+        refuse(put, 422, "Invalid", CHANGED).await;
+        world.settle().await;
+        let lines = log.take();
+        assert!(lines.iter().any(|line| line.contains(&format!("report {CHANGED}"))), "{lines:?}");
+        assert_eq!(world.retries(), 1);
     });
 }
 
@@ -128,7 +192,7 @@ fn the_own_event_is_early() {
 #[test]
 fn an_impossible_edit_is_an_error() {
     run(async {
-        let action = update(None, &[Edit::new(["spec", "replicas", "more"], json!(1))]);
+        let action = update(&[Edit::new(["spec", "replicas", "more"], json!(1))]).into();
         let (mut world, log) =
             World::probe(move |_, _| in_order(std::slice::from_ref(&action))).await;
         world.settle().await;

@@ -11,7 +11,7 @@ use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
 use controller::{
-    Change, Controller, Facts, Form, News, Outcome, Plan, Query, UpdateStatus, View, Wake, Watches,
+    Change, Controller, Facts, Form, News, Outcome, Plan, Query, View, Wake, Watches, Write,
     fixture,
 };
 use metrics::Registry;
@@ -531,7 +531,7 @@ impl Controller for Probe {
         vec![("name", seen.key.name.to_string())]
     }
 
-    fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<UpdateStatus> {
+    fn report(&self, seen: &Seen, _: Option<&()>, outcome: &Outcome) -> Option<Write> {
         let how = if outcome.unsettled { "unsettled" } else { "done" };
         self.log.add(seen, format!("report {}", outcome.error.as_deref().unwrap_or(how)));
         (self.hook)(Stage::Report, &seen.key);

@@ -2,7 +2,7 @@
 
 use api::{DaemonSet, Text};
 use controller::Action;
-use controller::fixture::{decode, with};
+use controller::fixture::{self, decode, with};
 use serde_json::{Value, json};
 
 use super::super::template::creates;
@@ -12,8 +12,8 @@ fn made(set: &Value, nodes: &[&str]) -> Vec<Value> {
     let nodes: Vec<Text> = nodes.iter().map(|node| Text::from(*node)).collect();
     let set = decode::<DaemonSet>(set);
     let bodies = creates(&set, &nodes, "abc").unwrap().into_iter().map(|action| {
-        let Action::Create(create) = action else { panic!("{action}") };
-        serde_json::from_str(&create.body).unwrap()
+        let Action::Write(create) = action else { panic!("{action}") };
+        fixture::body(&create)
     });
     bodies.collect()
 }

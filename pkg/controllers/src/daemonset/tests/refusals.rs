@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use controller::fixture;
 use controller::{Action, Plan, Step};
 
 use super::super::Controller;
@@ -65,28 +66,20 @@ fn together(
 
 /// Refuses pods for these nodes.
 fn creates_for(nodes: &'static [&'static str]) -> impl Fn(&Action) -> bool {
-    move |action| match action {
-        Action::Create(create) => {
-            let body: Value = serde_json::from_str(&create.body).unwrap();
-            body["kind"] == "Pod" && nodes.contains(&&*target(&body))
-        }
-        Action::Delete(_)
-        | Action::DeleteCollection(_)
-        | Action::Patch(_)
-        | Action::Update(_)
-        | Action::Event(_) => false,
+    move |action| {
+        let Some(write) = action.write().filter(|write| write.created().is_some()) else {
+            return false;
+        };
+        let body = fixture::body(write);
+        body["kind"] == "Pod" && nodes.contains(&&*target(&body))
     }
 }
 
 /// Refuses to delete these pods.
 fn deletes_of(pods: BTreeSet<String>) -> impl Fn(&Action) -> bool {
-    move |action| match action {
-        Action::Delete(delete) => pods.contains(&*delete.object.key.name),
-        Action::Create(_)
-        | Action::DeleteCollection(_)
-        | Action::Patch(_)
-        | Action::Update(_)
-        | Action::Event(_) => false,
+    move |action| {
+        let deletes = action.write().filter(|write| write.deleted().is_some());
+        deletes.is_some_and(|write| pods.contains(&*write.object.key.name))
     }
 }
 
@@ -209,8 +202,8 @@ fn the_same_failures_begin_at_the_same_node() {
 fn creates(plan: &Plan) -> Vec<String> {
     let [.., Step::SlowStart(creates)] = plan.steps.as_slice() else { panic!("{plan}") };
     let target_of = |action: &Action| {
-        let Action::Create(create) = action else { panic!("{action}") };
-        target(&serde_json::from_str(&create.body).unwrap())
+        let Action::Write(create) = action else { panic!("{action}") };
+        target(&fixture::body(create))
     };
     creates.iter().map(target_of).collect()
 }

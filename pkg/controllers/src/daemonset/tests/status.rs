@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use controller::fixture::{self, with};
-use controller::{Controller as _, Outcome, StatusRetry};
+use controller::{Controller as _, Outcome, Retry, Verb};
 use serde_json::{Value, json};
 
 use super::world::World;
@@ -11,7 +11,8 @@ use super::*;
 
 fn status(world: &World, outcome: &Outcome) -> Option<Value> {
     let write = world.controller.report(&world.snapshot(), None, outcome)?;
-    assert_eq!(write.retry, StatusRetry::OnceLive);
+    let Verb::Update(update) = &write.verb else { panic!("{write}") };
+    assert_eq!(update.retry, Retry::OnceLive);
     Some(Value::Object(fixture::status(&write)))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::{ControllerRevision, DaemonSet, Key, Kind, Node, Pod, Resource, Time};
 use controller::fixture::{self, Fixture, decode, remembered, time, with};
 use controller::{
-    Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Shared, Step, Update,
+    Action, Answer, Change, Controller as _, Facts, Outcome, Plan, Query, Shared, Step, Verb,
 };
 use serde_json::{Value, json};
 
@@ -144,8 +144,7 @@ impl World {
         }
         let outcome = Outcome { error: plan.error.clone(), ..Outcome::default() };
         if let Some(write) = self.controller.report(&snapshot, None, &outcome) {
-            let text = write.raw.edited(&write.object.resource, &write.edits).unwrap();
-            self.set = self.versioned(serde_json::from_str(&text).unwrap());
+            self.set = self.versioned(fixture::body(&write));
             done.reported = true;
         }
         done.plan = plan;
@@ -159,14 +158,20 @@ impl World {
     }
 
     pub(super) fn apply(&mut self, action: &Action, done: &mut Done) {
-        match action {
-            Action::Create(create) => {
-                let body: Value = serde_json::from_str(&create.body).unwrap();
-                self.create(&create.resource, body, done);
+        let write = match action {
+            Action::Write(write) => write,
+            Action::Event(event) => {
+                done.counts.2 += 1;
+                done.events.push(format!("{:?} {}: {}", event.r#type, event.reason, event.message));
+                return;
             }
-            Action::Delete(delete) => {
-                let name = delete.object.key.name.to_string();
-                if &*delete.object.resource.plural == "pods" {
+        };
+        let (resource, name) = (&write.object.resource, write.object.key.name.to_string());
+        let body = fixture::body(write);
+        match &write.verb {
+            Verb::Create(_) => self.create(resource, body, done),
+            Verb::Delete(_) => {
+                if &*resource.plural == "pods" {
                     self.delete_pod(&name);
                     done.counts.1 += 1;
                     done.deleted.push(name);
@@ -174,29 +179,23 @@ impl World {
                     self.revisions.remove(&name).unwrap();
                 }
             }
-            Action::Patch(patch) => {
+            Verb::Patch(_) => {
                 // A merge of lists by replacement is enough: there is one owner at most.
-                let (name, body) = (&*patch.object.key.name, serde_json::from_str(&patch.body));
-                let objects = match &*patch.object.resource.plural {
+                let objects = match &*resource.plural {
                     "pods" => &mut self.pods,
                     _ => &mut self.revisions,
                 };
-                let object = objects.get_mut(name).unwrap();
-                *object = with(object.take(), body.unwrap());
+                let object = objects.get_mut(&name).unwrap();
+                *object = with(object.take(), body);
             }
-            Action::Update(Update { object, raw, edits, .. }) => {
-                let text = raw.edited(&object.resource, edits).unwrap();
-                let object = self.versioned(serde_json::from_str(&text).unwrap());
+            Verb::Update(_) => {
+                let object = self.versioned(body);
                 match object["kind"].as_str().unwrap() {
                     "DaemonSet" => self.set = object,
                     _ => self.put_revision(object),
                 }
             }
-            Action::DeleteCollection(all) => panic!("deletes all {}", all.resource),
-            Action::Event(event) => {
-                done.counts.2 += 1;
-                done.events.push(format!("{:?} {}: {}", event.r#type, event.reason, event.message));
-            }
+            Verb::DeleteAll => panic!("{write}"),
         }
     }
 

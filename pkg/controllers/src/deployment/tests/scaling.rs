@@ -17,10 +17,11 @@ fn sizes(s: &Snapshot, changes: &Changes<'_>) -> (BTreeMap<String, i64>, usize) 
     let mut sizes: BTreeMap<_, _> = before.collect();
     let mut puts = 0;
     for action in &changes.actions {
-        let Action::Update(update) = action else { continue };
+        let Action::Write(write) = action else { continue };
+        let Some((_, edits)) = write.edited() else { continue };
         puts += 1;
-        for edit in update.edits.iter().filter(|edit| edit.path == ["spec", "replicas"]) {
-            sizes.insert(update.object.key.name.to_string(), edit.value.as_i64().unwrap());
+        for edit in edits.iter().filter(|edit| edit.path == ["spec", "replicas"]) {
+            sizes.insert(write.object.key.name.to_string(), edit.value.as_i64().unwrap());
         }
     }
     (sizes, puts)

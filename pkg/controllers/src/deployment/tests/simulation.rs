@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api::{Edit, Resource};
-use controller::Update;
+use controller::Verb;
 use controller::fixture::time;
 
 use super::*;
@@ -118,24 +117,24 @@ impl World {
     }
 
     fn act(&mut self, action: &Action) {
-        match action {
-            Action::Event(_) => return,
-            Action::Create(create) => {
-                let body: Value = serde_json::from_str(&create.body).unwrap();
+        let Action::Write(write) = action else { return };
+        let (object, body) = (&write.object, fixture::body(write));
+        match &write.verb {
+            Verb::Create(_) => {
                 let name = body["metadata"]["name"].as_str().unwrap().to_owned();
                 let made = json!({"metadata": {"uid": format!("uid-{name}"), "generation": 1,
                     "resourceVersion": self.next_version(),
                     "creationTimestamp": self.now().to_string()}});
                 assert!(self.sets.insert(name, with(body, made)).is_none(), "made twice");
             }
-            Action::Delete(delete) => {
-                let name = delete.object.key.name.to_string();
+            Verb::Delete(_) => {
+                let name = object.key.name.to_string();
                 assert!(self.pods.get(&name).is_none_or(Vec::is_empty), "{name} has pods");
                 self.sets.remove(&name).expect("it is there");
                 self.pods.remove(&name);
             }
-            Action::Update(Update { object, raw, edits, .. }) => {
-                let written = edited(raw, &object.resource, edits);
+            Verb::Update(_) => {
+                let written = body;
                 let version = self.next_version();
                 let known = self.sets.get_mut(&*object.key.name).expect("it is there");
                 let seen = json!(object.resource_version.to_string());
@@ -146,7 +145,7 @@ impl World {
                     json!({"resourceVersion": version, "generation": generation + is_changed});
                 *known = with(written, json!({ "metadata": meta }));
             }
-            Action::Patch(_) | Action::DeleteCollection(_) => {
+            Verb::Patch(_) | Verb::DeleteAll => {
                 panic!("nothing is to be claimed here, or emptied")
             }
         }
@@ -259,10 +258,6 @@ impl World {
 fn available_of(pods: &[u32], behaviour: Behaviour) -> usize {
     let warm = |age: &&u32| behaviour.warm_up.is_some_and(|rounds| **age >= rounds);
     pods.iter().filter(warm).count()
-}
-
-fn edited(raw: &Raw, resource: &Resource, edits: &[Edit]) -> Value {
-    serde_json::from_str(&raw.edited(resource, edits).unwrap()).unwrap()
 }
 
 fn rolls(replicas: i32, surge: &Value, unavailable: &Value, limit: i32) -> Value {

@@ -284,7 +284,7 @@ fn terminating_pods_are_not_counted_without_the_gate() {
         let snapshot = off.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap();
         let (_, told) = off.decide(&snapshot, &Facts::default());
         let update = off.report(&snapshot, Some(&told), &Outcome::default()).unwrap();
-        let edits = update.edits.iter().map(|edit| format!("{edit:?}"));
+        let edits = update.edited().unwrap().1.iter().map(|edit| format!("{edit:?}"));
         let said: Vec<_> = edits.filter(|edit| edit.contains("terminatingReplicas")).collect();
         assert_eq!(said.len(), usize::from(known == 2), "{said:?}");
         assert!(said.iter().all(|edit| edit.contains("Null")), "{said:?}");

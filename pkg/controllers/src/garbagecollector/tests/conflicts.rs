@@ -424,8 +424,9 @@ fn a_deletion_asks_for_the_owners_and_the_version_that_were_looked_at() {
     assert_eq!(reads, "");
     let plan = plan.unwrap();
     let [controller::Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("{plan}") };
-    let [controller::Action::Delete(delete)] = actions.as_slice() else { panic!("{plan}") };
+    let [controller::Action::Write(write)] = actions.as_slice() else { panic!("{plan}") };
+    let delete = write.deleted().unwrap();
     let owners = vec![owner_ref(&pod1())];
     assert_eq!(delete.guard, controller::Guard::SameOwners(owners.into()));
-    assert_eq!((&*delete.object.uid, delete.object.resource_version), ("poduid2", 2));
+    assert_eq!((&*write.object.uid, write.object.resource_version), ("poduid2", 2));
 }

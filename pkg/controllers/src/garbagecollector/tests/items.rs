@@ -517,7 +517,8 @@ fn custom_resources_get_a_merge_patch_to_the_same_end() {
     let mut w = with_owners(&["solid", "gone"], item_with);
     let plan = only_plan(&mut w, &item());
     let [controller::Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("{plan}") };
-    let [controller::Action::Patch(patch)] = actions.as_slice() else { panic!("{plan}") };
+    let [controller::Action::Write(write)] = actions.as_slice() else { panic!("{plan}") };
+    let patch = write.patched().unwrap();
     assert_eq!(patch.body, format!("{DISOWN}\"uid\":\"item-uid\"}}}}"));
     let otherwise: Value = serde_json::from_str(patch.otherwise.as_ref().unwrap()).unwrap();
     assert_eq!(
@@ -526,7 +527,7 @@ fn custom_resources_get_a_merge_patch_to_the_same_end() {
             {"apiVersion": "v1", "kind": "ReplicationController", "name": "solid",
                 "uid": "solid-uid", "controller": true, "blockOwnerDeletion": true}]}})
     );
-    assert!(patch.ignore_not_found && !patch.ignore_invalid);
+    assert_eq!(write.tolerates, [controller::Tolerated::Missing]);
 }
 
 /// A strategic merge finds one of two references to the same owner.

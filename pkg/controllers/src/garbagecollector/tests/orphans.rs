@@ -54,8 +54,8 @@ fn dependents_are_let_go_before_the_finalizer() {
         Step::SlowStart(_) | Step::Chains(_) | Step::Fetch(_) => panic!("{plan}"),
     });
     for patch in patches {
-        let controller::Action::Patch(patch) = patch else { panic!("{patch}") };
-        assert!(patch.ignore_not_found && !patch.ignore_invalid);
+        let Some(patch) = patch.write() else { panic!("{patch}") };
+        assert_eq!(patch.tolerates, [controller::Tolerated::Missing]);
     }
     // The collector deletes none of them meanwhile.
     assert_eq!(w.queue(), "");

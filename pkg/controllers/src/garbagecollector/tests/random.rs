@@ -8,8 +8,8 @@
 use api::{Key, Metadata, Resource, Text, Time};
 use controller::fixture::{Fixture, NOW, woken_by_any, woken_by_served};
 use controller::{
-    Action, Answer, Call, Controller, Delete, Facts, Guard, MetadataChange, News, Patch, PatchKind,
-    Plan, Propagation, Query, Shared, Step, Wake,
+    Action, Answer, Call, Controller, Delete, Facts, Guard, MetadataChange, News, ObjectRef, Patch,
+    PatchKind, Plan, Propagation, Query, Shared, Step, Tolerated, Wake, Write,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -220,8 +220,8 @@ impl Sim {
     }
 
     /// Carries out a deletion. Whether it failed.
-    fn deleted(&mut self, delete: &Delete) -> bool {
-        let Delete { object, guard, propagation, .. } = delete;
+    fn deleted(&mut self, object: &ObjectRef, delete: &Delete) -> bool {
+        let Delete { guard, propagation, .. } = delete;
         let Some((_, live)) = self.live.get(&object.uid) else { return false };
         let Guard::SameOwners(owners) = guard else { panic!("{delete:?}") };
         let is_same = live.meta.resource_version == object.resource_version;
@@ -240,9 +240,9 @@ impl Sim {
     }
 
     /// Carries out a patch. Whether it failed.
-    fn patched(&mut self, patch: &Patch) -> bool {
-        let Some((kind, mut object)) = self.live.get(&patch.object.uid).cloned() else {
-            return !patch.ignore_not_found;
+    fn patched(&mut self, write: &Write, patch: &Patch) -> bool {
+        let Some((kind, mut object)) = self.live.get(&write.object.uid).cloned() else {
+            return !write.tolerates.contains(&Tolerated::Missing);
         };
         let body: Value = serde_json::from_str(&patch.body).unwrap();
         let body = &body["metadata"];
@@ -346,10 +346,11 @@ impl Sim {
             let (Step::InOrder(actions) | Step::Together(actions)) = step else { panic!("{plan}") };
             let mut failed = false;
             for action in actions {
-                failed |= if let Action::Delete(delete) = action {
-                    self.deleted(delete)
-                } else if let Action::Patch(patch) = action {
-                    self.patched(patch)
+                let Action::Write(write) = action else { panic!("{action}") };
+                failed |= if let Some(delete) = write.deleted() {
+                    self.deleted(&write.object, delete)
+                } else if let Some(patch) = write.patched() {
+                    self.patched(write, patch)
                 } else {
                     panic!("{action}")
                 };

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Codec, Key, Listed, Meta, Namespace, Raw, Resource, Served, ServedKind, Time, Verb};
-use controller::fixture::{Fixture, ago, time, with};
-use controller::{
-    Action, Answer, Controller as _, Facts, Form, Plan, Query, Refused, Step, Update,
-};
+use controller::fixture::{self, Fixture, ago, time, with};
+use controller::{Action, Answer, Controller as _, Facts, Form, Plan, Query, Refused, Step, Write};
 use serde_json::{Value, json};
 
 use super::super::Controller;
@@ -257,24 +255,24 @@ impl World {
     }
 
     fn action(&mut self, action: &Action, facts: &mut Facts) -> Result<(), String> {
-        match action {
-            Action::DeleteCollection(all) => {
-                let kind = name(&all.resource);
+        let Action::Write(write) = action else { panic!("{action}") };
+        let kind = name(&write.object.resource);
+        match &write.verb {
+            controller::Verb::DeleteAll => {
                 let done = self.asked(format!("DELETE {kind}"));
                 if done.is_ok() {
                     self.delete(&kind, None);
                 }
-                facts.emptied.insert(all.clone(), done.err());
+                facts.emptied.insert(write.emptied().unwrap(), done.err());
             }
-            Action::Delete(delete) => {
-                let kind = name(&delete.object.resource);
-                let object = &delete.object.key.name;
+            controller::Verb::Delete(delete) => {
+                let object = &write.object.key.name;
                 self.asked(format!("DELETE {kind}/{object} {:?}", delete.propagation))
                     .map_err(|refused| refused.text)?;
                 self.delete(&kind, Some(object));
             }
-            Action::Update(update) => self.update(update)?,
-            Action::Create(_) | Action::Patch(_) | Action::Event(_) => panic!("{action}"),
+            controller::Verb::Update(_) => self.update(write)?,
+            controller::Verb::Create(_) | controller::Verb::Patch(_) => panic!("{action}"),
         }
         Ok(())
     }
@@ -296,12 +294,12 @@ impl World {
         });
     }
 
-    fn update(&mut self, update: &Update) -> Result<(), String> {
+    fn update(&mut self, update: &Write) -> Result<(), String> {
         let object = &update.object;
         let part = update.subresource.expect("a part of the namespace");
         self.asked(format!("PUT {}/{part}", object.key)).map_err(|refused| refused.text)?;
         let Some(namespace) = &self.namespace else { return Err("not found".to_owned()) };
-        let written = written(update);
+        let written = fixture::body(update);
         let (old, new) = (&namespace["metadata"], &written["metadata"]);
         if old["resourceVersion"] != new["resourceVersion"] || old["uid"] != new["uid"] {
             return Err("the object has been modified".to_owned());
@@ -330,11 +328,6 @@ impl World {
         let start = format!("{verb} ");
         self.requests.iter().filter_map(|request| request.strip_prefix(&start)).collect()
     }
-}
-
-fn written(update: &Update) -> Value {
-    let written = update.raw.edited(&update.object.resource, &update.edits).unwrap();
-    serde_json::from_str(&written).unwrap()
 }
 
 fn found(object: &Value) -> Answer {
