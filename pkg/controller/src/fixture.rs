@@ -251,7 +251,7 @@ impl Fixture {
         self
     }
 
-    /// The controller asked for everything, and of this kind there are these objects, and no others.
+    /// The controller asked for everything, and of this kind there are these objects alone.
     #[must_use]
     pub fn holding_metadata(mut self, resource: &Resource, objects: &[Value]) -> Self {
         let mut held = self.empty(Shape::of::<Metadata>());

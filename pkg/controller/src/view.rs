@@ -37,8 +37,8 @@ pub trait Cache: Send + Sync {
     /// The object with this key.
     fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>>;
 
-    /// Shows the objects that an index of the kind (by its name) finds under `value`, in pieces. The
-    /// cache waits meanwhile.
+    /// Shows the objects that an index of the kind (by its name) finds under `value`, in pieces.
+    /// The cache waits meanwhile.
     fn by(&self, index: &str, value: &str, show: &mut Show<'_>);
 
     /// Shows all objects, in pieces. The cache waits meanwhile.

@@ -1,3 +1,5 @@
+//! What views show of time, and of kinds that are only known at run time.
+
 use std::time::Duration;
 
 use api::{Key, Kind as _, Node, Pod};
