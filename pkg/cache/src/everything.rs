@@ -30,6 +30,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::health::Status;
 use crate::informer::{Informer, forget};
 use crate::metrics::Metrics;
+use crate::selection::Selection;
 use kind::Kind;
 use turn::Turn;
 
@@ -435,8 +436,9 @@ impl Everything {
             Arc::clone(informer)
         } else {
             let metrics = metrics.as_ref().filter(|_| Metrics::counts(resource));
-            let (resource, shape) = (resource.clone(), Shape::of::<Metadata>());
-            let informer = Informer::of(resource, shape, client.clone(), runtime.clone());
+            let all = Selection::whole(resource.clone());
+            let shape = Shape::of::<Metadata>();
+            let informer = Informer::of(all, shape, client.clone(), runtime.clone());
             let informer = informer.with_streams(*streams).with_metrics(metrics);
             let informer = informer.counting_panics(self.parts.metrics.as_ref());
             Arc::new(informer.with_lists(Arc::clone(&self.lists)))

@@ -15,6 +15,7 @@ use crate::everything::{Everything, Parts};
 use crate::health::Status;
 use crate::informer::{Informer, Rewound};
 use crate::metrics::Metrics;
+use crate::selection::Selection;
 use crate::store::Store;
 
 /// Makes informers, at most one for each view.
@@ -99,18 +100,17 @@ impl SharedInformerFactory {
 
     /// The informer of kind `T`; it is made if it was not asked for before.
     pub fn informer<T: Kind>(&mut self) -> Arc<Informer> {
-        let kind = TypeId::of::<T>();
-        if let Some(informer) = self.informers.get(&kind) {
-            return Arc::clone(informer);
-        }
-        let informer = Informer::new::<T>(self.client.clone(), self.runtime.clone());
-        self.share(kind, informer)
+        self.share(TypeId::of::<T>(), Selection::of::<T>(), Shape::of::<T>())
     }
 
-    fn share(&mut self, kind: TypeId, informer: Informer) -> Arc<Informer> {
+    fn share(&mut self, view: TypeId, selection: Selection, shape: Shape) -> Arc<Informer> {
+        if let Some(informer) = self.informers.get(&view) {
+            return Arc::clone(informer);
+        }
+        let informer = Informer::of(selection, shape, self.client.clone(), self.runtime.clone());
         let informer = informer.with_streams(self.streams).with_metrics(self.metrics.as_ref());
         let informer = Arc::new(informer.with_rewound(self.rewound.clone()));
-        self.informers.insert(kind, Arc::clone(&informer));
+        self.informers.insert(view, Arc::clone(&informer));
         informer
     }
 

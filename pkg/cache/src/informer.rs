@@ -116,11 +116,11 @@ pub fn handler<T: Object>(tell: impl Fn(&Change<T>) + Send + Sync + 'static) -> 
 // === impl Informer ===
 
 impl Informer {
-    /// An informer of `resource`, of which it reads objects of this shape, that does nothing before
+    /// An informer of these objects, which have this shape, that does nothing before
     /// [`Informer::start`].
-    pub fn of(resource: Resource, shape: Shape, client: Client, runtime: Runtime) -> Self {
+    pub fn of(selection: Selection, shape: Shape, client: Client, runtime: Runtime) -> Self {
         Self {
-            selection: Selection::whole(resource),
+            selection,
             shape,
             client,
             runtime,
@@ -144,8 +144,7 @@ impl Informer {
 
     /// An informer of the kind `T`, as [`Informer::of`].
     pub fn new<T: Kind>(client: Client, runtime: Runtime) -> Self {
-        let selection = Selection::of::<T>();
-        Self { selection, ..Self::of(T::RESOURCE, Shape::of::<T>(), client, runtime) }
+        Self::of(Selection::of::<T>(), Shape::of::<T>(), client, runtime)
     }
 
     /// This informer, counting in `metrics`.

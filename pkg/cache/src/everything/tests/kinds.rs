@@ -5,6 +5,7 @@ use crate::everything::kind::Kind;
 use crate::everything::{Hooks, LISTS_MAX};
 use crate::fixture::{run, status};
 use crate::informer::Informer;
+use crate::selection::Selection;
 use api::{Key, Metadata, Shape};
 use runtime::Cancel;
 
@@ -137,7 +138,12 @@ fn nothing_comes_after_dropped() {
     run(async {
         let server = Server::default();
         let (client, runtime) = (server.client.clone(), server.runtime.clone());
-        let informer = Arc::new(Informer::of(widgets(), Shape::of::<Metadata>(), client, runtime));
+        let informer = Arc::new(Informer::of(
+            Selection::whole(widgets()),
+            Shape::of::<Metadata>(),
+            client,
+            runtime,
+        ));
         let (hooks, seen) = (Arc::new(Hooks::default()), Arc::<Mutex<Vec<String>>>::default());
         let (changes, versions) = (Arc::clone(&seen), Arc::clone(&seen));
         hooks.changed.write().unwrap().push(Box::new(move |resource, change| {

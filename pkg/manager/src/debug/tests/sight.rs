@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller::{Action, Create, Delete, ObjectRef, Patch, Step};
+use controller::{Action, ObjectRef, Step, Write};
 
 use super::*;
 
@@ -19,18 +19,12 @@ fn object(plural: &'static str, name: &str) -> ObjectRef {
 }
 
 fn patch(plural: &'static str, name: &str) -> Action {
-    Action::Patch(Patch::strategic(object(plural, name), r#"{"env":"hunter2"}"#.into()))
+    Write::strategic(object(plural, name), r#"{"env":"hunter2"}"#.into()).into()
 }
 
 fn create() -> Action {
-    let body = r#"{"metadata":{"generateName":"web-"},"env":"hunter2"}"#.into();
-    Action::Create(Create {
-        resource: Pod::RESOURCE,
-        namespace: "shop".into(),
-        body,
-        announce: None,
-        counts: Vec::new(),
-    })
+    let body = r#"{"metadata":{"generateName":"web-"},"env":"hunter2"}"#;
+    Write::create(Pod::RESOURCE, \"shop\".into(), body).into()
 }
 
 fn planning(actions: Vec<Action>, permits: Script) -> Manager {
@@ -77,7 +71,7 @@ async fn bodies_of_new_objects_are_shown_to_who_may_get_all() {
 
 #[tokio::test(start_paused = true)]
 async fn bodies_of_secrets_are_shown_to_nobody_and_nobody_is_asked() {
-    let delete = Action::Delete(Delete::of(object("pods", "web")));
+    let delete = Write::delete(object("pods", "web")).into();
     let permits = allowing(&["alice secrets shop/", "alice secrets shop/web"]);
     let manager = planning(vec![patch("secrets", "web"), delete], permits);
     for accept in EXPLAINED {
