@@ -24,7 +24,7 @@ fn patch(plural: &'static str, name: &str) -> Action {
 
 fn create() -> Action {
     let body = r#"{"metadata":{"generateName":"web-"},"env":"hunter2"}"#;
-    Write::create(Pod::RESOURCE, \"shop\".into(), body).into()
+    Write::create(Pod::RESOURCE, "shop".into(), body).into()
 }
 
 fn planning(actions: Vec<Action>, permits: Script) -> Manager {
