@@ -11,6 +11,7 @@ mod daemonset;
 mod deployment;
 pub mod go;
 mod intern;
+mod job;
 mod kind;
 mod meta;
 mod metadata;
@@ -40,6 +41,7 @@ pub use condition::{Condition, Status};
 pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
 pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
 pub use intern::{Text, intern};
+pub use job::{Finish, Job};
 pub use kind::{
     AnyObject, Codec, Decode, DecodeError, Found, Index, Kind, Object, Shape, Values, typed,
 };

@@ -1,4 +1,4 @@
-//! Namespaces, service accounts, cluster roles and the authority of each namespace.
+//! Namespaces, service accounts, cluster roles, the authority of each namespace, and Jobs.
 
 use serde_json::{Value, json};
 
@@ -206,4 +206,62 @@ fn the_authority_of_a_namespace_is_read_and_kept_but_for_its_data() {
     assert_eq!((bare.data.len(), bare.described), (0, false));
     let empty = br#"{"metadata":{"annotations":{"kubernetes.io/description":""}}}"#;
     assert!(!RootCa::decode(Codec::Json, empty).unwrap().described);
+}
+
+#[test]
+fn upstreams_bytes_of_a_job_are_read_from_both_codecs() {
+    let job: Job =
+        read(include_bytes!("../../testdata/job.pb"), include_bytes!("../../testdata/job.json"));
+    assert_eq!((&job.meta.key, job.meta.resource_version), (&Key::new("shop", "pi"), 15));
+    assert_eq!((&*job.meta.uid, job.meta.owners.len()), ("uid-pi", 1));
+    assert_eq!(job.ttl_seconds_after_finished, Some(100));
+    // The first one that says so, whatever stands before and behind it.
+    let since = Some(Time::parse("2024-05-01T12:00:06Z").unwrap());
+    assert_eq!(job.finish, Some(Finish { r#type: "Complete", since }));
+    let error = DecodeError("spec: no".to_owned());
+    let unreadable = Job::unreadable(job.meta, &error);
+    assert_eq!((unreadable.unreadable, unreadable.finish), (Some(error), None));
+}
+
+/// As `FinishedCondition` in upstream's pkg/controller/job/util, and texts that are none.
+#[test]
+fn a_job_has_finished_by_a_condition_that_is_true() {
+    let at = "2024-05-01T12:00:00Z";
+    let finish = |conditions: Value| {
+        let json = json!({"metadata": {"name": "pi"}, "status": {"conditions": conditions}});
+        let job = Job::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+        assert_eq!(job.ttl_seconds_after_finished, None, "{json}");
+        job.finish.map(|finish| (finish.r#type, finish.since.map(|at| at.to_string())))
+    };
+    let condition = |r#type, status| json!([{"type": r#type, "status": status, "x": 1}]);
+    for (conditions, expected) in [
+        (Value::Null, None),
+        (json!([]), None),
+        (condition("Complete", "False"), None),
+        (condition("Complete", "Unknown"), None),
+        (condition("Complete", "true"), None),
+        (condition("SuccessCriteriaMet", "True"), None),
+        (condition("FailureTarget", "True"), None),
+        (condition("complete", "True"), None),
+        (condition("Complete", "True"), Some(("Complete", None))),
+        (
+            json!([{"type": "Failed", "status": "True", "lastTransitionTime": null}]),
+            Some(("Failed", None)),
+        ),
+        (
+            json!([{"type": "Failed", "status": "True", "lastTransitionTime": at}]),
+            Some(("Failed", Some(at.to_owned()))),
+        ),
+    ] {
+        assert_eq!(finish(conditions.clone()), expected, "{conditions}");
+    }
+    // A reason that is no text must not hide that it has finished.
+    let odd = r#"{"metadata":{"name":"pi"},"spec":{"ttlSecondsAfterFinished":-1},"status":
+        {"conditions":[{"type":"\ud800","status":"True","reason":"\ud800"},
+        {"type":"Complete","status":"True","message":"\ud800"}]}}"#;
+    let job = Job::decode(Codec::Json, odd.as_bytes()).unwrap();
+    assert_eq!(
+        (job.finish.map(|it| it.r#type), job.ttl_seconds_after_finished),
+        (Some("Complete"), Some(-1))
+    );
 }
