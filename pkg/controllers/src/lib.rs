@@ -18,3 +18,4 @@ pub mod rootcacertpublisher;
 pub mod serviceaccount;
 pub mod serviceaccounttoken;
 pub mod ttl;
+pub mod ttlafterfinished;

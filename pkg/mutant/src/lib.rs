@@ -94,6 +94,8 @@ pub enum Mutant {
     AccountMadeAgain,
     /// An annotation is written although it is right.
     TtlEndless,
+    /// A Job whose time is up is deleted although somebody may have given it more.
+    ExpiredUnread,
     /// Nothing keeps a manager from writing that leads no longer.
     NoFence,
     /// A lease counts from when the answer came, not from before it was asked for.
@@ -106,7 +108,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -150,6 +152,7 @@ impl Mutant {
         Self::UnreadyIsGone,
         Self::AccountMadeAgain,
         Self::TtlEndless,
+        Self::ExpiredUnread,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,
