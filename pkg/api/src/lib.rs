@@ -52,7 +52,7 @@ pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
 pub use pod::{Observed, Phase, Pod};
 pub use raw::{Edit, Raw};
-pub use replicaset::{ReplicaSet, ReplicaSetStatus};
+pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};
 pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};

@@ -1,6 +1,10 @@
-//! ReplicaSet: a view beside the whole object.
+//! ReplicaSet: a view beside the whole object. ReplicationController: the same, of the older kind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::selector::WireSelector;
 use crate::wire::{self, null_is_empty};
@@ -29,6 +33,12 @@ pub struct ReplicaSet {
     /// Why the object could not be read; a controller leaves such an object alone.
     pub unreadable: Option<DecodeError>,
 }
+
+/// A ReplicationController as the ReplicaSet that it amounts to, as upstream's controller converts it
+/// (pkg/controller/replication/conversion.go). Its selector is a map of labels, and its status tells
+/// of no pods that are being deleted.
+#[derive(Clone, Debug)]
+pub struct ReplicationController(pub Arc<ReplicaSet>);
 
 /// `status` of a ReplicaSet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -60,6 +70,13 @@ impl ReplicaSet {
     pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
 }
 
+impl ReplicationController {
+    /// Upstream's `controllerUID`: those that the same object manages, by its uid.
+    pub const BY_CONTROLLER: &'static str = ReplicaSet::BY_CONTROLLER;
+    /// ReplicationControllers by namespace: who may select a pod.
+    pub const BY_NAMESPACE: &'static str = ReplicaSet::BY_NAMESPACE;
+}
+
 impl Kind for ReplicaSet {
     const RESOURCE: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
 }
@@ -77,7 +94,7 @@ impl Object for ReplicaSet {
     }
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        let (wire, raw) = wire::decode_whole::<Self, WireSet>(codec, bytes)?;
+        let (wire, raw) = wire::decode_whole::<Self, WireSet<WireSelector>>(codec, bytes)?;
         wire.view(raw)
     }
 
@@ -95,35 +112,64 @@ impl Object for ReplicaSet {
     }
 }
 
+impl Kind for ReplicationController {
+    const RESOURCE: Resource =
+        Resource::namespaced("", "v1", "replicationcontrollers", "ReplicationController");
+}
+
+impl Object for ReplicationController {
+    const CODEC: Codec = Codec::Json;
+    const INDEXES: &'static [Index<Self>] =
+        &[Index::by_controller(Self::BY_CONTROLLER), Index::by_namespace(Self::BY_NAMESPACE)];
+
+    fn meta(&self) -> &Meta {
+        &self.0.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (wire, raw) = wire::decode_whole::<Self, WireSet<LabelMap>>(codec, bytes)?;
+        Ok(Self(Arc::new(wire.view(raw)?)))
+    }
+
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self {
+        Self(Arc::new(ReplicaSet::unreadable(meta, error)))
+    }
+}
+
 // === Wire ===
 
+/// The selector of a ReplicationController.
+type LabelMap = BTreeMap<String, String>;
+
+/// A set whose selector is written as `S`.
 #[derive(Deserialize)]
-struct WireSet {
+#[serde(bound = "S: Default + DeserializeOwned")]
+struct WireSet<S> {
     metadata: wire::ObjectMeta,
-    spec: WireSpec,
+    spec: WireSpec<S>,
     #[serde(default)]
     status: ReplicaSetStatus,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireSpec {
+#[serde(rename_all = "camelCase", bound = "S: Default + DeserializeOwned")]
+struct WireSpec<S> {
     replicas: Option<i32>,
     #[serde(default)]
     min_ready_seconds: i32,
     #[serde(default, deserialize_with = "null_is_empty")]
-    selector: WireSelector,
-    #[serde(default)]
+    selector: S,
+    #[serde(default, deserialize_with = "null_is_empty")]
     template: wire::TemplateLabels,
 }
 
-impl WireSet {
+impl<S: Into<WireSelector>> WireSet<S> {
     fn view(self, raw: Raw) -> Result<ReplicaSet, DecodeError> {
         Ok(ReplicaSet {
             meta: self.metadata.meta()?,
             replicas: self.spec.replicas.unwrap_or(1),
             min_ready_seconds: self.spec.min_ready_seconds,
-            selector: self.spec.selector.parse(),
+            selector: self.spec.selector.into().parse(),
             template_labels: self.spec.template.labels(),
             status: self.status,
             raw,

@@ -110,6 +110,12 @@ impl Requirement {
     }
 }
 
+impl From<BTreeMap<String, String>> for WireSelector {
+    fn from(match_labels: BTreeMap<String, String>) -> Self {
+        Self { match_labels, match_expressions: Vec::new() }
+    }
+}
+
 impl WireSelector {
     /// As upstream's `LabelSelectorAsSelector`.
     pub(crate) fn parse(self) -> Result<Selector, SelectorError> {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use api::{
-    DaemonSet, DecodeError, Deployment, Key, Kind, Meta, ReplicaSet, Selector, SelectorError,
+    DaemonSet, DecodeError, Deployment, Key, Kind, Meta, ReplicaSet, ReplicationController,
+    Selector, SelectorError,
 };
 
 use crate::{Change, View, Wake, Why};
@@ -120,6 +121,14 @@ impl Owner for ReplicaSet {
 
     fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
         usable(self.unreadable.as_ref(), &self.selector)
+    }
+}
+
+impl Owner for ReplicationController {
+    const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
+
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
+        self.0.usable_selector()
     }
 }
 

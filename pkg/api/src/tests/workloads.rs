@@ -82,6 +82,57 @@ fn a_deployment_is_read() {
     assert_eq!((least.replicas, least.revision_history_limit), (1, None));
 }
 
+/// As `convertRCtoRS`; its selector is a map, and what nobody reads stays as it came.
+#[test]
+fn a_replication_controller_is_read_as_a_replica_set() {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ReplicationController", "metadata": metadata(),
+        "spec": {
+            "replicas": 3, "minReadySeconds": 5, "selector": {"app": "web", "tier": ""},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"x": 1}},
+        },
+        "status": {"replicas": 2, "fullyLabeledReplicas": 1, "readyReplicas": 2,
+            "availableReplicas": 1, "observedGeneration": 4, "conditions": [{
+            "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]},
+    });
+    let ReplicationController(set) = read(&object);
+    assert_eq!((set.replicas, set.min_ready_seconds), (3, 5));
+    let selector = set.selector.as_ref().unwrap();
+    assert_eq!(*selector, Selector::of(&[("app", "web"), ("tier", "")]));
+    assert_eq!(set.template_labels.get("app"), Some("web"));
+    let ReplicaSetStatus { replicas, fully_labeled_replicas, conditions, .. } = &set.status;
+    assert_eq!((*replicas, *fully_labeled_replicas, conditions.len()), (2, 1, 1));
+    assert_eq!((set.status.observed_generation, set.status.terminating_replicas), (4, None));
+    let edits = [Edit::new(["status", "replicas"], json!(3))];
+    let body = set.raw.edited(&ReplicationController::RESOURCE, &edits).unwrap();
+    let mut expected = object;
+    expected["status"]["replicas"] = json!(3);
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), expected);
+}
+
+#[test]
+fn a_replication_controller_may_lack_what_the_api_server_fills_in() {
+    let selector = |selector: Value| {
+        let spec = json!({"selector": selector, "template": null});
+        let object = json!({"metadata": metadata(), "spec": spec}).to_string();
+        ReplicationController::decode(Codec::Json, object.as_bytes()).map(|it| it.0)
+    };
+    for empty in [Value::Null, json!({})] {
+        let set = selector(empty.clone()).unwrap();
+        assert_eq!((set.replicas, set.template_labels.is_empty()), (1, true), "{empty}");
+        assert!(set.selector.as_ref().is_ok_and(Selector::is_empty), "{empty}");
+    }
+    let invalid = selector(json!({"app": "no value!"})).unwrap().selector.clone();
+    assert!(matches!(invalid, Err(SelectorError::Value { .. })), "{invalid:?}");
+    let error = selector(json!({"matchLabels": {"app": "web"}})).unwrap_err();
+    assert!(error.to_string().starts_with("spec.selector"), "that is a ReplicaSet's: {error}");
+    let meta = read::<ReplicationController>(&json!({"metadata": metadata(), "spec": {}}));
+    let unreadable = ReplicationController::unreadable(meta.0.meta.clone(), &error);
+    assert_eq!((unreadable.0.replicas, &unreadable.0.unreadable), (0, &Some(error)));
+    let protobuf = ReplicationController::decode(Codec::Protobuf, b"k8s\0").unwrap_err();
+    assert_eq!(protobuf.0, "a ReplicationController must be JSON, to be kept whole");
+}
+
 /// Upstream reads `null` as an empty object.
 #[test]
 fn a_template_without_metadata_has_no_labels() {

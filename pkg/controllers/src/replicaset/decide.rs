@@ -1,13 +1,13 @@
-//! What should be done for a ReplicaSet. As `syncReplicaSet` and `manageReplicas` in upstream's
+//! What should be done for a set. As `syncReplicaSet` and `manageReplicas` in upstream's
 //! `pkg/controller/replicaset/replica_set.go`.
 
 use std::sync::Arc;
 
-use api::{Kind, Pod, ReplicaSet, Time};
+use api::{Pod, Time};
 use controller::{Count, Facts, Family, Plan, Step, pods, victims};
 use mutant::Mutant;
 
-use super::Controller;
+use super::Options;
 use super::snapshot::{self, Scale, Snapshot};
 
 /// Upstream's pkg/controller/replicaset/metrics.
@@ -21,14 +21,14 @@ pub(super) const SORTING_DELETION_AGE_RATIO: Family = Family::histogram(
     &[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
 );
 
-pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan {
+pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Options) -> Plan {
     if let Err(why) = snapshot::selector(&s.set) {
         return Plan::rest(why);
     }
-    s.claim.before(&ReplicaSet::RESOURCE, &s.set.meta, facts, || manage(s, options))
+    s.claim.before(&s.resource, &s.set.meta, facts, || manage(s, options))
 }
 
-fn manage(s: &Snapshot, options: &Controller) -> Plan {
+fn manage(s: &Snapshot, options: &Options) -> Plan {
     let plan = match s.scale() {
         _ if s.set.meta.is_terminating() && !mutant::is(Mutant::DyingSetScales) => {
             Plan::rest("the set is being deleted")
@@ -46,7 +46,7 @@ fn scale_up(s: &Snapshot, missing: usize, burst: usize) -> Plan {
     let creates = if set.template_labels.is_empty() {
         Err("unable to create pods, no labels".to_owned())
     } else {
-        pods::creates(&ReplicaSet::RESOURCE, &set.meta, set.raw.field("spec"), count)
+        pods::creates(&s.resource, &set.meta, set.raw.field("spec"), count)
     };
     match creates {
         Ok(creates) => Plan::one(why, Step::SlowStart(creates)),
@@ -54,11 +54,11 @@ fn scale_up(s: &Snapshot, missing: usize, burst: usize) -> Plan {
     }
 }
 
-fn scale_down(s: &Snapshot, surplus: usize, options: &Controller) -> Plan {
+fn scale_down(s: &Snapshot, surplus: usize, options: &Options) -> Plan {
     let count = surplus.min(options.burst_replicas);
     let why = format!("{surplus} pods more than {}, deleting {count}", s.set.replicas);
     let victims = victims(&s.claim.mine, &s.related, count, options.costs, s.now);
-    let deletes = pods::deletes(&ReplicaSet::RESOURCE, &s.set.meta, &victims);
+    let deletes = pods::deletes(&s.resource, &s.set.meta, &victims);
     // If all go, nothing was ranked.
     let ranked = count < s.claim.mine.len();
     let counts = if ranked { age_ratios(s, &victims) } else { Vec::new() };

@@ -1,7 +1,10 @@
-//! ReplicaSet: keeps as many pods as asked for.
+//! ReplicaSet and ReplicationController: keep as many pods as asked for.
 //!
-//! Reads: ReplicaSet, Pod. Writes: Pod (create, delete, patch of the owner), ReplicaSet/status,
-//! Event. Upstream: `pkg/controller/replicaset` (v1.36).
+//! Reads: the sets of one kind, Pod. Writes: Pod (create, delete, patch of the owner), the status of
+//! the set, Event. Upstream: `pkg/controller/replicaset` and `pkg/controller/replication` (v1.36).
+//!
+//! Two rows of the registry, with a [`Controller`] each: that of ReplicationControllers has the
+//! rules of the other one, and shows the sets of its own kind as ReplicaSets, as upstream's does.
 //!
 //! **Invariant:** deletes only pods that the set controls and selects; adopts only pods that nobody
 //! controls, and only for a set that was found live right before, with the same uid and not being
@@ -18,35 +21,83 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Pod, ReplicaSet};
-use controller::owners::{owner_of, wake_managers, wake_owner};
+use api::{Key, Pod, ReplicaSet, ReplicationController};
+use controller::owners::{Owner, owner_of, wake_managers, wake_owner};
 use controller::{Change, Costs, Facts, Family, Outcome, Plan, View, Wake, Watches, Write};
 
 pub use snapshot::Snapshot;
 
-/// The controller, with its options.
+/// The controller of the sets of one kind.
+#[derive(Debug)]
+pub struct Controller<T = ReplicaSet> {
+    options: Options,
+    kind: PhantomData<fn() -> T>,
+}
+
+/// A kind whose objects are sets of pods.
+pub trait Set: Owner {
+    /// Its index of the sets that an object manages, by the uid of that.
+    const BY_CONTROLLER: &'static str;
+
+    /// The set as a ReplicaSet.
+    fn as_set(set: &Arc<Self>) -> Arc<ReplicaSet>;
+}
+
+/// What a controller may do otherwise.
 #[derive(Clone, Copy, Debug)]
-pub struct Controller {
+pub struct Options {
     /// How many pods one sync makes or deletes at most; upstream's `BurstReplicas`, 500.
     pub burst_replicas: usize,
     /// Whether pods' deletion costs count.
     pub costs: Costs,
-    /// Whether the status tells of pods that are being deleted: the gate
-    /// `DeploymentReplicaSetTerminatingReplicas`.
+    /// Whether the status tells of pods that are being deleted: for ReplicaSets the gate
+    /// `DeploymentReplicaSetTerminatingReplicas`; ReplicationControllers have no such field.
     pub counts_terminating: bool,
 }
 
-impl Controller {
-    /// A controller that makes or deletes at most so many pods in one sync, with the feature gates
-    /// that Kubernetes has by default.
+impl Options {
+    /// At most so many pods are made or deleted in one sync, and the feature gates are as Kubernetes
+    /// has them by default, for ReplicaSets.
     pub const fn new(burst_replicas: usize) -> Self {
         Self { burst_replicas, costs: Costs::Count, counts_terminating: true }
     }
 }
 
-impl controller::Controller for Controller {
+impl Controller<ReplicaSet> {
+    /// The controller of ReplicaSets with the options that Kubernetes has by default, but for this.
+    pub const fn new(burst_replicas: usize) -> Self {
+        Self::with(Options::new(burst_replicas))
+    }
+}
+
+impl<T> Controller<T> {
+    /// A controller with these options.
+    pub const fn with(options: Options) -> Self {
+        Self { options, kind: PhantomData }
+    }
+}
+
+impl Set for ReplicaSet {
+    const BY_CONTROLLER: &'static str = Self::BY_CONTROLLER;
+
+    fn as_set(set: &Arc<Self>) -> Arc<ReplicaSet> {
+        Arc::clone(set)
+    }
+}
+
+impl Set for ReplicationController {
+    const BY_CONTROLLER: &'static str = Self::BY_CONTROLLER;
+
+    fn as_set(set: &Arc<Self>) -> Arc<ReplicaSet> {
+        Arc::clone(&set.0)
+    }
+}
+
+impl<T: Set> controller::Controller for Controller<T> {
     type Snapshot = Snapshot;
     type Memory = ();
     type Verdict = ();
@@ -54,16 +105,16 @@ impl controller::Controller for Controller {
     const METRICS: &'static [Family] = &[decide::SORTING_DELETION_AGE_RATIO];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<ReplicaSet>(|_, change, _, wake| wake.own(change));
-        table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
+        table.on::<T>(|_, change, _, wake| wake.own(change));
+        table.on::<Pod>(|_, change, view, wake| pod_changed::<T>(change, view, wake));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
-        snapshot::observe(key, view, self)
+        snapshot::observe::<T>(key, view, &self.options)
     }
 
     fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, ()) {
-        (decide::decide(snapshot, facts, self), ())
+        (decide::decide(snapshot, facts, &self.options), ())
     }
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
@@ -77,33 +128,33 @@ impl controller::Controller for Controller {
 
 // === Watch table ===
 
-fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+fn pod_changed<T: Set>(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
         // As upstream's, and whom it is taken from, who counts it as terminating no more.
         Change::Updated { old, new } if new.meta.is_terminating() => {
-            wake_owner::<ReplicaSet>(&new.meta, view, wake);
+            wake_owner::<T>(&new.meta, view, wake);
             let is_others = old.meta.controller() != new.meta.controller();
             if is_others || old.meta.labels != new.meta.labels {
-                wake_owner::<ReplicaSet>(&old.meta, view, wake);
+                wake_owner::<T>(&old.meta, view, wake);
             }
         }
         Change::Updated { old, new } => {
-            wake_managers::<ReplicaSet>(change, view, wake);
-            wake_when_available(old, new, view, wake);
+            wake_managers::<T>(change, view, wake);
+            wake_when_available::<T>(old, new, view, wake);
         }
-        Change::Added(_) | Change::Deleted(_) => wake_managers::<ReplicaSet>(change, view, wake),
+        Change::Added(_) | Change::Deleted(_) => wake_managers::<T>(change, view, wake),
     }
 }
 
 /// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
-fn wake_when_available(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
+fn wake_when_available<T: Set>(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
     if old.is_ready() || !new.is_ready() {
         return;
     }
-    let Some(set) = owner_of::<ReplicaSet>(&new.meta, view) else { return };
-    let seconds = u64::try_from(set.min_ready_seconds).unwrap_or(0);
+    let Some(set) = owner_of::<T>(&new.meta, view) else { return };
+    let seconds = u64::try_from(T::as_set(&set).min_ready_seconds).unwrap_or(0);
     if seconds > 0 {
-        wake.add_after(&set.meta.key, Duration::from_secs(seconds));
+        wake.add_after(&set.meta().key, Duration::from_secs(seconds));
     }
 }

@@ -1,7 +1,7 @@
-//! The status of a ReplicaSet. As `calculateStatus` and `updateReplicaSetStatus` in upstream's
+//! The status of a set. As `calculateStatus` and `updateReplicaSetStatus` in upstream's
 //! `pkg/controller/replicaset/replica_set_utils.go`.
 
-use api::{Condition, Edit, Kind, ReplicaSet, ReplicaSetStatus, Status};
+use api::{Condition, Edit, ReplicaSetStatus, Status};
 use controller::{ObjectRef, Outcome, Retry, Write, pods};
 use mutant::Mutant;
 use serde_json::json;
@@ -19,7 +19,7 @@ pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<Write> {
     let status = calculate(s, outcome.error.as_deref());
     (status != s.set.status || mutant::is(Mutant::EqualStatus)).then(|| {
         Write::status(
-            ObjectRef::new(&ReplicaSet::RESOURCE, &s.set.meta),
+            ObjectRef::new(&s.resource, &s.set.meta),
             s.set.raw.clone(),
             edits(s, &status),
             Retry::OnceLive,

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Key, Kind, Pod, ReplicaSet, Selector, Time};
+use api::{Key, Pod, ReplicaSet, Resource, Selector, Time};
 use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
-use super::Controller;
+use super::{Options, Set};
 
-/// A ReplicaSet and its pods at one moment.
+/// A set and its pods at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The moment.
     pub now: Time,
+    /// Its kind.
+    pub resource: Resource,
     /// The set.
     pub set: Arc<ReplicaSet>,
     /// What its claim on the active pods comes to. Pods that have ended or are being deleted are
@@ -23,7 +25,7 @@ pub struct Snapshot {
     /// gate says that they are not counted.
     pub terminating: Option<usize>,
     /// Only if some of its pods are to be deleted and others not: the pods whose nodes count as
-    /// crowded, those that a ReplicaSet with the same controller selects.
+    /// crowded, those that a set with the same controller selects.
     pub related: Vec<Arc<Pod>>,
 }
 
@@ -44,17 +46,32 @@ pub(super) fn selector(set: &ReplicaSet) -> Result<&Selector, Why> {
 }
 
 /// Runs on every event of a pod: index look-ups, and one pass over the pods of the set.
-pub(super) fn observe(key: &Key, view: &View<'_>, options: &Controller) -> Option<Snapshot> {
-    let set = view.of::<ReplicaSet>().get(key)?;
+pub(super) fn observe<T: Set>(key: &Key, view: &View<'_>, options: &Options) -> Option<Snapshot> {
+    let set = T::as_set(&view.of::<T>().get(key)?);
+    let siblings = |uid: &str| {
+        let found = view.of::<T>().by(T::BY_CONTROLLER, uid);
+        found.iter().map(T::as_set).collect()
+    };
+    Some(look((T::RESOURCE, set), view, options, &siblings))
+}
+
+/// `siblings` finds the sets whose controller has a uid.
+fn look(
+    (resource, set): (Resource, Arc<ReplicaSet>),
+    view: &View<'_>,
+    options: &Options,
+    siblings: &dyn Fn(&str) -> Vec<Arc<ReplicaSet>>,
+) -> Snapshot {
     let mut snapshot = Snapshot {
         now: view.now,
+        resource,
         set: Arc::clone(&set),
         claim: Claim::default(),
         terminating: options.counts_terminating.then_some(0),
         related: Vec::new(),
     };
-    let Ok(selector) = selector(&set) else { return Some(snapshot) };
-    let mut found = pods::pods_of(view.of(), &ReplicaSet::RESOURCE, &set.meta);
+    let Ok(selector) = selector(&set) else { return snapshot };
+    let mut found = pods::pods_of(view.of(), &snapshot.resource, &set.meta);
     let mut matches = pods::matcher(selector);
     let leaving = |pod: &&Arc<Pod>| !pod.is_terminal() && pod.meta.is_terminating();
     if let Some(count) = &mut snapshot.terminating {
@@ -70,18 +87,17 @@ pub(super) fn observe(key: &Key, view: &View<'_>, options: &Controller) -> Optio
     if let Scale::Down(surplus) = snapshot.scale()
         && surplus.min(options.burst_replicas) < have
     {
-        snapshot.related = related(&set, view);
+        let owner = set.meta.controller();
+        snapshot.related = owner.map_or_else(Vec::new, |it| related(&siblings(&it.uid), view));
     }
-    Some(snapshot)
+    snapshot
 }
 
-/// As `getIndirectlyRelatedPods`: whoever owns them, all pods that the ReplicaSets of the same
-/// controller select.
-fn related(set: &ReplicaSet, view: &View<'_>) -> Vec<Arc<Pod>> {
-    let Some(owner) = set.meta.controller() else { return Vec::new() };
-    let siblings = view.of::<ReplicaSet>().by(ReplicaSet::BY_CONTROLLER, &owner.uid);
+/// As `getIndirectlyRelatedPods`: whoever owns them, all pods that the sets of the same controller
+/// select.
+fn related(siblings: &[Arc<ReplicaSet>], view: &View<'_>) -> Vec<Arc<Pod>> {
     let mut selectors: BTreeMap<&str, Vec<&Selector>> = BTreeMap::new();
-    for sibling in &siblings {
+    for sibling in siblings {
         if let Ok(selector) = sibling.usable_selector() {
             selectors.entry(&sibling.meta.key.namespace).or_default().push(selector);
         }

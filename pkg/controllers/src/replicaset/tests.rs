@@ -1,6 +1,8 @@
 //! Tables, mirroring upstream's `pkg/controller/replicaset/replica_set_test.go` and
 //! `replica_set_utils_test.go`. What upstream tests of its expectations is the engine's here.
 
+mod replication;
+
 use std::sync::Arc;
 
 use api::{Key, Kind, Object as _, Pod, Raw, ReplicaSet};
@@ -601,7 +603,8 @@ fn pods_are_counted_as_upstream() {
 /// deleted is not counted, and a count that is there goes.
 #[test]
 fn terminating_pods_are_not_counted_without_the_gate() {
-    let off = Controller { counts_terminating: false, ..CONTROLLER };
+    let off =
+        Controller::<ReplicaSet>::with(Options { counts_terminating: false, ..CONTROLLER.options });
     let key = Key::new("shop", "foobar");
     let report = |set: &Value, pods: &[Value]| {
         let snapshot =
@@ -634,7 +637,7 @@ fn deletion_costs_do_not_count_without_the_gate() {
     };
     let fixture = caches(std::slice::from_ref(&set), &[pod("a", "1000", 5), pod("b", "100", 0)]);
     for (costs, victim) in [(Costs::Count, "b"), (Costs::Ignored, "a")] {
-        let controller = Controller { costs, ..CONTROLLER };
+        let controller = Controller::<ReplicaSet>::with(Options { costs, ..CONTROLLER.options });
         let snapshot =
             controller.observe(&Key::new("shop", "foobar"), &fixture.view(), &()).unwrap();
         let plan = controller.decide(&snapshot, &Facts::default()).0.to_string();

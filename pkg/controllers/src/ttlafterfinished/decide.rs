@@ -3,7 +3,7 @@
 
 use api::{Job, Kind, Time};
 use controller::{
-    Action, Count, Delete, Facts, Family, ObjectRef, Plan, Propagation, Query, Step, When,
+    Count, Delete, Facts, Family, ObjectRef, Plan, Propagation, Query, Step, When, Write,
 };
 use mutant::Mutant;
 
@@ -84,7 +84,7 @@ fn delete(job: &Job, expired_at: Time) -> Plan {
     let object = ObjectRef::new(&Job::RESOURCE, &job.meta);
     // That it was gone already is no deletion of ours.
     let counts = vec![Count::since(&JOB_DELETION_DURATION, expired_at).when(When::Done)];
-    let propagation = Some(Propagation::Foreground);
-    let delete = Delete { propagation, counts, ..Delete::of(object) };
-    Plan::one(format!("expired at {expired_at}"), Step::InOrder(vec![Action::Delete(delete)]))
+    let how = Delete { propagation: Some(Propagation::Foreground), ..Delete::default() };
+    let delete = Write::delete_so(object, how).counted(counts);
+    Plan::one(format!("expired at {expired_at}"), Step::InOrder(vec![delete.into()]))
 }

@@ -185,9 +185,10 @@ fn the_job_that_was_read_live_is_deleted_and_no_other() {
     let other = with(complete(90, 30), json!({"metadata": {"uid": "u2"}}));
     let plan = planned_live(views(&other));
     let [controller::Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("{plan}") };
-    let [controller::Action::Delete(delete)] = actions.as_slice() else { panic!("{plan}") };
-    assert_eq!((&*delete.object.uid, &delete.guard), ("u2", &controller::Guard::Uid));
-    let [count] = delete.counts.as_slice() else { panic!("{plan}") };
+    let [controller::Action::Write(write)] = actions.as_slice() else { panic!("{plan}") };
+    let delete = write.deleted().unwrap();
+    assert_eq!((&*write.object.uid, &delete.guard), ("u2", &controller::Guard::Uid));
+    let [count] = write.counts.as_slice() else { panic!("{plan}") };
     let name = "ttl_after_finished_controller_job_deletion_duration_seconds";
     assert_eq!(count.family.name, name);
     // Since it expired, until it is deleted; if somebody else was faster, it does not count.
