@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{
-    ClusterRole, DaemonSet, Deployment, Key, Kind, Namespace, Node, Pod, ReplicaSet,
-    ServiceAccount, TokenSecret,
+    ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node, Pod, ReplicaSet,
+    ReplicationController, ServiceAccount, TokenSecret,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
-use controllers::{legacytokencleaner, podgc, serviceaccounttoken};
+use controllers::{legacytokencleaner, podgc, replicaset, serviceaccounttoken};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
@@ -366,13 +366,9 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_REPLICASET_SYNCS);
             let queue = context.queue("replicaset");
-            let gates = &context.options.gates;
-            let has_costs = gates.is_on(features::POD_DELETION_COST);
-            let controller = controllers::replicaset::Controller {
-                costs: if has_costs { Costs::Count } else { Costs::Ignored },
-                counts_terminating: gates.is_on(features::TERMINATING_REPLICAS),
-                ..controllers::replicaset::Controller::new(500)
-            };
+            let counts_terminating = context.options.gates.is_on(features::TERMINATING_REPLICAS);
+            let options = replicaset::Options { counts_terminating, ..sets(context) };
+            let controller = replicaset::Controller::<ReplicaSet>::with(options);
             context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)
         }),
         ..NOT_YET
@@ -381,6 +377,14 @@ pub static REGISTRY: &[Entry] = &[
         name: "replicationcontroller-controller",
         aliases: &["replicationcontroller"],
         account: "replication-controller",
+        folder: Some("replicaset"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_RC_SYNCS);
+            let queue = context.queue("replicationmanager");
+            let options = replicaset::Options { counts_terminating: false, ..sets(context) };
+            let controller = replicaset::Controller::<ReplicationController>::with(options);
+            context.start(entry, ReplicationController::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -502,6 +506,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "ttl-after-finished-controller",
         aliases: &["ttl-after-finished"],
         account: "ttl-after-finished-controller",
+        folder: Some("ttlafterfinished"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_TTL_AFTER_FINISHED_SYNCS);
+            let queue = context.queue("ttl_jobs_to_delete");
+            let controller = controllers::ttlafterfinished::Controller;
+            context.start(entry, Job::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -528,6 +539,13 @@ pub static REGISTRY: &[Entry] = &[
         ..NOT_YET
     },
 ];
+
+/// What the controllers of sets of pods have in common.
+fn sets(context: &Context) -> replicaset::Options {
+    let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
+    let costs = if has_costs { Costs::Count } else { Costs::Ignored };
+    replicaset::Options { costs, ..replicaset::Options::new(500) }
+}
 
 /// When the legacy token cleaner tries again after a pass that failed.
 pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {

@@ -457,7 +457,7 @@ pub(super) static REPLICATIONCONTROLLER_CONTROLLER: Section = Section {
         "concurrent-rc-syncs",
         Int32,
         "5",
-        "ReplicationControllers worked on at a time",
+        "ReplicationControllers worked on at a time; 0 or less: none",
     )],
 };
 
@@ -510,7 +510,7 @@ pub(super) static TTL_AFTER_FINISHED_CONTROLLER: Section = Section {
         "concurrent-ttl-after-finished-syncs",
         Int32,
         "5",
-        "Ended Jobs removed at a time",
+        "Ended Jobs removed at a time; 0 or less: none",
     )],
 };
 

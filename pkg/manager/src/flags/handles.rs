@@ -66,11 +66,16 @@ pub(crate) const CONCURRENT_DEPLOYMENT_SYNCS: Int = Handle::new("concurrent-depl
 pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
 /// `--concurrent-namespace-syncs`
 pub(crate) const CONCURRENT_NAMESPACE_SYNCS: Int = Handle::new("concurrent-namespace-syncs");
+/// `--concurrent-rc-syncs`
+pub(crate) const CONCURRENT_RC_SYNCS: Int = Handle::new("concurrent-rc-syncs");
 /// `--concurrent-replicaset-syncs`
 pub(crate) const CONCURRENT_REPLICASET_SYNCS: Int = Handle::new("concurrent-replicaset-syncs");
 /// `--concurrent-serviceaccount-token-syncs`
 pub(crate) const CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS: Int =
     Handle::new("concurrent-serviceaccount-token-syncs");
+/// `--concurrent-ttl-after-finished-syncs`
+pub(crate) const CONCURRENT_TTL_AFTER_FINISHED_SYNCS: Int =
+    Handle::new("concurrent-ttl-after-finished-syncs");
 /// `--config`
 pub(crate) const CONFIG: Text = Handle::new("config");
 /// `--controller-shutdown-timeout`
@@ -210,8 +215,10 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-deployment-syncs",
     "concurrent-gc-syncs",
     "concurrent-namespace-syncs",
+    "concurrent-rc-syncs",
     "concurrent-replicaset-syncs",
     "concurrent-serviceaccount-token-syncs",
+    "concurrent-ttl-after-finished-syncs",
     "config",
     "controller-shutdown-timeout",
     "controller-start-interval",
