@@ -34,13 +34,15 @@ pub struct World {
 }
 
 /// The controllers whose keys are objects of a resource.
-const CONTROLLERS: [(&str, &str); 6] = [
+const CONTROLLERS: [(&str, &str); 8] = [
     ("clusterroles", "clusterrole-aggregation-controller"),
     ("daemonsets", "daemonset-controller"),
     ("deployments", "deployment-controller"),
+    ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
     ("nodes", "ttl-controller"),
     ("replicasets", "replicaset-controller"),
+    ("replicationcontrollers", "replicationcontroller-controller"),
 ];
 
 /// What an explanation says of an object that differs from run to run.
