@@ -6,8 +6,8 @@ use crate::dice::Dice;
 use crate::fault::{self, Fault, OF_WRITES, Plan, Point};
 use crate::owners;
 use crate::workload::{
-    NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, make, namespaces, nodes,
-    roles, roll_one, status_one, tick,
+    NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
+    nodes, roles, roll_one, status_one, tick,
 };
 
 /// How many of all cases are narrow.
@@ -23,6 +23,7 @@ const ROLLING: Workload = WORKLOADS[0];
 const RECREATED: Workload = WORKLOADS[1];
 const SET: Workload = WORKLOADS[3];
 const DAEMON: Workload = WORKLOADS[5];
+const OLD_SET: Workload = WORKLOADS[7];
 
 /// What a case is about.
 struct Theme {
@@ -45,7 +46,7 @@ enum Wrong {
 
 use Wrong::{Watches, Writes};
 
-const THEMES: [Theme; 15] = [
+const THEMES: [Theme; 17] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -73,12 +74,34 @@ const THEMES: [Theme; 15] = [
     },
     Theme {
         begin: |dice| apply_one(dice, &SET),
-        act: scaling,
+        act: |dice| scaling(dice, &SET),
         wrong: &[
             Writes("replicaset-controller", any),
             Watches("pods", lagging),
             Watches("pods", lagging),
             Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| apply_one(dice, &OLD_SET),
+        act: |dice| {
+            if dice.chance(0.5) { scaling(dice, &OLD_SET) } else { leaving(dice, &OLD_SET) }
+        },
+        wrong: &[
+            Writes("replication-controller", any),
+            Watches("pods", lagging),
+            Watches("replicationcontrollers", late),
+            Watches("replicationcontrollers", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| (0..3).flat_map(|_| jobs(dice)).collect(),
+        act: jobs,
+        wrong: &[
+            Writes("ttl-after-finished-controller", any),
+            Watches("jobs", late),
+            Watches("jobs", merged),
+            Watches("jobs", unwatched),
         ],
     },
     Theme {
@@ -289,10 +312,10 @@ fn daemons(dice: &Dice) -> Vec<String> {
 }
 
 /// A new one, and smaller while its pods are about to be ready.
-fn scaling(dice: &Dice) -> Vec<String> {
-    let scale = |replicas: u64| format!("> scale {SET} {replicas}\n");
-    let mut acts = vec![format!("> delete {SET} --cascade background\n"), tick(5000)];
-    acts.extend(apply_one(dice, &SET));
+fn scaling(dice: &Dice, of: &Workload) -> Vec<String> {
+    let scale = |replicas: u64| format!("> scale {of} {replicas}\n");
+    let mut acts = vec![format!("> delete {of} --cascade background\n"), tick(5000)];
+    acts.extend(apply_one(dice, of));
     acts.extend([
         scale(REPLICAS),
         tick(dice.pick(&[1, 500, 1000, 1200, 1500, 2000, 3000])),
@@ -300,7 +323,7 @@ fn scaling(dice: &Dice) -> Vec<String> {
         tick(dice.pick(&[300, 2000, 30_000])),
     ]);
     if dice.chance(0.3) {
-        acts.push(format!("> delete {} --grace 0\n", SET.pods(1 + dice.below(2))));
+        acts.push(format!("> delete {} --grace 0\n", of.pods(1 + dice.below(2))));
     }
     acts
 }

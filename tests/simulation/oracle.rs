@@ -7,6 +7,7 @@
 //!
 //! - `accounts`: which account writes what.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
+//! - `jobs`: which Jobs go, and when.
 //! - `tries`: requests that do not come through.
 //! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
@@ -21,6 +22,8 @@ mod costs;
 mod ending;
 #[path = "oracle/fields.rs"]
 mod fields;
+#[path = "oracle/jobs.rs"]
+mod jobs;
 #[path = "oracle/objects.rs"]
 mod objects;
 #[path = "oracle/order.rs"]
@@ -49,6 +52,8 @@ use crate::fault::{self, Plan};
 
 /// For how long something that others did may show.
 const LATE: Duration = Duration::from_mins(3);
+/// The accounts that keep as many pods as a set asks for.
+const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
 /// Objects with this label are nobody's business.
 pub(crate) const FOREIGN: &str = "foreign";
 
@@ -134,6 +139,8 @@ pub(crate) struct Oracle {
     harmed: Duration,
     /// When an account last saw an owner alive: by account and uid.
     rechecked: BTreeMap<(String, String), Duration>,
+    /// By uid of a Job: whether its time was up when the manager last read it, and when that was.
+    jobs_read: BTreeMap<String, (bool, Duration)>,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -426,13 +433,13 @@ impl Oracle {
         }
         let last = self.owned.get(uid(pod));
         let is_owned = last.is_some_and(|last| is_late(*last, it.at)) || controller(pod).is_some();
-        let by_owner = ["replicaset-controller", "daemon-set-controller"].contains(account);
+        let by_owner = [SETS[0], SETS[1], "daemon-set-controller"].contains(account);
         if *method == "DELETE" && by_owner && !is_owned {
             self.blame("deletes-own", format!("{account} {method} {path}: it has no controller"));
         }
         if *method == "DELETE" && is_live(pod) {
             match *account {
-                "replicaset-controller" => self.judge_set_deletion(it, pod),
+                account if SETS.contains(&account) => self.judge_set_deletion(it, pod),
                 "daemon-set-controller" => self.judge_daemon_deletion(it, pod),
                 _ => {}
             }
@@ -449,7 +456,7 @@ impl Oracle {
             let Some(uid) = controller(it.got) else { return };
             let uid = uid.to_owned();
             match it.account {
-                "replicaset-controller" => self.judge_pod_of_set(it, &uid),
+                account if SETS.contains(&account) => self.judge_pod_of_set(it, &uid),
                 "daemon-set-controller" => self.judge_daemon(it, &uid),
                 _ => {}
             }

@@ -23,7 +23,7 @@ pub(crate) const REPLICAS: u64 = 9;
 
 const NAMESPACES: [&str; 3] = ["default", "other", "third"];
 
-pub(crate) const WORKLOADS: [Workload; 7] = [
+pub(crate) const WORKLOADS: [Workload; 9] = [
     Workload { namespace: "default", kind: "Deployment", name: "web" },
     Workload { namespace: "default", kind: "Deployment", name: "api" },
     Workload { namespace: "other", kind: "Deployment", name: "web" },
@@ -31,6 +31,8 @@ pub(crate) const WORKLOADS: [Workload; 7] = [
     Workload { namespace: "third", kind: "ReplicaSet", name: "plain" },
     Workload { namespace: "default", kind: "DaemonSet", name: "agent" },
     Workload { namespace: "other", kind: "DaemonSet", name: "agent" },
+    Workload { namespace: "default", kind: "ReplicationController", name: "old" },
+    Workload { namespace: "third", kind: "ReplicationController", name: "old" },
 ];
 /// By what each is rolled; the last ones are for some Deployments alone, as long as they live: what
 /// a rollout does that becomes a Recreate half-way is in `seeds/recreate-half-way.txt`.
@@ -71,7 +73,7 @@ const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 12] = [
+const FAMILIES: [Family; 13] = [
     workloads,
     rollouts,
     harm,
@@ -79,6 +81,7 @@ const FAMILIES: [Family; 12] = [
     namespaces,
     roles,
     accounts,
+    jobs,
     owners::acts,
     corruption::acts,
     statuses,
@@ -93,7 +96,8 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 7] = [workloads, rollouts, namespaces, roles, accounts, owners::acts, ended];
+    let calm: [Family; 8] =
+        [workloads, rollouts, namespaces, roles, accounts, jobs, owners::acts, ended];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };
     let mut weights: Vec<_> = among.iter().map(|it| (*it, dice.pick(&[0, 0, 0, 1, 3]))).collect();
@@ -145,7 +149,7 @@ pub(crate) fn apply_one(dice: &Dice, of: &Workload) -> Vec<String> {
             let strategy = format!("{{type: RollingUpdate, rollingUpdate: {{{rolling}}}}}");
             (format!("replicas: {replicas}, strategy: {strategy}{more}"), "")
         }
-        "ReplicaSet" => {
+        "ReplicaSet" | "ReplicationController" => {
             let ready = dice.pick(&["", "", ", minReadySeconds: 5"]);
             (format!("replicas: {replicas}{ready}"), "")
         }
@@ -160,10 +164,14 @@ pub(crate) fn apply_one(dice: &Dice, of: &Workload) -> Vec<String> {
         delay => format!(", annotations: {{sandbox/start-delay: {delay}}}"),
     };
     let labels = format!("{{app: {name}}}");
+    let (version, selector) = match of.kind {
+        "ReplicationController" => ("v1", labels.clone()),
+        _ => ("apps/v1", format!("{{matchLabels: {labels}}}")),
+    };
     vec![applied(&format!(
-        "apiVersion: apps/v1\nkind: {kind}\n\
+        "apiVersion: {version}\nkind: {kind}\n\
         metadata: {{name: {name}, namespace: {namespace}}}\nspec:\n  \
-        {{{spec}, selector: {{matchLabels: {labels}}},\n  \
+        {{{spec}, selector: {selector},\n  \
         template: {{metadata: {{labels: {labels}{note}}}, spec: {{containers: \
         [{{name: main, image: 'img:{image}'}}]{place}}}}}}}"
     ))]
@@ -188,7 +196,7 @@ pub(crate) fn roll_one(dice: &Dice, of: &Workload) -> Vec<String> {
     let act = match dice.below(10) {
         0..=4 => format!("> set image {of} main=img:{}\n", dice.below(5)),
         // Its pods cannot start: somebody sets it back at the end.
-        5 if of.kind != "ReplicaSet" => format!("> set image {of} main=img.invalid/x\n"),
+        5 if !of.kind.starts_with("Replica") => format!("> set image {of} main=img.invalid/x\n"),
         5..=6 => format!("> rollout {} {of}\n", dice.pick(&["pause", "resume", "resume"])),
         7 => format!("> rollout {} {of}\n", dice.pick(&["undo", "restart"])),
         8 => {
@@ -312,6 +320,51 @@ pub(crate) fn accounts(dice: &Dice) -> Vec<String> {
         8 => format!("> delete {root}\n"),
         _ => format!("> patch {root} '{{\"data\":{{\"ca.crt\":\"odd\",\"more\":\"x\"}}}}'\n"),
     }]
+}
+
+/// Jobs that finish, and how long they stay then.
+pub(crate) fn jobs(dice: &Dice) -> Vec<String> {
+    let (namespace, number) = (dice.pick(&NAMESPACES[..2]), dice.below(3));
+    let job = format!("job/job-{number} -n {namespace}");
+    let ttl = dice.pick(&["null", "0", "3", "20", "300"]);
+    let patch =
+        |ttl| format!("> patch {job} '{{\"spec\":{{\"ttlSecondsAfterFinished\":{ttl}}}}}'\n");
+    match dice.below(10) {
+        0..=2 => {
+            let held = dice.pick(&["", "", ", finalizers: [example.com/wait]"]);
+            let job = format!(
+                "apiVersion: batch/v1\nkind: Job\n\
+                metadata: {{name: job-{number}, namespace: {namespace}{held}}}\nspec:\n  \
+                {{ttlSecondsAfterFinished: {ttl}, template: {{spec: {{restartPolicy: Never, \
+                containers: [{{name: main, image: 'img:0'}}]}}}}}}"
+            );
+            vec![applied(&job)]
+        }
+        3..=6 => vec![finish(dice, &job)],
+        7 => vec![format!("> delete {job} --cascade {}\n", dice.pick(&CASCADES))],
+        8 => vec![patch(ttl)],
+        // More time, right before the first one is up.
+        _ => {
+            let wait = dice.pick(&[2_500, 2_950, 3_050]);
+            vec![patch("3"), finish(dice, &job), tick(wait), patch(ttl)]
+        }
+    }
+}
+
+/// Somebody says that a Job has finished: when it was made, in the year before, or soon.
+fn finish(dice: &Dice, job: &str) -> String {
+    let made = format!("<<{job} .metadata.creationTimestamp or 2026-01-01T00:00:00Z>>");
+    let at =
+        dice.pick(&[made.as_str(), made.as_str(), "2025-01-01T00:00:00Z", "2026-01-01T00:20:00Z"]);
+    let (word, before) =
+        dice.pick(&[("Complete", "SuccessCriteriaMet"), ("Failed", "FailureTarget")]);
+    let condition =
+        |word| format!(r#"{{"type":"{word}","status":"True","lastTransitionTime":"{at}"}}"#);
+    let completion =
+        if word == "Complete" { format!(r#""completionTime":"{at}","#) } else { String::new() };
+    let conditions = format!("[{},{}]", condition(before), condition(word));
+    let status = format!(r#""startTime":"{at}",{completion}"conditions":{conditions}"#);
+    format!("> patch status {job} '{{\"status\":{{{status}}}}}'\n")
 }
 
 /// Somebody writes what only the controllers should.

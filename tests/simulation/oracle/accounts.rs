@@ -9,7 +9,7 @@ use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{Oracle, Target, Written};
 
 /// By account: resources with their verbs. `*` is every resource.
-const TABLE: [(&str, &[(&str, &str)]); 12] = [
+const TABLE: [(&str, &[(&str, &str)]); 14] = [
     ("clusterrole-aggregation-controller", &[("clusterroles", "update patch")]),
     (
         "daemon-set-controller",
@@ -48,15 +48,28 @@ const TABLE: [(&str, &[(&str, &str)]); 12] = [
             ("pods", "patch create delete"),
         ],
     ),
+    (
+        "replication-controller",
+        &[
+            ("replicationcontrollers", "update"),
+            ("replicationcontrollers/status", "update"),
+            ("pods", "patch create delete"),
+        ],
+    ),
     ("root-ca-cert-publisher", &[("configmaps", "create update")]),
     ("service-account-controller", &[("serviceaccounts", "create")]),
     // It has no role: it writes as the manager itself.
     ("tokens-controller", &[("secrets", "create update delete"), ("serviceaccounts", "update")]),
+    ("ttl-after-finished-controller", &[("jobs", "delete")]),
     ("ttl-controller", &[("nodes", "update patch")]),
 ];
-/// Those that may write no events.
-const NO_EVENTS: [&str; 3] =
-    ["clusterrole-aggregation-controller", "namespace-controller", "pod-garbage-collector"];
+/// Those that may write no events, or have none to write.
+const NO_EVENTS: [&str; 4] = [
+    "clusterrole-aggregation-controller",
+    "namespace-controller",
+    "pod-garbage-collector",
+    super::jobs::ACCOUNT,
+];
 /// The annotation that the ttl controller is for.
 const TTL: &str = "node.alpha.kubernetes.io/ttl";
 
@@ -101,6 +114,7 @@ impl Oracle {
             "root-ca-cert-publisher" if text(it.sent, "/metadata/name") != "kube-root-ca.crt" => {
                 Some("writes another ConfigMap")
             }
+            super::jobs::ACCOUNT => before.and_then(|before| self.job_stays(before, it)),
             "ttl-controller" => before.and_then(|before| ttl(it, before)),
             "clusterrole-aggregation-controller" => {
                 let is_sum = |it: &Arc<Value>| !at(it, "/aggregationRule").is_null();
@@ -176,10 +190,14 @@ impl Oracle {
             "clusterrole-aggregation-controller" => &["/rules"],
             "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
             "ttl-controller" => &["/metadata/annotations"],
-            "replicaset-controller" | "daemon-set-controller" if it.path.ends_with("/status") => {
+            "replicaset-controller" | "replication-controller" | "daemon-set-controller"
+                if it.path.ends_with("/status") =>
+            {
                 &["/status"]
             }
-            "replicaset-controller" | "daemon-set-controller" if it.method == "PATCH" => {
+            "replicaset-controller" | "replication-controller" | "daemon-set-controller"
+                if it.method == "PATCH" =>
+            {
                 &["/metadata/ownerReferences", "/metadata/labels"]
             }
             "root-ca-cert-publisher" => &["/data", "/metadata/annotations"],

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Oracle;
 use super::fields::{
-    at, controlling, count, has_ended, is_ending, is_live, list, matches, node_of, number, text,
-    uid,
+    at, controlling, count, has_ended, is_ending, is_live, list, matches, node_of, number,
+    selector, text, uid,
 };
 use super::objects::Key;
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
@@ -44,7 +44,8 @@ impl Oracle {
             "Deployment" => deployment_lacks(object)
                 .or_else(|| self.history_lacks(object))
                 .or_else(|| self.claim_lacks("ReplicaSet", object)),
-            "ReplicaSet" => self.set_lacks(object),
+            "ReplicaSet" | "ReplicationController" => self.set_lacks(object),
+            "Job" => Self::job_lacks(object),
             "DaemonSet" => self.daemon_lacks(object),
             "Pod" => {
                 let node = text(object, "/spec/nodeName");
@@ -72,7 +73,7 @@ impl Oracle {
 
     /// What an owner controls is what it selects, unless somebody else controls that.
     fn claim_lacks(&self, kind: &str, owner: &Value) -> Option<String> {
-        let selector = at(owner, "/spec/selector/matchLabels");
+        let selector = selector(owner);
         let strange = self.objects.children(kind, uid(owner)).find(|it| !matches(it, selector));
         let namespace = text(owner, "/metadata/namespace");
         let mut near = self.objects.of_kind(kind);
@@ -245,7 +246,7 @@ impl Oracle {
             }
             let template = at(object, "/spec/template/spec");
             match kind.as_str() {
-                "Deployment" | "DaemonSet" if is_broken(template) => {
+                "Deployment" | "DaemonSet" | "ReplicationController" if is_broken(template) => {
                     acts.push(format!("> set image {named} main=img:1\n"));
                 }
                 // Those of a Deployment it sees to itself.
@@ -266,7 +267,8 @@ impl Oracle {
             // That a pod of another kind of owner went wakes nobody who waits for that.
             let is_asleep = self.tries.gave_up() || self.had_odd;
             let waits = || is_asleep && self.object_lacks(key, object).is_some();
-            if ["Deployment", "Secret"].contains(&kind.as_str()) && waits() {
+            let is_late = self.sleeps_too_long(kind, object);
+            if is_late || ["Deployment", "Secret"].contains(&kind.as_str()) && waits() {
                 acts.push(format!("> annotate {named} look={}\n", self.revision));
             }
             if !at(object, "/metadata/annotations/sandbox~1not-ready").is_null() {

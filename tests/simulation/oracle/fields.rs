@@ -89,6 +89,12 @@ pub(super) fn node_of(pod: &Value) -> &str {
     if affine.is_empty() { text(pod, "/spec/nodeName") } else { affine }
 }
 
+/// The labels that an owner selects by.
+pub(super) fn selector(owner: &Value) -> &Value {
+    let is_map = text(owner, "/kind") == "ReplicationController";
+    at(owner, if is_map { "/spec/selector" } else { "/spec/selector/matchLabels" })
+}
+
 /// Whether labels have all of these pairs.
 pub(super) fn matches(object: &Value, pairs: &Value) -> bool {
     let labels = at(object, "/metadata/labels");

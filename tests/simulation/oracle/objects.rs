@@ -8,14 +8,16 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 13;
+const COUNT: usize = 15;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
     Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource::namespaced("", "v1", "replicationcontrollers", "ReplicationController"),
     Resource::namespaced("apps", "v1", "deployments", "Deployment"),
     Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet"),
     Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision"),
+    Resource::namespaced("batch", "v1", "jobs", "Job"),
     Resource::namespaced("", "v1", "configmaps", "ConfigMap"),
     Resource::namespaced("", "v1", "secrets", "Secret"),
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
@@ -35,9 +37,11 @@ pub(super) const KINDS: [Resource; COUNT] = [
 const NAMES: [&str; COUNT] = [
     "Pod",
     "ReplicaSet",
+    "ReplicationController",
     "Deployment",
     "DaemonSet",
     "ControllerRevision",
+    "Job",
     "ConfigMap",
     "Secret",
     "ServiceAccount",

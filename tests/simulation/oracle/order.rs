@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{
-    at, controller, has_ended, is_ending, list, matches, node_of, number, text, uid,
+    at, controller, has_ended, is_ending, list, matches, node_of, number, selector, text, uid,
 };
 use super::{Oracle, Written};
 
@@ -205,7 +205,6 @@ impl Oracle {
     pub(super) fn is_selected(&self, object: &Value, owner: &str, now: Duration) -> bool {
         let Some((_, owner)) = self.objects.find(owner) else { return true };
         let last = self.order.relabelled.get(uid(object));
-        matches(object, at(owner, "/spec/selector/matchLabels"))
-            || last.is_some_and(|last| self.may_believe(*last, now))
+        matches(object, selector(owner)) || last.is_some_and(|last| self.may_believe(*last, now))
     }
 }

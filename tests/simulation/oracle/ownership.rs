@@ -11,15 +11,23 @@ use super::{Oracle, Target, Written};
 /// held up, or a manager is stopped.
 const RECHECK: Duration = Duration::from_secs(70);
 /// Who adopts.
-const ADOPTERS: [&str; 3] =
-    ["replicaset-controller", "deployment-controller", "daemon-set-controller"];
+const ADOPTERS: [&str; 4] = [
+    "replicaset-controller",
+    "replication-controller",
+    "deployment-controller",
+    "daemon-set-controller",
+];
+/// What they adopt for.
+const OWNERS: [&str; 4] = ["replicasets", "replicationcontrollers", "deployments", "daemonsets"];
 
 impl Oracle {
     /// The manager has read something.
     pub(crate) fn heard(&mut self, account: &str, path: &str, body: &[u8], now: Duration) {
         let target = Target::of(path);
-        let owners = ["replicasets", "deployments", "daemonsets"];
-        if !ADOPTERS.contains(&account) || !owners.contains(&target.plural.as_str()) {
+        if Self::is_job(account, &target) {
+            self.heard_job(&serde_json::from_slice(body).unwrap_or_default(), now);
+        }
+        if !ADOPTERS.contains(&account) || !OWNERS.contains(&target.plural.as_str()) {
             return;
         }
         let object: Value = serde_json::from_slice(body).unwrap_or_default();

@@ -70,7 +70,7 @@ impl Oracle {
     pub(super) fn learn_limits(&mut self, kind: &str, object: &Value, now: Duration) {
         let replicas = number(object, "/spec/replicas");
         let limit = match kind {
-            "ReplicaSet" => Limit { most: replicas, least: replicas },
+            "ReplicaSet" | "ReplicationController" => Limit { most: replicas, least: replicas },
             "Deployment" => {
                 let (surge, missing) = slack(object);
                 let floor = replicas - missing;

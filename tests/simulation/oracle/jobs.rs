@@ -1,0 +1,63 @@
+//! Jobs that go some time after they have finished.
+
+use std::time::Duration;
+
+use api::Time;
+use serde_json::Value;
+
+use super::fields::{at, is_ending, list, text, uid};
+use super::{Oracle, Target, Written};
+use crate::site::START;
+
+/// Who deletes them.
+pub(super) const ACCOUNT: &str = "ttl-after-finished-controller";
+/// How long after it was read a Job may be deleted: the longest that a request is held up, or a
+/// manager is stopped.
+const READ: Duration = Duration::from_secs(70);
+
+/// When a Job is to go; none: it stays.
+fn expiry(job: &Value) -> Option<Time> {
+    let seconds = at(job, "/spec/ttlSecondsAfterFinished").as_u64()?;
+    let mut conditions = list(job, "/status/conditions").iter();
+    let finish = conditions.find(|it| {
+        ["Complete", "Failed"].contains(&text(it, "/type")) && text(it, "/status") == "True"
+    })?;
+    Some(Time::parse(text(finish, "/lastTransitionTime")).ok()? + Duration::from_secs(seconds))
+}
+
+impl Oracle {
+    /// The manager has read a Job: its time is up, or not.
+    pub(super) fn heard_job(&mut self, job: &Value, now: Duration) {
+        let is_up = expiry(job).is_some_and(|at| at <= START + now) && !is_ending(job);
+        self.jobs_read.insert(uid(job).to_owned(), (is_up, now));
+    }
+
+    /// Why a Job is to stay, or to go in another way.
+    pub(super) fn job_stays(&self, job: &Value, it: &Written<'_>) -> Option<&'static str> {
+        if text(it.sent, "/propagationPolicy") != "Foreground" {
+            return Some("its pods are to go before it");
+        }
+        match self.jobs_read.get(uid(job)) {
+            Some((_, read)) if *read + READ < it.at => Some("it was read long ago"),
+            // By the clock of the manager it was.
+            Some((false, _)) if !self.wrong_clocks => Some("its time was not up when it was read"),
+            Some(_) => None,
+            None => Some("nobody has looked whether its time is up"),
+        }
+    }
+
+    /// Whether it waits for its end, which is near in all cases here.
+    pub(super) fn job_lacks(job: &Value) -> Option<String> {
+        Some(format!("is to go at {}", expiry(job)?))
+    }
+
+    /// Whether the manager may look at it too late: by a clock that somebody has set since.
+    pub(super) fn sleeps_too_long(&self, kind: &str, job: &Value) -> bool {
+        kind == "Job" && self.wrong_clocks && expiry(job).is_some()
+    }
+
+    /// The manager has read something of this account.
+    pub(super) fn is_job(account: &str, target: &Target) -> bool {
+        account == ACCOUNT && target.plural == "jobs" && !target.name.is_empty()
+    }
+}
