@@ -24,16 +24,16 @@ const LIMIT: Duration = Duration::from_secs(100);
 const CALM: Duration = Duration::from_secs(1);
 const ARGS: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
-     pod-garbage-collector-controller"];
+     replicationcontroller-controller,pod-garbage-collector-controller"];
 /// Who ends things, beside who makes them.
 const ENDING: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      garbage-collector-controller,namespace-controller,serviceaccount-controller,\
-     root-ca-certificate-publisher-controller"];
+     root-ca-certificate-publisher-controller,ttl-after-finished-controller"];
 /// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
 /// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
-/// What their events count is a matter of moments.
-const LOOSE: [&str; 3] = ["loose", "pauses", "d-surges"];
+/// What their events count is a matter of moments, as it is how often a set tries what is refused.
+const LOOSE: [&str; 4] = ["loose", "pauses", "d-surges", "old"];
 
 /// What was seen on one cluster.
 #[derive(Default)]
@@ -106,6 +106,7 @@ async fn tell(mut teller: Teller) -> anyhow::Result<Story> {
     teller.deployment_forgets().await?;
     teller.deployment_is_made_again().await?;
     teller.orphans_are_adopted().await?;
+    teller.replication_controller_scales().await?;
     teller.daemon_set_rolls().await?;
     teller.daemon_set_waits_for_deletion().await?;
     teller.daemon_set_surges().await?;
@@ -276,6 +277,48 @@ impl Teller {
         objects.merge("pods", &pod, &json!({"metadata": {"labels": {"app": "away"}}})).await?;
         daemon.replaced("node-1", &pod).await?;
         self.done(&daemon, "daemon pod released").await
+    }
+
+    /// It takes a pod, is scaled, cannot make pods for a while, and lets a pod go.
+    async fn replication_controller_scales(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene("replicationcontrollers", "old").await?;
+        let objects = scene.objects.clone();
+        let spec = scene.object(json!({}))["spec"]["template"]["spec"].clone();
+        let pod = json!({"metadata": {"name": "orphan", "labels": {"app": "old"}}, "spec": spec});
+        objects.create("pods", &pod).await?;
+        objects.wait("pods", "orphan", "to run", |pod| pod["status"]["phase"] == "Running").await?;
+        let mut set = scene.object(json!({"replicas": 1}));
+        set["spec"]["selector"] = json!({"app": "old"});
+        objects.create(scene.resource, &set).await?;
+        scene.has(1).await?;
+        self.settled(&scene, "adopted").await?;
+        for replicas in [3, 0, 2] {
+            scene.spec(json!({"replicas": replicas})).await?;
+            scene.has(replicas).await?;
+            self.settled(&scene, &format!("to {replicas}")).await?;
+        }
+        let pods = json!({"pods": "2"});
+        let quota = json!({"metadata": {"name": "two"}, "spec": {"hard": pods}});
+        objects.create("resourcequotas", &quota).await?;
+        let used = json!({"status": {"hard": pods, "used": pods}});
+        objects.merge("resourcequotas", "two/status", &used).await?;
+        scene.spec(json!({"replicas": 3})).await?;
+        let fails = |set: &Value| set["status"].to_string().contains("exceeded quota: two");
+        let failing = objects.wait(scene.resource, scene.name, "to fail", fails).await?;
+        let reason = &failing["status"]["conditions"][0]["reason"];
+        ensure!(reason == "FailedCreate", "{failing}");
+        objects.delete("resourcequotas", "two").await?;
+        scene.spec(json!({"replicas": 2})).await?;
+        scene.has(2).await?;
+        let name = |pod: &Value| pod["metadata"]["name"].as_str().map(str::to_owned);
+        let first = objects.list("pods").await?.first().and_then(name).context("a pod")?;
+        objects.merge("pods", &first, &json!({"metadata": {"labels": {"app": "away"}}})).await?;
+        wait_until("another pod", LIMIT, async || {
+            Ok((objects.count("pods").await? == 3).then_some(()))
+        })
+        .await?;
+        scene.has(2).await?;
+        self.settled(&scene, "released").await
     }
 
     async fn daemon_set_rolls(&mut self) -> anyhow::Result<()> {
@@ -499,6 +542,19 @@ impl Scene {
     async fn unready(&self) -> anyhow::Result<()> {
         let metadata = json!({"annotations": {"cluster-tests/outcome": "unready"}});
         self.spec(json!({"template": {"metadata": metadata}})).await
+    }
+
+    /// Waits until a set has so many pods, all available.
+    async fn has(&self, replicas: i64) -> anyhow::Result<()> {
+        let done = |set: &Value| {
+            let status = &set["status"];
+            status["observedGeneration"] == set["metadata"]["generation"]
+                && status["replicas"] == replicas
+                && status["availableReplicas"].as_i64().unwrap_or(0) == replicas
+                && status["conditions"].is_null()
+        };
+        let what = format!("to have {replicas} pods");
+        self.objects.wait(self.resource, self.name, &what, done).await.map(drop)
     }
 
     async fn desires(&self, nodes: i64) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ const CALM: Duration = Duration::from_secs(5);
 const NAMESPACE: &str = "swap";
 const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
-     pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
+     replicationcontroller-controller,ttl-after-finished-controller,pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
      clusterrole-aggregation-controller,ttl-controller",
     "--leader-elect=true",
@@ -26,8 +26,13 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 4] =
-    ["configmaps", "serviceaccounts", "namespaces", "clusterroles.v1.rbac.authorization.k8s.io"];
+const OTHERS: [&str; 5] = [
+    "configmaps",
+    "serviceaccounts",
+    "namespaces",
+    "clusterroles.v1.rbac.authorization.k8s.io",
+    "jobs.v1.batch",
+];
 
 /// What exists of the kinds that are compared, whole, by resource and name.
 type Everything = BTreeMap<String, Value>;
@@ -63,15 +68,43 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
         let set = workload(name, template, json!({"replicas": replicas}));
         objects.create("replicasets", &set).await?;
     }
+    for (name, template, replicas) in [("old", &most, 2), ("old-none", &rest, 0)] {
+        let mut set = workload(name, template, json!({"replicas": replicas}));
+        set["spec"]["selector"] = json!({"app": name});
+        objects.create("replicationcontrollers", &set).await?;
+    }
+    jobs(&objects).await?;
     let pod = json!({"metadata": {"name": "alone", "labels": {"app": "alone"}},
         "spec": most["spec"].clone()});
     objects.create("pods", &pod).await?;
-    objects
-        .wait("replicasets", "bare", "to be ready", |set| set["status"]["availableReplicas"] == 2)
-        .await?;
+    for (resource, name) in [("replicasets", "bare"), ("replicationcontrollers", "old")] {
+        let ready = |set: &Value| set["status"]["availableReplicas"] == 2;
+        objects.wait(resource, name, "to be ready", ready).await?;
+    }
     owners(&objects).await?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
+}
+
+/// Jobs that wait for a day, that stay for good, and that have not finished.
+async fn jobs(objects: &Objects) -> anyhow::Result<()> {
+    for (name, ttl_seconds, finished) in
+        [("waits", json!(86_400), true), ("stays", Value::Null, true), ("runs", json!(0), false)]
+    {
+        let container = json!({"name": "main", "image": "example.com/image"});
+        let template = json!({"spec": {"restartPolicy": "Never", "containers": [container]}});
+        let spec = json!({"ttlSecondsAfterFinished": ttl_seconds, "template": template});
+        let job = json!({"metadata": {"name": name}, "spec": spec});
+        let job = objects.create("jobs.v1.batch", &job).await?;
+        if finished {
+            let at = &job["metadata"]["creationTimestamp"];
+            let is = |word| json!({"type": word, "status": "True", "lastTransitionTime": at});
+            let conditions = json!([is("FailureTarget"), is("Failed")]);
+            let status = json!({"status": {"startTime": at, "conditions": conditions}});
+            objects.merge("jobs.v1.batch", &format!("{name}/status"), &status).await?;
+        }
+    }
+    Ok(())
 }
 
 /// An owner that waits for a dependent, which a finalizer holds; and one that let its dependents
@@ -229,7 +262,8 @@ async fn takes_over(
     })
     .await?;
     let queues = [("daemonset", "daemonsets"), ("deployment", "deployments")];
-    let queues = queues.iter().chain(&[("replicaset", "replicasets")]);
+    let sets = [("replicaset", "replicasets"), ("replicationmanager", "replicationcontrollers")];
+    let queues = queues.iter().chain(&sets);
     let count = |resource: &str| {
         let of = |key: &&String| key.starts_with(&format!("{resource} "));
         u64::try_from(objects.keys().filter(of).count())

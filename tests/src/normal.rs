@@ -95,7 +95,7 @@ impl Normal {
             // A DaemonSet's ReplicaSet-like hash is told by its revision's name.
             self.words.insert(hash, short);
         }
-        if ["ReplicaSet", "DaemonSet"].contains(&kind.as_str()) {
+        if ["ReplicaSet", "ReplicationController", "DaemonSet"].contains(&kind.as_str()) {
             self.makers.insert(name.clone());
         }
         let of = self.text(&name);

@@ -11,8 +11,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What the workload controllers read and write, besides events.
-pub const WORKLOADS: [&str; 5] =
-    ["deployments", "replicasets", "daemonsets", "controllerrevisions", "pods"];
+pub const WORKLOADS: [&str; 6] = [
+    "deployments",
+    "replicasets",
+    "daemonsets",
+    "controllerrevisions",
+    "replicationcontrollers",
+    "pods",
+];
+/// Those of them that are of the core group.
+const CORE: [&str; 2] = ["replicationcontrollers", "pods"];
 
 /// Generous: what is waited for takes a moment, but for a progress deadline.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -205,7 +213,7 @@ fn path(namespace: &str, resource: &str, name: &str) -> String {
             let (version, group) = rest.split_once('.').unwrap_or((rest, ""));
             (resource, format!("/apis/{group}/{version}"))
         }
-        None if resource != "pods" && WORKLOADS.contains(&resource) => {
+        None if WORKLOADS.contains(&resource) && !CORE.contains(&resource) => {
             (resource, "/apis/apps/v1".to_owned())
         }
         None => (resource, "/api/v1".to_owned()),
@@ -254,6 +262,7 @@ mod tests {
         let rows = [
             ("a", "pods", "p", "/api/v1/namespaces/a/pods/p"),
             ("a", "deployments", "", "/apis/apps/v1/namespaces/a/deployments"),
+            ("a", "replicationcontrollers", "", "/api/v1/namespaces/a/replicationcontrollers"),
             ("", "nodes", "n", "/api/v1/nodes/n"),
             ("a", "jobs.v1.batch", "j", "/apis/batch/v1/namespaces/a/jobs/j"),
             ("", "things.v1.x.example.com", "", "/apis/x.example.com/v1/things"),

@@ -6,11 +6,12 @@ use cluster_tests::{quiet, wait_until};
 use serde_json::{Value, json};
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 2] = ["configmaps", "serviceaccounts"];
+const OTHERS: [&str; 3] = ["configmaps", "serviceaccounts", "jobs.v1.batch"];
 
 pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.deployments_end().await?;
     teller.references_end().await?;
+    teller.jobs_end().await?;
     teller.accounts_come_back().await?;
     teller.namespaces_end().await
 }
@@ -73,6 +74,41 @@ impl Teller {
         scene.objects.merge("configmaps", "holding", &free).await?;
         scene.objects.gone("configmaps", "waiting").await?;
         self.ended(&scene, "waited").await
+    }
+
+    /// One at once, with what it owns; one is held, and one stays.
+    async fn jobs_end(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene("jobs.v1.batch", "jobs").await?;
+        let container = json!({"name": "main", "image": "example.com/image"});
+        let template = json!({"spec": {"restartPolicy": "Never", "containers": [container]}});
+        for (name, ttl_seconds, finalizers) in [
+            ("now", json!(0), json!([])),
+            ("held", json!(1), json!(["example.com/held"])),
+            ("stays", Value::Null, json!([])),
+        ] {
+            let spec = json!({"ttlSecondsAfterFinished": ttl_seconds, "template": template});
+            let metadata = json!({"name": name, "finalizers": finalizers});
+            let job = json!({"metadata": metadata, "spec": spec});
+            let job = scene.objects.create("jobs.v1.batch", &job).await?;
+            let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": name,
+                "uid": job["metadata"]["uid"], "blockOwnerDeletion": true}]);
+            let metadata = json!({"name": format!("of-{name}"), "ownerReferences": owner});
+            scene.objects.create("configmaps", &json!({ "metadata": metadata })).await?;
+            let at = &job["metadata"]["creationTimestamp"];
+            let is = |word| json!({"type": word, "status": "True", "lastTransitionTime": at});
+            let conditions = json!([is("FailureTarget"), is("Failed")]);
+            let status = json!({"status": {"startTime": at, "conditions": conditions}});
+            scene.objects.merge("jobs.v1.batch", &format!("{name}/status"), &status).await?;
+        }
+        scene.objects.gone("jobs.v1.batch", "now").await?;
+        scene.objects.gone("configmaps", "of-held").await?;
+        let is_held = |job: &Value| job["metadata"]["finalizers"] == json!(["example.com/held"]);
+        scene.objects.wait("jobs.v1.batch", "held", "to wait", is_held).await?;
+        self.ended(&scene, "gone").await?;
+        let free = json!({"metadata": {"finalizers": null}});
+        scene.objects.merge("jobs.v1.batch", "held", &free).await?;
+        scene.objects.gone("jobs.v1.batch", "held").await?;
+        self.ended(&scene, "let go").await
     }
 
     async fn accounts_come_back(&mut self) -> anyhow::Result<()> {
