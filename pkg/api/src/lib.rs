@@ -5,8 +5,11 @@
 //! keep their [`Raw`] JSON. This crate is pure: no clock, no I/O, no randomness.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod certificate_request;
+mod claim;
 mod clusterrole;
 mod condition;
+mod csr;
 mod daemonset;
 mod deployment;
 pub mod go;
@@ -36,8 +39,11 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use certificate_request::{Alternative, CertificateRequest, RequestError};
+pub use claim::PersistentVolumeClaim;
 pub use clusterrole::{ClusterRole, PolicyRule};
 pub use condition::{Condition, Status};
+pub use csr::{CertificateSigningRequest, Requestor};
 pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
 pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
 pub use intern::{Text, intern};
@@ -50,7 +56,7 @@ pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
-pub use pod::{Observed, Phase, Pod};
+pub use pod::{ClaimSource, Observed, Phase, Pod};
 pub use raw::{Edit, Raw};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};

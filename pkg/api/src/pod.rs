@@ -1,5 +1,6 @@
 //! Pod: the view that the workload controllers share.
 
+mod claims;
 mod secrets;
 
 use prost::Message;
@@ -8,8 +9,11 @@ use serde::Deserialize;
 use crate::wire::{self, from_text, null_is_empty, text};
 use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status, Text, Time, intern};
 
+pub use claims::ClaimSource;
+
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct Pod {
     /// Name, labels, owners and so on.
     pub meta: Meta,
@@ -27,9 +31,12 @@ pub struct Pod {
     pub disruption_target: Option<(Status, Option<Time>)>,
     /// What of its status says of which generation it is.
     pub observed: Observed,
-    /// Whether it is being deleted with no grace period left and yet has finalizers: nothing but
-    /// their removal gets it further, not another deletion.
-    pub waits_for_finalizers: bool,
+    /// Whether it is being deleted with no grace period left: its node is done with it, or it was
+    /// deleted by force.
+    pub shut_down: bool,
+    /// Whether no status of a container says that it runs, or says nothing: each one waits or has
+    /// ended, or there is none.
+    pub nothing_runs: bool,
     /// Whether nothing but its metadata could be read. Then it seems to be pending, on no node.
     pub unreadable: bool,
     /// Annotation `controller.kubernetes.io/pod-deletion-cost`, 0 if absent or not a number as the
@@ -41,6 +48,8 @@ pub struct Pod {
     pub sidecar_restarts_max: i32,
     /// The names of the Secrets that it refers to, sorted.
     pub secrets: Box<[Text]>,
+    /// The volume claims that it refers to, sorted by name.
+    pub claims: Box<[(Text, ClaimSource)]>,
 }
 
 /// What has an `observedGeneration`.
@@ -77,6 +86,9 @@ impl Pod {
     pub const BY_NAMESPACE: &'static str = "namespace";
     /// Upstream's `spec.nodeName`: pods by the node that they are bound to.
     pub const BY_NODE: &'static str = "spec.nodeName";
+    /// Upstream's `pod-pvc-index`: pods by the volume claims that they refer to, as
+    /// `namespace/name`.
+    pub const BY_CLAIM: &'static str = "pod-pvc-index";
 
     /// Whether it has ended and will not run again.
     pub fn is_terminal(&self) -> bool {
@@ -86,6 +98,18 @@ impl Pod {
     /// Whether it runs or may yet: not ended, not being deleted. As upstream's `IsPodActive`.
     pub fn is_active(&self) -> bool {
         !self.is_terminal() && !self.meta.is_terminating()
+    }
+
+    /// Whether it has ended, or is being deleted while nothing of it is known to run. As upstream's
+    /// `IsPodTerminated` in pkg/volume/util.
+    pub fn is_over(&self) -> bool {
+        self.is_terminal() || self.meta.is_terminating() && self.nothing_runs
+    }
+
+    /// Whether it is being deleted with no grace period left and yet has finalizers: nothing but
+    /// their removal gets it further, not another deletion.
+    pub fn waits_for_finalizers(&self) -> bool {
+        self.shut_down && !self.meta.finalizers.is_empty()
     }
 
     /// Whether its `Ready` condition holds.
@@ -113,6 +137,7 @@ impl Object for Pod {
         Index::orphans_by_namespace(Self::ORPHANS_BY_NAMESPACE),
         Index::by_namespace(Self::BY_NAMESPACE),
         Index::one(Self::BY_NODE, |pod| pod.node_name.clone()),
+        Index::several(Self::BY_CLAIM, claims::index),
     ];
 
     fn meta(&self) -> &Meta {
@@ -241,6 +266,9 @@ struct WireStatus {
     #[prost(message, repeated, tag = "10")]
     #[serde(deserialize_with = "null_is_empty")]
     init_container_statuses: Vec<WireContainerStatus>,
+    #[prost(message, repeated, tag = "13")]
+    #[serde(deserialize_with = "null_is_empty")]
+    ephemeral_container_statuses: Vec<WireContainerStatus>,
     #[prost(int64, tag = "17")]
     observed_generation: i64,
 }
@@ -265,9 +293,25 @@ struct WireCondition {
 struct WireContainerStatus {
     #[prost(string, tag = "1")]
     name: String,
+    #[prost(message, required, tag = "2")]
+    state: WireState,
     #[prost(int32, tag = "5")]
     restart_count: i32,
 }
+
+/// `v1.ContainerState`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct WireState {
+    #[prost(message, optional, tag = "1")]
+    waiting: Option<WireAnything>,
+    #[prost(message, optional, tag = "3")]
+    terminated: Option<WireAnything>,
+}
+
+/// That it is there is all that is read of it.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+struct WireAnything {}
 
 impl WirePod {
     fn view(&self) -> Result<Pod, DecodeError> {
@@ -279,9 +323,9 @@ impl WirePod {
         let restarts = &status.container_statuses;
         let has_no_grace = self.metadata.deletion_grace_period_seconds == Some(0);
         Pod {
-            waits_for_finalizers: meta.is_terminating()
-                && has_no_grace
-                && !meta.finalizers.is_empty(),
+            shut_down: meta.is_terminating() && has_no_grace,
+            nothing_runs: status.nothing_runs(),
+            claims: claims::of(spec, &meta.key.name),
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),
@@ -333,6 +377,17 @@ impl WireStatus {
         let found = self.find(name)?;
         let since = found.last_transition_time.and_then(wire::Time::view);
         Some((Status::parse(&text(&found.status)), since))
+    }
+
+    /// As `notRunning` in upstream's pkg/volume/util, of all three lists.
+    fn nothing_runs(&self) -> bool {
+        let lists = [
+            &self.init_container_statuses,
+            &self.container_statuses,
+            &self.ephemeral_container_statuses,
+        ];
+        let mut states = lists.into_iter().flatten().map(|container| &container.state);
+        states.all(|state| state.waiting.is_some() || state.terminated.is_some())
     }
 
     fn find(&self, name: &str) -> Option<&WireCondition> {

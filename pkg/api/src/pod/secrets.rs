@@ -86,9 +86,11 @@ pub(super) struct WireSelector {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 pub(super) struct WireVolume {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
     #[prost(message, required, tag = "2")]
     #[serde(flatten)]
-    volume_source: WireVolumeSource,
+    pub(super) volume_source: WireVolumeSource,
 }
 
 /// `v1.VolumeSource`, of which one field is set.
@@ -99,6 +101,8 @@ pub(super) struct WireVolumeSource {
     secret: Option<WireSecretName>,
     #[prost(message, optional, tag = "8")]
     iscsi: Option<WireIscsi>,
+    #[prost(message, optional, tag = "10")]
+    pub(super) persistent_volume_claim: Option<super::claims::WireClaim>,
     #[prost(message, optional, tag = "11")]
     rbd: Option<WireRbd>,
     #[prost(message, optional, tag = "12")]
@@ -118,6 +122,8 @@ pub(super) struct WireVolumeSource {
     storageos: Option<WireFifth>,
     #[prost(message, optional, tag = "28")]
     csi: Option<WireCsi>,
+    #[prost(message, optional, tag = "29")]
+    pub(super) ephemeral: Option<super::WireAnything>,
 }
 
 /// `v1.SecretVolumeSource` and `v1.AzureFileVolumeSource`.

@@ -383,12 +383,14 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),
         disruption_target: None,
         observed: Observed::default(),
-        waits_for_finalizers: false,
+        shut_down: false,
+        nothing_runs: false,
         unreadable: false,
         deletion_cost: -12,
         restarts_max: 7,
         sidecar_restarts_max: 5,
         secrets: Box::default(),
+        claims: Box::default(),
     };
     let protobuf = Pod::decode(Codec::Protobuf, include_bytes!("../../testdata/pod.pb"));
     let json = Pod::decode(Codec::Json, include_bytes!("../../testdata/pod.json"));
@@ -509,12 +511,13 @@ fn pods_are_active_until_they_end_or_are_deleted() {
 /// In both codecs: a grace period of 0 is another thing than none.
 #[test]
 fn pods_without_grace_wait_for_their_finalizers() {
-    for (deleted, grace, finalizers, waits) in [
-        (true, Some(0), vec!["example.com/hold".to_owned()], true),
-        (true, Some(0), vec![], false),
-        (true, Some(30), vec!["example.com/hold".to_owned()], false),
-        (true, None, vec!["example.com/hold".to_owned()], false),
-        (false, Some(0), vec!["example.com/hold".to_owned()], false),
+    let hold = || vec!["example.com/hold".to_owned()];
+    for (deleted, grace, finalizers, shut_down, waits) in [
+        (true, Some(0), hold(), true, true),
+        (true, Some(0), vec![], true, false),
+        (true, Some(30), hold(), false, false),
+        (true, None, hold(), false, false),
+        (false, Some(0), hold(), false, false),
     ] {
         let metadata = proto::ObjectMeta {
             deletion_timestamp: deleted.then_some(proto::Time { seconds: Some(1) }),
@@ -529,7 +532,8 @@ fn pods_without_grace_wait_for_their_finalizers() {
         };
         let protobuf = Pod::decode(Codec::Protobuf, &envelope(&pod)).unwrap();
         let json = Pod::decode(Codec::Json, json(&pod).to_string().as_bytes()).unwrap();
-        assert_eq!((protobuf.waits_for_finalizers, json.waits_for_finalizers), (waits, waits));
+        assert_eq!((protobuf.shut_down, json.shut_down), (shut_down, shut_down));
+        assert_eq!((protobuf.waits_for_finalizers(), json.waits_for_finalizers()), (waits, waits));
     }
 }
 

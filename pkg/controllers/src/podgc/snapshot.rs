@@ -38,7 +38,7 @@ pub(super) fn observe(
 ) -> Snapshot {
     let mut pods = view.of::<Pod>().all();
     let count = pods.len();
-    pods.retain(|pod| !(pod.is_terminal() && pod.waits_for_finalizers));
+    pods.retain(|pod| !(pod.is_terminal() && pod.waits_for_finalizers()));
     let nodes = view.of::<Node>().all().into_iter();
     let nodes: BTreeMap<_, _> = nodes.map(|node| (node.meta.key.name.clone(), node)).collect();
     let names = pods.iter().filter_map(|pod| pod.node_name.as_ref());

@@ -1,0 +1,155 @@
+//! CertificateSigningRequest: a view beside the whole object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::certificate_request::{CertificateRequest, RequestError};
+use crate::wire::{self, null_is_empty};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Text, intern};
+
+/// What controllers read of a wish for a certificate, and the whole of it.
+#[derive(Clone, Debug)]
+pub struct CertificateSigningRequest {
+    /// Name and so on.
+    pub meta: Meta,
+    /// `spec.signerName`: who should sign it.
+    pub signer_name: Text,
+    /// `spec.usages`: what the certificate is for.
+    pub usages: BTreeSet<Text>,
+    /// Who made the object, as the API server noted it.
+    pub requestor: Requestor,
+    /// The types of its conditions, whatever their status.
+    pub conditions: BTreeSet<Text>,
+    /// Whether the certificate is there.
+    pub issued: bool,
+    /// The whole object.
+    pub raw: Raw,
+    /// Why the object could not be read; a controller leaves such an object alone.
+    pub unreadable: Option<DecodeError>,
+}
+
+/// A user, as the fields of a `SubjectAccessReview` name them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Requestor {
+    /// `spec.username`.
+    pub username: String,
+    /// `spec.uid`.
+    pub uid: String,
+    /// `spec.groups`.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub groups: Vec<String>,
+    /// `spec.extra`.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl CertificateSigningRequest {
+    /// Whether somebody has said yes. One that is denied may have this too.
+    pub fn is_approved(&self) -> bool {
+        self.conditions.contains("Approved")
+    }
+
+    /// Whether somebody has said no.
+    pub fn is_denied(&self) -> bool {
+        self.conditions.contains("Denied")
+    }
+
+    /// What the certificate should say: `spec.request`, read anew each time. As `ParseCSR` in
+    /// upstream's pkg/apis/certificates/v1.
+    pub fn request(&self) -> Result<CertificateRequest, RequestError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Spec<'a> {
+            #[serde(borrow)]
+            request: std::borrow::Cow<'a, str>,
+        }
+        let spec = self.raw.field("spec").map_or("{}", |spec| spec.get());
+        let spec: Spec<'_> =
+            serde_json::from_str(spec).map_err(|error| RequestError(error.to_string()))?;
+        CertificateRequest::from_base64(&spec.request)
+    }
+}
+
+impl Kind for CertificateSigningRequest {
+    const RESOURCE: Resource = Resource::cluster_scoped(
+        "certificates.k8s.io",
+        "v1",
+        "certificatesigningrequests",
+        "CertificateSigningRequest",
+    );
+}
+
+impl Object for CertificateSigningRequest {
+    const CODEC: Codec = Codec::Json;
+    const INDEXES: &'static [Index<Self>] = &[];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (wire, raw) = wire::decode_whole::<Self, WireRequest>(codec, bytes)?;
+        let conditions = wire.status.conditions.iter();
+        Ok(Self {
+            meta: wire.metadata.meta()?,
+            signer_name: intern(&wire.spec.signer_name),
+            usages: wire.spec.usages.iter().map(|usage| intern(usage)).collect(),
+            requestor: wire.spec.requestor,
+            conditions: conditions.map(|condition| intern(&condition.r#type)).collect(),
+            issued: !wire.status.certificate.is_empty(),
+            raw,
+            unreadable: None,
+        })
+    }
+
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self {
+        Self {
+            meta,
+            signer_name: intern(""),
+            usages: BTreeSet::new(),
+            requestor: Requestor::default(),
+            conditions: BTreeSet::new(),
+            issued: false,
+            raw: Raw::default(),
+            unreadable: Some(error.clone()),
+        }
+    }
+}
+
+// === Wire ===
+
+#[derive(Deserialize)]
+struct WireRequest {
+    metadata: wire::ObjectMeta,
+    #[serde(default)]
+    spec: WireSpec,
+    #[serde(default)]
+    status: WireStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    signer_name: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    usages: Vec<String>,
+    #[serde(flatten)]
+    requestor: Requestor,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    #[serde(deserialize_with = "null_is_empty")]
+    conditions: Vec<WireCondition>,
+    #[serde(deserialize_with = "null_is_empty")]
+    certificate: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    r#type: String,
+}
