@@ -7,6 +7,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod clusterroleaggregation;
+pub mod csrapproving;
 pub mod daemonset;
 pub mod deployment;
 pub mod garbagecollector;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{
-    ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node, Pod, ReplicaSet,
-    ReplicationController, ServiceAccount, TokenSecret,
+    CertificateSigningRequest, ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node,
+    Pod, ReplicaSet, ReplicationController, ServiceAccount, TokenSecret,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
@@ -104,6 +104,12 @@ pub static REGISTRY: &[Entry] = &[
         name: "certificatesigningrequest-approving-controller",
         aliases: &["csrapproving"],
         account: "certificate-controller",
+        folder: Some("csrapproving"),
+        start: Some(|entry, context| {
+            let queue = context.queue_with("certificate", certificate_limiter());
+            let controller = controllers::csrapproving::Controller;
+            context.start(entry, CertificateSigningRequest::RESOURCE, (queue, 5), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -550,4 +556,11 @@ fn sets(context: &Context) -> replicaset::Options {
 /// When the legacy token cleaner tries again after a pass that failed.
 pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
     ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
+}
+
+/// How controllers of certificates try again. As `NewCertificateController` in upstream's
+/// pkg/controller/certificates.
+fn certificate_limiter() -> Limiter<Key> {
+    let pause = ItemBackoff::new(Duration::from_millis(200), Duration::from_secs(1000));
+    Limiter::new(pause, TokenBucket::new(10.0, 100))
 }

@@ -1,0 +1,46 @@
+//! What a sync of a request looks at.
+
+use std::sync::Arc;
+
+use api::{CertificateRequest, CertificateSigningRequest, Key, RequestError, go};
+use controller::View;
+
+/// A wish for a certificate.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The object.
+    pub csr: Arc<CertificateSigningRequest>,
+    /// What the certificate should say; none: that does not matter any more.
+    pub request: Option<Result<CertificateRequest, RequestError>>,
+}
+
+pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
+    let csr = view.of::<CertificateSigningRequest>().get(key)?;
+    let is_over = csr.issued || csr.is_approved() || csr.is_denied() || csr.unreadable.is_some();
+    let request = (!is_over).then(|| csr.request());
+    Some(Snapshot { csr, request })
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
+        let list = |texts: Vec<&str>| match texts.as_slice() {
+            [] => "none".to_owned(),
+            texts => texts.join(", "),
+        };
+        let csr = &self.csr;
+        let mut facts = vec![
+            ("signer", csr.signer_name.to_string()),
+            ("asked by", csr.requestor.username.clone()),
+            ("usages", list(csr.usages.iter().map(|usage| &**usage).collect())),
+            ("conditions", list(csr.conditions.iter().map(|kind| &**kind).collect())),
+        ];
+        if let Some(Ok(request)) = &self.request {
+            let organizations = request.organizations.iter().map(String::as_str).collect();
+            facts.push(("common name", go::quote(&request.common_name)));
+            facts.push(("organizations", go::quote(list(organizations))));
+        }
+        facts
+    }
+}
