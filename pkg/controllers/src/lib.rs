@@ -14,6 +14,7 @@ pub mod garbagecollector;
 pub mod legacytokencleaner;
 pub mod namespace;
 pub mod podgc;
+pub mod pvcprotection;
 pub mod replicaset;
 pub mod rootcacertpublisher;
 pub mod serviceaccount;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use api::{
     CertificateSigningRequest, ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node,
-    Pod, ReplicaSet, ReplicationController, ServiceAccount, TokenSecret,
+    PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, ServiceAccount, TokenSecret,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
@@ -333,6 +333,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "persistentvolumeclaim-protection-controller",
         aliases: &["pvc-protection"],
         account: "pvc-protection-controller",
+        folder: Some("pvcprotection"),
+        start: Some(|entry, context| {
+            let queue = context.queue("pvcprotection");
+            let tracks_unused = context.options.gates.is_on(features::CLAIM_UNUSED_SINCE_TIME);
+            let controller = controllers::pvcprotection::Controller { tracks_unused };
+            context.start(entry, PersistentVolumeClaim::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {

@@ -33,6 +33,8 @@ pub(crate) const LOGGING_ALPHA_OPTIONS: Feature = Feature("LoggingAlphaOptions")
 pub(crate) const LOGGING_BETA_OPTIONS: Feature = Feature("LoggingBetaOptions");
 /// Namespaces are emptied of pods first.
 pub(crate) const ORDERED_NAMESPACE_DELETION: Feature = Feature("OrderedNamespaceDeletion");
+/// Volume claims say since when no pod refers to them.
+pub(crate) const CLAIM_UNUSED_SINCE_TIME: Feature = Feature("PersistentVolumeClaimUnusedSinceTime");
 /// The cheaper pod goes first.
 pub(crate) const POD_DELETION_COST: Feature = Feature("PodDeletionCost");
 /// Statuses of pods tell of which generation they are.
@@ -55,6 +57,7 @@ pub(super) const NAMES: &[&str] = &[
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "OrderedNamespaceDeletion",
+    "PersistentVolumeClaimUnusedSinceTime",
     "PodDeletionCost",
     "PodObservedGenerationTracking",
     "RemoteRequestHeaderUID",
