@@ -1,5 +1,5 @@
-//! ReplicationControllers on the real API server: upstream's test/integration/replicationcontroller,
-//! with exact statuses, and silence afterwards.
+//! ReplicationControllers on the real API server: upstream's integration tests
+//! (test/integration/replicationcontroller), with exact statuses, and silence afterwards.
 
 use anyhow::{Context, ensure};
 use cluster_tests::{

@@ -15,7 +15,10 @@ const SECOND: i64 = 1_000_000_000;
 /// As upstream's `newJob`: `shop/foobar`, which has or has not a condition of this type since so
 /// many seconds, and perhaps a TTL.
 fn job(finished: Option<(&str, i64)>, ttl_seconds: Option<i32>) -> Value {
-    let condition = |(r#type, seconds)| json!({"type": r#type, "status": "True", "lastTransitionTime": ago(seconds)});
+    let condition = |(r#type, seconds)| {
+        let since = ago(seconds);
+        json!({"type": r#type, "status": "True", "lastTransitionTime": since})
+    };
     json!({
         "metadata": {"name": "foobar", "namespace": "shop", "uid": "u1", "resourceVersion": "7"},
         "spec": {"ttlSecondsAfterFinished": ttl_seconds},
@@ -247,7 +250,7 @@ fn a_summary_says_when_it_goes_and_why() {
     let said = |fixture: &Fixture| {
         let snapshot = Controller.observe(&key(), &fixture.view(), &()).unwrap();
         let facts = Controller.summary(&snapshot).into_iter();
-        facts.map(|(name, value)| format!("{name}: {value}\n")).collect::<String>()
+        facts.map(|(name, value)| format!("{name}: {value}\n")).collect::<Vec<_>>().concat()
     };
     let at = ago(10);
     for (job, expected) in [
