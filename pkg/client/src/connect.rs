@@ -8,17 +8,16 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use k8s_openapi::ByteString;
-use kube::Config;
 use kube::client::Body;
-use kube::config::{Cluster, KubeConfigOptions, Kubeconfig};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
 use crate::Guard;
-use crate::credentials::{Credentials, Files, LOOK_INTERVAL};
+use crate::config::Config;
+use crate::credentials::{Credentials, LOOK_INTERVAL};
+use crate::kubeconfig::{Kubeconfig, parse_server};
 use crate::network::{Liveness, Network, Purpose};
-use crate::proxy::{Environment, Proxy};
+use crate::proxy::Environment;
 
 /// Where the API server is and who we are.
 #[derive(Clone, Debug)]
@@ -93,11 +92,11 @@ pub enum ConfigError {
         /// What is wrong with it.
         text: String,
     },
-    /// A proxy cannot be used.
-    #[error("{origin}: {text}")]
+    /// A proxy of the environment cannot be used.
+    #[error("environment variable {variable}: {text}")]
     Proxy {
-        /// The flag and the field, or the variable, that names it.
-        origin: String,
+        /// The variable that names it.
+        variable: &'static str,
         /// What is wrong with it.
         text: String,
     },
@@ -127,48 +126,41 @@ pub(crate) async fn connect_in(
     options: &ConnectOptions,
     surroundings: Surroundings,
 ) -> Result<Connection, ConfigError> {
-    let Found { mut config, authority, proxy_url } = find(options).await?;
+    let mut config = find(options)?;
     let origin = match &options.kubeconfig {
         Some(path) => format!("{} {}", options.kubeconfig_flag, path.display()),
         None => "in-cluster configuration".to_owned(),
     };
-    let proxy = match proxy_url {
-        Some(url) => Proxy::parse(&url).map(Some).map_err(|text| {
-            let origin = format!("{origin}: proxy-url");
-            ConfigError::Proxy { origin, text }
-        }),
-        None => surroundings.environment.proxy(&config.cluster_url).map_err(|(name, text)| {
-            let origin = format!("environment variable {name}");
-            ConfigError::Proxy { origin, text }
-        }),
-    }?;
-    if let Some(proxy) = &proxy {
-        let server = &config.cluster_url;
+    if config.proxy.is_none() {
+        let proxy = surroundings.environment.proxy(&config.server);
+        let named = |(variable, text)| ConfigError::Proxy { variable, text };
+        config.proxy = proxy.map_err(named)?;
+    }
+    if let Some(proxy) = &config.proxy {
+        let server = &config.server;
         tracing::info!(%proxy, %server, "the API server is reached through a proxy");
     }
-    let files = Files::take(&mut config, authority);
-    let interval = surroundings.look_interval;
-    let credentials = Credentials::load(config.clone(), files, origin.clone(), interval);
-    let credentials =
-        credentials.map_err(|text| ConfigError::Credentials { origin: origin.clone(), text })?;
-    let network = Network { config, origin, proxy, credentials };
+    let (config, interval) = (Arc::new(config), surroundings.look_interval);
+    let credentials = Credentials::load(Arc::clone(&config), origin.clone(), interval).await;
+    let credentials = credentials.map_err(|text| ConfigError::Credentials { origin, text })?;
+    let network = Network { config, credentials };
     let purpose = Purpose { user: GatedUser::Same, guard: None, liveness: Liveness::USUAL };
-    Connection::new(Source::Network(Arc::new(network)), purpose)
+    Ok(Connection::new(Source::Network(Arc::new(network)), purpose))
 }
 
 /// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` chooses:
 /// PEM, or nothing. As upstream, a file that `certificate-authority` names is not read for it.
 pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
-    let failed = |text: String| {
+    let data = Kubeconfig::read(kubeconfig).and_then(|file| file.authority_data());
+    data.map(Option::unwrap_or_default).map_err(|text| {
         let (flag, path) = ("--kubeconfig", kubeconfig.to_owned());
         ConfigError::Kubeconfig { flag, path, text }
-    };
-    let mut file = Kubeconfig::read_from(kubeconfig).map_err(|error| failed(chain(&error)))?;
-    let data = chosen(&mut file).and_then(|cluster| cluster.certificate_authority_data.clone());
-    let Some(data) = data else { return Ok(Vec::new()) };
-    let bytes: Result<ByteString, _> = serde_json::from_value(data.into());
-    let bytes = bytes.map_err(|error| failed(format!("certificate-authority-data: {error}")))?;
-    Ok(bytes.0)
+    })
+}
+
+/// The certificate that a kubeconfig gives us, PEM; none also if it cannot be read.
+pub fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
+    Kubeconfig::read(kubeconfig).ok()?.client_certificate()
 }
 
 // === impl ConnectOptions ===
@@ -192,7 +184,7 @@ impl Connection {
         guard: &Guard,
         user: GatedUser,
         unacknowledged_max: Option<Duration>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Self {
         let liveness = Liveness { unacknowledged_max, ..Liveness::USUAL };
         let guard = Some(guard.clone());
         Self::new(self.source.clone(), Purpose { user, guard, liveness })
@@ -201,7 +193,7 @@ impl Connection {
     /// A connection of its own to the same server, for what must be answered within `limit`. Where
     /// the other end is gone, that shows in less than a third of it, and a request that is given up
     /// without an answer is followed by a new connection.
-    pub fn prompt(&self, limit: Duration) -> Result<Self, ConfigError> {
+    pub fn prompt(&self, limit: Duration) -> Self {
         let (user, liveness) = (GatedUser::Same, Liveness::within(limit));
         Self::new(self.source.clone(), Purpose { user, guard: None, liveness })
     }
@@ -221,15 +213,13 @@ impl Connection {
         Self::to_inside(BoxCloneSyncService::new(server.map_err(Into::into)), None)
     }
 
-    fn new(source: Source, purpose: Purpose) -> Result<Self, ConfigError> {
-        let network = match &source {
-            Source::Network(network) => network,
-            Source::Inside(server) => {
-                return Ok(Self::to_inside(server.clone(), purpose.guard.as_ref()));
+    fn new(source: Source, purpose: Purpose) -> Self {
+        match &source {
+            Source::Network(network) => {
+                Self { kube: network.client(purpose), host: network.host(), source }
             }
-        };
-        let (kube, host) = (network.client(purpose)?, network.host());
-        Ok(Self { kube, host, source })
+            Source::Inside(server) => Self::to_inside(server.clone(), purpose.guard.as_ref()),
+        }
     }
 
     fn to_inside(server: Inside, guard: Option<&Guard>) -> Self {
@@ -250,74 +240,21 @@ impl Connection {
 }
 
 /// What the flags and the kubeconfig say.
-struct Found {
-    config: Config,
-    /// The file of the CA, if the kubeconfig names one.
-    authority: Option<PathBuf>,
-    /// `proxy-url`.
-    proxy_url: Option<String>,
-}
-
-async fn find(options: &ConnectOptions) -> Result<Found, ConfigError> {
-    let master = options.master.as_deref().map(parse_master).transpose()?;
-    let plain = |config| Found { config, authority: None, proxy_url: None };
-    let mut found = match (&options.kubeconfig, &master) {
-        (Some(path), _) => from_kubeconfig(options.kubeconfig_flag, path).await?,
-        (None, Some(url)) => plain(Config::new(url.clone())),
-        (None, None) => {
-            let config = Config::incluster();
-            plain(config.map_err(|error| ConfigError::InCluster(chain(&error)))?)
+fn find(options: &ConnectOptions) -> Result<Config, ConfigError> {
+    let master = options.master.as_deref().map(|master| {
+        let failed = |text: String| ConfigError::Master { master: master.to_owned(), text };
+        parse_server(master).map_err(failed)
+    });
+    match (&options.kubeconfig, master.transpose()?) {
+        (Some(path), master) => {
+            let config = Kubeconfig::read(path).and_then(|file| file.config(master));
+            let (flag, path) = (options.kubeconfig_flag, path.clone());
+            config.map_err(|text| ConfigError::Kubeconfig { flag, path, text })
         }
-    };
-    if let Some(url) = master {
-        found.config.cluster_url = url;
+        (None, Some(server)) => Ok(Config::of(server)),
+        (None, None) => {
+            let config = Config::in_cluster(|name| std::env::var(name).ok());
+            config.map_err(ConfigError::InCluster)
+        }
     }
-    Ok(found)
-}
-
-async fn from_kubeconfig(flag: &'static str, path: &Path) -> Result<Found, ConfigError> {
-    let failed = |error: kube::config::KubeconfigError| ConfigError::Kubeconfig {
-        flag,
-        path: path.to_owned(),
-        text: chain(&error),
-    };
-    let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    let (mut authority, mut proxy_url) = (None, None);
-    if let Some(cluster) = chosen(&mut kubeconfig) {
-        let file = cluster.certificate_authority.clone().filter(|file| !file.is_empty());
-        authority = file.filter(|_| cluster.certificate_authority_data.is_none());
-        // In its place is what keeps the library from looking at the environment, by other rules.
-        proxy_url = cluster.proxy_url.replace("http://unused".to_owned());
-    }
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)?;
-    let proxy_url = proxy_url.filter(|url| !url.is_empty());
-    Ok(Found { config, authority: authority.map(PathBuf::from), proxy_url })
-}
-
-/// The cluster of the current context.
-fn chosen(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
-    let current = kubeconfig.current_context.as_ref();
-    let context = kubeconfig.contexts.iter().find(|it| Some(&it.name) == current)?;
-    let name = &context.context.as_ref()?.cluster;
-    kubeconfig.clusters.iter_mut().find(|it| it.name == *name)?.cluster.as_mut()
-}
-
-fn parse_master(master: &str) -> Result<http::Uri, ConfigError> {
-    let failed = |text: String| ConfigError::Master { master: master.to_owned(), text };
-    let with_scheme =
-        if master.contains("://") { master.to_owned() } else { format!("http://{master}") };
-    let url: http::Uri =
-        with_scheme.parse().map_err(|e: http::uri::InvalidUri| failed(e.to_string()))?;
-    match url.scheme_str() {
-        Some("http" | "https") => Ok(url),
-        _ => Err(failed("the scheme must be http or https".to_owned())),
-    }
-}
-
-/// An error with its causes, each said once, and only its first line: a parser shows the lines
-/// around the fault, which may hold keys and tokens.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let text = crate::ApiError::from_transport(error).to_string();
-    text.lines().next().unwrap_or_default().to_owned()
 }

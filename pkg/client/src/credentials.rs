@@ -1,63 +1,56 @@
-//! What we trust the API server by and who we are, read anew when the files change.
+//! What we trust the API server by and who we are, read anew when the files change, and asked for
+//! anew before it expires.
 //!
 //! client-go does this too (transport/cert_rotation.go, ca_rotation.go and token_source.go): a
 //! client certificate every five minutes and at each handshake, a CA every five minutes, a token
 //! every minute. Here all of them are read every minute, and at once after an error that they may
-//! be the reason of. What stands in the kubeconfig itself stays as it is.
+//! be the reason of. What stands in the kubeconfig itself stays as it is. A plugin is asked again
+//! after nine tenths of the time that it gave, and after a 401; client-go's waits for the end of
+//! that time (plugin/pkg/client/auth/exec/exec.go).
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use http::HeaderValue;
-use kube::Config;
-use kube::client::ConfigExt as _;
-use kube::config::AuthInfo;
+use api::Time;
+use http::{HeaderName, HeaderValue, header};
 use runtime::{Clock, Latest};
 use rustls::ClientConfig;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use tokio::sync::Notify;
 
-use crate::connect::{GatedUser, chain};
-use crate::encoding::base64;
+use crate::config::{Config, Source, bearer};
+use crate::connect::GatedUser;
+use crate::plugin::Grant;
+use crate::tls::{self, Trust};
 
 /// How often the files are read.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
 /// How soon at the earliest after an error that they may be the reason of.
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
-/// More than any of them needs. A device or a log in its place is not read into memory.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Where credentials are, as far as they are not in the configuration itself.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Files {
-    pub(crate) authority: Option<PathBuf>,
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
-    token: Option<PathBuf>,
-}
-
-/// What is in the files.
+/// What is in the files, and what a plugin said.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Contents {
     authority: Option<Vec<u8>>,
-    certificate: Option<Vec<u8>>,
-    key: Option<Vec<u8>>,
-    token: Option<Vec<u8>>,
+    /// A certificate and its key.
+    identity: Option<(Vec<u8>, Vec<u8>)>,
+    token: Option<HeaderValue>,
+    grant: Option<Grant>,
 }
 
 /// What all connections to one server are opened with.
 pub(crate) struct Credentials {
-    /// The configuration, without what is in files.
-    config: Config,
-    files: Files,
+    config: Arc<Config>,
     /// What it was made from, for the log.
     origin: String,
+    /// How often to look at the files.
+    interval: Duration,
     loaded: Latest<Arc<Loaded>>,
     doubted: Arc<Notify>,
+    /// Whether the server did not know us.
+    is_refused: AtomicBool,
+    /// When the plugin is to be asked again.
+    renew_at: Mutex<Option<Time>>,
 }
 
 /// What new connections are opened with.
@@ -65,82 +58,69 @@ pub(crate) struct Loaded {
     contents: Contents,
     user: ClientConfig,
     nobody: ClientConfig,
-    token: Option<HeaderValue>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-// === impl Files ===
+// === impl Contents ===
 
-impl Files {
-    /// Takes the files out of a configuration. The CA of a kubeconfig's cluster is given beside
-    /// it, since the configuration holds what was in it.
-    pub(crate) fn take(config: &mut Config, authority: Option<PathBuf>) -> Self {
-        let user = &mut config.auth_info;
-        let unless = |data: bool, file: &mut Option<String>| {
-            file.take().filter(|file| !data && !file.is_empty()).map(PathBuf::from)
+impl Contents {
+    /// Reads the files. An error names the field and the file.
+    fn read(config: &Config) -> Result<Self, String> {
+        let user = &config.user;
+        let authority = config.authority.as_ref();
+        let authority = authority.map(|source| source.read("certificate-authority")).transpose()?;
+        let identity = match &user.identity {
+            Some((cert, key)) => Some((cert.read("client-certificate")?, key.read("client-key")?)),
+            None => None,
         };
-        Self {
-            authority: config.root_cert_file.take().or(authority),
-            certificate: unless(
-                user.client_certificate_data.is_some(),
-                &mut user.client_certificate,
-            ),
-            key: unless(user.client_key_data.is_some(), &mut user.client_key),
-            token: unless(false, &mut user.token_file),
-        }
+        let token = user.token_file.clone().map(|path| {
+            let token = Source::File(path).read("tokenFile")?;
+            bearer(&token).ok_or_else(|| "tokenFile: it cannot be sent in a header".to_owned())
+        });
+        let token = match token.transpose() {
+            // As upstream: the file goes before the token beside it, once it is there.
+            Err(_) if user.authorization.is_some() => user.authorization.clone(),
+            token => token?.or_else(|| user.authorization.clone()),
+        };
+        Ok(Self { authority, identity, token, grant: None })
     }
 
-    fn is_empty(&self) -> bool {
-        let Self { authority, certificate, key, token } = self;
-        [authority, certificate, key, token].into_iter().all(Option::is_none)
-    }
-
-    /// An error names the field and the file.
-    fn read(&self) -> Result<Contents, String> {
-        let read = |field: &str, path: &Option<PathBuf>| {
-            let Some(path) = path else { return Ok(None) };
-            let failed = |why: &str| format!("{field} {}: {why}", path.display());
-            match read_file(path) {
-                Ok(bytes) if bytes.trim_ascii().is_empty() => Err(failed("the file is empty")),
-                Ok(bytes) => Ok(Some(bytes)),
-                Err(error) => Err(failed(&error.to_string())),
-            }
-        };
-        Ok(Contents {
-            authority: read("certificate-authority", &self.authority)?,
-            certificate: read("client-certificate", &self.certificate)?,
-            key: read("client-key", &self.key)?,
-            token: read("tokenFile", &self.token)?,
-        })
+    /// When the plugin is to be asked again.
+    fn renew_at(&self) -> Option<Time> {
+        let (end, now) = (self.grant.as_ref()?.expires?, Clock::system().now());
+        Some(now + end.since(now) / 10 * 9)
     }
 }
 
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > FILE_BYTES_MAX) {
-        return Err(std::io::Error::other("the file is too large"));
-    }
-    Ok(bytes)
+/// A file system that hangs must not hang the manager.
+async fn read(config: &Arc<Config>) -> Result<Contents, String> {
+    let config = Arc::clone(config);
+    let read = tokio::task::spawn_blocking(move || Contents::read(&config)).await;
+    read.map_err(|error| error.to_string())?
 }
 
 // === impl Credentials ===
 
 impl Credentials {
-    /// Reads the files for the first time, and follows them every `interval` while the result is
-    /// in use. The error says what is wrong with which file.
-    pub(crate) fn load(
-        config: Config,
-        files: Files,
+    /// Reads the files and asks the plugin for the first time, and follows them every `interval`
+    /// while the result is in use. The error says what is wrong with which file.
+    pub(crate) async fn load(
+        config: Arc<Config>,
         origin: String,
         interval: Duration,
     ) -> Result<Arc<Self>, String> {
-        let loaded = Loaded::new(&config, files.read()?)?;
-        let follows = !files.is_empty();
-        let (loaded, doubted) = (Latest::new(Arc::new(loaded)), Arc::default());
-        let credentials = Arc::new(Self { config, files, origin, loaded, doubted });
+        let mut contents = read(&config).await?;
+        contents.grant = ask(&config, &contents).await?;
+        let renew_at = Mutex::new(contents.renew_at());
+        let loaded = Latest::new(Arc::new(Loaded::new(&config, contents)?));
+        let (follows, doubted) = (!config.is_static(), Arc::<Notify>::default());
+        let is_refused = AtomicBool::default();
+        let of_follower = Arc::clone(&doubted);
+        let all = Self { config, origin, interval, loaded, doubted, is_refused, renew_at };
+        let credentials = Arc::new(all);
         if follows {
-            let (weak, doubted) = (Arc::downgrade(&credentials), Arc::clone(&credentials.doubted));
-            runtime::spawn("credentials", follow(weak, doubted, interval));
+            let weak = Arc::downgrade(&credentials);
+            runtime::spawn("credentials", follow(weak, of_follower, interval));
         }
         Ok(credentials)
     }
@@ -150,36 +130,70 @@ impl Credentials {
         self.loaded.get()
     }
 
-    /// Something failed that new credentials may mend.
+    /// Something failed that new files may mend.
     pub(crate) fn doubt(&self) {
         self.doubted.notify_one();
+    }
+
+    /// The server did not know us, which new credentials may mend.
+    pub(crate) fn refused(&self) {
+        self.is_refused.store(true, Ordering::Relaxed);
+        self.doubt();
     }
 
     /// Loads what is new. What is broken is not used, and why it is comes back: files are seldom
     /// replaced all at the same moment.
     async fn refresh(&self) -> Result<(), String> {
-        // A file system that hangs must not hang the manager.
-        let files = self.files.clone();
-        let read = tokio::task::spawn_blocking(move || files.read()).await;
-        let contents = read.map_err(|error| error.to_string())??;
-        if contents == self.now().contents {
+        let old = self.now();
+        let mut contents = read(&self.config).await?;
+        let now = Clock::system().now();
+        let is_refused = self.is_refused.swap(false, Ordering::Relaxed);
+        contents.grant = match self.renew_at() {
+            at if is_refused || at.is_some_and(|at| at <= now) => {
+                // Not sooner than that, if it fails or says the same again.
+                self.renew(at.map(|_| now + self.interval));
+                ask(&self.config, &contents).await?
+            }
+            _ => old.contents.grant.clone(),
+        };
+        if contents == old.contents {
             return Ok(());
         }
+        let renew_at = contents.renew_at();
         let loaded = Loaded::new(&self.config, contents)?;
+        self.renew(renew_at);
         self.loaded.set(Arc::new(loaded));
         let origin = &self.origin;
         tracing::info!(origin, "credentials have changed, new connections are opened with them");
         Ok(())
     }
+
+    fn renew_at(&self) -> Option<Time> {
+        *self.renew_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn renew(&self, at: Option<Time>) {
+        *self.renew_at.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+}
+
+/// What the plugin says, if there is one.
+async fn ask(config: &Config, contents: &Contents) -> Result<Option<Grant>, String> {
+    let Some(plugin) = &config.user.plugin else { return Ok(None) };
+    plugin.ask(config, contents.authority.as_deref(), &Clock::system()).await.map(Some)
 }
 
 async fn follow(credentials: Weak<Credentials>, doubted: Arc<Notify>, interval: Duration) {
     let (clock, pause) = (Clock::system(), LOOK_PAUSE.min(interval));
     let mut complaint = None;
     loop {
+        let Some(due) = credentials.upgrade().map(|credentials| credentials.renew_at()) else {
+            return;
+        };
+        let wait = due.map_or(interval, |at| at.since(clock.now()).min(interval));
         clock.sleep(pause).await;
         // Its end, or a doubt before that.
-        let _ = clock.timeout(interval.saturating_sub(pause), doubted.notified()).await;
+        let _ = clock.timeout(wait.saturating_sub(pause), doubted.notified()).await;
         let Some(credentials) = credentials.upgrade() else { return };
         let failed = credentials.refresh().await.err();
         if let Some(error) = failed.as_ref().filter(|_| failed != complaint) {
@@ -194,21 +208,27 @@ async fn follow(credentials: Weak<Credentials>, doubted: Arc<Notify>, interval: 
 
 impl Loaded {
     fn new(config: &Config, contents: Contents) -> Result<Self, String> {
-        let mut config = config.clone();
-        if let Some(pem) = &contents.authority {
-            config.root_cert = Some(certificates(pem)?);
-        }
-        let user = &mut config.auth_info;
-        if let Some(pem) = &contents.certificate {
-            user.client_certificate_data = Some(base64(pem));
-        }
-        if let Some(pem) = &contents.key {
-            user.client_key_data = Some(base64(pem).into());
-        }
-        let token = contents.token.as_ref().map(|token| bearer(token)).transpose()?;
-        let user = tls(&config)?;
-        config.auth_info = AuthInfo::default();
-        Ok(Self { contents, user, nobody: tls(&config)?, token })
+        let trust = match &contents.authority {
+            _ if config.is_insecure => Trust::Blind,
+            Some(pem) => Trust::In(pem),
+            None if config.needs_trust() => Trust::System,
+            None => Trust::Unneeded,
+        };
+        let grant = contents.grant.as_ref();
+        let granted = grant.and_then(|grant| grant.identity.as_ref());
+        let granted = granted.map(|(cert, key)| (cert.as_bytes(), key.as_bytes()));
+        let own = contents.identity.as_ref().map(|(cert, key)| (cert.as_slice(), key.as_slice()));
+        let token = grant.and_then(|grant| grant.authorization.as_ref());
+        let token = contents.token.as_ref().or(token);
+        let authorization = token.map(|token| (header::AUTHORIZATION, token.clone()));
+        let headers = authorization.into_iter().chain(config.user.impersonation.iter().cloned());
+        let failed = |why| format!("cannot set up TLS: {why}");
+        Ok(Self {
+            user: tls::config(trust, own.or(granted)).map_err(failed)?,
+            nobody: tls::config(trust, None).map_err(failed)?,
+            headers: headers.collect(),
+            contents,
+        })
     }
 
     /// How TLS is spoken as this user.
@@ -219,28 +239,11 @@ impl Loaded {
         }
     }
 
-    /// `Authorization`, if there is a token in a file.
-    pub(crate) fn token(&self, user: GatedUser) -> Option<&HeaderValue> {
-        self.token.as_ref().filter(|_| user == GatedUser::Same)
+    /// What each request of this user has with it.
+    pub(crate) fn headers(&self, user: GatedUser) -> &[(HeaderName, HeaderValue)] {
+        match user {
+            GatedUser::Same => &self.headers,
+            GatedUser::Nobody => &[],
+        }
     }
-}
-
-fn tls(config: &Config) -> Result<ClientConfig, String> {
-    config.rustls_client_config().map_err(|error| format!("cannot set up TLS: {}", chain(&error)))
-}
-
-fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let all = all.map_err(|error| format!("certificate-authority: {error}"))?;
-    if all.is_empty() {
-        return Err("certificate-authority: there is no certificate in it".to_owned());
-    }
-    Ok(all.into_iter().map(|certificate| certificate.to_vec()).collect())
-}
-
-fn bearer(token: &[u8]) -> Result<HeaderValue, String> {
-    let value = HeaderValue::from_bytes(&[b"Bearer ", token.trim_ascii()].concat());
-    let mut value = value.map_err(|error| format!("tokenFile: {error}"))?;
-    value.set_sensitive(true);
-    Ok(value)
 }

@@ -6,13 +6,18 @@ use k8s_openapi::ByteString;
 
 /// `text` as the value of a query parameter: all but unreserved characters as `%XX` (RFC 3986).
 pub fn percent_encoded(text: &str) -> String {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    percent_encoded_unless(text, is_unreserved)
+}
+
+/// `text` with all as `%XX` but what is plain.
+pub(crate) fn percent_encoded_unless(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => write!(encoded, "%{byte:02X}").expect("a String takes all text"),
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            write!(encoded, "%{byte:02X}").expect("a String takes all text");
         }
     }
     encoded
@@ -40,4 +45,10 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
         // Its serialization is a string and cannot fail.
         Ok(_) | Err(_) => String::new(),
     }
+}
+
+/// What a text in base64 stands for; none: it is none. As in Go, line breaks do not count.
+pub(crate) fn base64_decoded(text: &str) -> Option<Vec<u8>> {
+    let text: String = text.chars().filter(|it| !matches!(it, '\r' | '\n')).collect();
+    serde_json::from_value::<ByteString>(text.into()).ok().map(|bytes| bytes.0)
 }

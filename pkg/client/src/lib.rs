@@ -6,26 +6,32 @@
 
 mod account;
 mod answer;
+mod config;
 mod connect;
 mod credentials;
 mod dial;
 mod encoding;
 mod error;
 mod gate;
+mod kubeconfig;
 mod metrics;
 mod network;
+mod plugin;
 mod proxy;
 mod requests;
 mod rest;
 mod spread;
 mod status;
+mod tls;
 
 #[cfg(test)]
 mod tests;
 
 pub use account::Account;
 pub use answer::Answer;
-pub use connect::{ConfigError, ConnectOptions, Connection, GatedUser, authority_data, connect};
+pub use connect::{
+    ConfigError, ConnectOptions, Connection, GatedUser, authority_data, client_certificate, connect,
+};
 pub use encoding::percent_encoded;
 pub use error::ApiError;
 pub use metrics::Metrics;

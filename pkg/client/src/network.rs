@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode, Uri, header};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::Builder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::Config;
-use kube::client::{Body, ConfigExt as _};
+use kube::client::Body;
+use kube::client::middleware::BaseUriLayer;
 use runtime::Clock;
-use rustls::pki_types::ServerName;
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
+use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::Guard;
-use crate::connect::{ConfigError, GatedUser, chain};
+use crate::config::Config;
+use crate::connect::GatedUser;
 use crate::credentials::{Credentials, Loaded};
 use crate::dial::Dialer;
 use crate::gate::GatedConnector;
@@ -31,10 +31,7 @@ const STREAM_BYTES_MAX: u32 = 2 * 1024 * 1024;
 
 /// How to reach a server, and as whom.
 pub(crate) struct Network {
-    pub(crate) config: Config,
-    /// The flag that says so.
-    pub(crate) origin: String,
-    pub(crate) proxy: Option<Proxy>,
+    pub(crate) config: Arc<Config>,
     pub(crate) credentials: Arc<Credentials>,
 }
 
@@ -74,7 +71,8 @@ pub(crate) enum Unanswered {
 struct Opener {
     network: Arc<Network>,
     purpose: Purpose,
-    server_name: Option<ServerName<'static>>,
+    /// For a proxy that sees each request.
+    proxy_authorization: Option<HeaderValue>,
 }
 
 type Http = hyper_util::client::legacy::Client<HttpsConnector<Dialer>, Body>;
@@ -145,38 +143,27 @@ impl Liveness {
 impl Network {
     /// The server's `host:port`.
     pub(crate) fn host(&self) -> String {
-        self.config.cluster_url.authority().map_or_else(String::new, ToString::to_string)
+        self.config.server.authority().map_or_else(String::new, ToString::to_string)
     }
 
     /// What sends to it; nothing is opened yet.
-    pub(crate) fn client(self: &Arc<Self>, purpose: Purpose) -> Result<kube::Client, ConfigError> {
-        let failed = |text| ConfigError::Credentials { origin: self.origin.clone(), text };
-        let mut config = self.config.clone();
-        if purpose.user == GatedUser::Nobody {
-            config.auth_info = kube::config::AuthInfo::default();
-        }
-        let name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
-        let server_name = name.map_err(|error| failed(format!("tls-server-name: {error}")))?;
-        if let Some(authorization) = self.forwarder().and_then(Proxy::authorization) {
-            config.headers.push((header::PROXY_AUTHORIZATION, authorization));
-        }
-        let opener = Opener { network: Arc::clone(self), purpose, server_name };
+    pub(crate) fn client(self: &Arc<Self>, purpose: Purpose) -> kube::Client {
+        let proxy_authorization = self.forwarder().and_then(Proxy::authorization);
+        let opener = Opener { network: Arc::clone(self), purpose, proxy_authorization };
         let service = ServiceBuilder::new()
-            .layer(config.base_uri_layer())
-            .option_layer(config.auth_layer().map_err(|error| failed(chain(&error)))?)
-            .layer(config.extra_headers_layer().map_err(|error| failed(chain(&error)))?)
+            .layer(BaseUriLayer::new(self.config.server.clone()))
             .service(Sender::new(Arc::new(opener)));
-        Ok(kube::Client::new(service.boxed(), config.default_namespace))
+        kube::Client::new(service, "default")
     }
 
     /// The proxy, if it sees each request.
     fn forwarder(&self) -> Option<&Proxy> {
-        let is_encrypted = self.config.cluster_url.scheme_str() == Some("https");
-        self.proxy.as_ref().filter(|proxy| proxy.protocol == Protocol::Http && !is_encrypted)
+        let is_seen = |proxy: &&Proxy| proxy.protocol == Protocol::Http;
+        self.config.proxy.as_ref().filter(is_seen).filter(|_| !self.config.is_encrypted())
     }
 
     fn server(&self) -> &Uri {
-        &self.config.cluster_url
+        &self.config.server
     }
 }
 
@@ -187,12 +174,12 @@ impl Opener {
         let Purpose { user, guard, liveness } = &self.purpose;
         let (tls, liveness) = (with.tls(*user).clone(), *liveness);
         let tcp = GatedConnector { tcp: liveness.tcp(), guard: guard.clone() };
-        let proxy = self.network.proxy.as_ref().map(|proxy| (proxy, tls.clone()));
+        let proxy = self.network.config.proxy.as_ref().map(|proxy| (proxy, tls.clone()));
         let (server, limit) = (self.network.server(), liveness.open_limit);
         let dialer = Dialer::new((tcp, server), proxy, limit, Clock::system());
         let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls);
         let builder = builder.https_or_http();
-        let builder = match self.server_name.clone() {
+        let builder = match self.network.config.server_name.clone() {
             Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
             None => builder,
         };
@@ -224,9 +211,14 @@ impl Service<Request<Body>> for Sender {
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let credentials = Arc::clone(&self.opener.network.credentials);
         let now = credentials.now();
-        if let Some(token) = now.token(self.opener.purpose.user) {
-            request.headers_mut().insert(header::AUTHORIZATION, token.clone());
-        }
+        let user = self.opener.purpose.user;
+        let proxy = self.opener.proxy_authorization.iter();
+        let proxy = proxy.map(|value| (header::PROXY_AUTHORIZATION, value.clone()));
+        request.headers_mut().extend(proxy);
+        now.headers(user).iter().for_each(|(name, value)| {
+            // There are several of some of them.
+            request.headers_mut().append(name, value.clone());
+        });
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&open.with, &now) {
             *open = Open { connections: self.opener.connections(&now), with: now };
@@ -234,12 +226,14 @@ impl Service<Request<Body>> for Sender {
         let answer = open.connections.call(request);
         Box::pin(async move {
             let answer = answer.await;
-            let is_doubtful = match &answer {
-                Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED,
-                Err(_) => true,
-            };
-            if is_doubtful {
-                credentials.doubt();
+            match &answer {
+                // A token of an account is nothing to us.
+                Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => match user {
+                    GatedUser::Same => credentials.refused(),
+                    GatedUser::Nobody => credentials.doubt(),
+                },
+                Ok(_) => {}
+                Err(_) => credentials.doubt(),
             }
             answer
         })

@@ -355,7 +355,10 @@ impl Client {
                 call.method, call.path, call.limit
             ))),
             Ok(Err(kube::Error::Service(error))) => Err(ApiError::from_transport(&*error)),
-            Ok(Err(error)) => Err(ApiError::from_transport(&error)),
+            Ok(Err(kube::Error::HyperError(error))) => Err(ApiError::from_transport(&error)),
+            // Sending fails in no other way. To print them would bring in all that kube knows of
+            // kubeconfigs: decision 0005.
+            Ok(Err(_)) => Err(ApiError::from_transport(&std::io::Error::other("not sent"))),
             Ok(Ok(response)) => Ok(response),
         };
         log_response((&call.method, &settings.host, call.path), &answer, elapsed);

@@ -415,7 +415,8 @@ fn the_authority_of_a_kubeconfig_is_that_of_its_cluster() {
         assert_eq!(authority(cluster, current), Ok(expected.to_owned()), "{cluster} {current}");
     }
     let error = authority(", certificate-authority-data: '*'", "two").unwrap_err();
-    assert!(error.starts_with("--kubeconfig F: certificate-authority-data: "), "{error}");
+    let field = "clusters[1].cluster.certificate-authority-data";
+    assert_eq!(error, format!("--kubeconfig F: {field}: must be base64"));
 }
 
 /// Issue: bad input gets a message that names the flag.

@@ -64,7 +64,7 @@ impl Turn {
         let events = recorder.clone();
         let identity = settings.identity.clone();
         let leadership = Leadership::contend(
-            clients(&connection.prompt(flags.renew_deadline)?, "leader-election"),
+            clients(&connection.prompt(flags.renew_deadline), "leader-election"),
             settings,
             metrics,
             move |event| events.record(event),

@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use kube::config::Kubeconfig;
 use metrics::{Family, IntGaugeVec, Registry};
 use runtime::Runtime;
 use rustls::pki_types::CertificateDer;
@@ -103,27 +100,13 @@ fn show(sources: &[(&'static str, Source)], gauges: &IntGaugeVec) {
 fn end(source: &Source) -> Option<i64> {
     let pem = match source {
         Source::Certificates(path) => read(path)?,
-        Source::Kubeconfig(path) => client_certificate(path)?,
+        Source::Kubeconfig(path) => client::client_certificate(path)?,
     };
     let ends = CertificateDer::pem_slice_iter(&pem).flatten().filter_map(|der| {
         let (_, certificate) = X509Certificate::from_der(&der).ok()?;
         Some(certificate.validity().not_after.timestamp())
     });
     ends.min()
-}
-
-/// What the file holds wins over the file that it names, as in client-go.
-fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
-    let file = Kubeconfig::read_from(kubeconfig).ok()?;
-    let context =
-        file.contexts.iter().find(|named| Some(&named.name) == file.current_context.as_ref())?;
-    let user = context.context.as_ref()?.user.as_ref()?;
-    let user = file.auth_infos.iter().find(|named| named.name == *user)?.auth_info.as_ref()?;
-    match (&user.client_certificate_data, &user.client_certificate) {
-        (Some(data), _) => STANDARD.decode(data.trim()).ok(),
-        (None, Some(path)) => read(Path::new(path)),
-        (None, None) => None,
-    }
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {

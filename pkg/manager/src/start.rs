@@ -397,11 +397,11 @@ impl Context {
         let election = &options.election;
         let unacknowledged_max = election.leader_elect.then(|| election.timing().undelivered_max());
         let guard = turn.fence().guard();
-        let gated = connection.gated(&guard, user, unacknowledged_max)?;
+        let gated = connection.gated(&guard, user, unacknowledged_max);
         let gated_root = match user {
             GatedUser::Nobody => {
                 client_metrics.count_transport();
-                Some(connection.gated(&guard, GatedUser::Same, unacknowledged_max)?)
+                Some(connection.gated(&guard, GatedUser::Same, unacknowledged_max))
             }
             GatedUser::Same => None,
         };

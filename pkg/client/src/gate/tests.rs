@@ -57,7 +57,7 @@ async fn nothing_leaves_while_the_guard_refuses() {
     });
     let connection =
         connect(&ConnectOptions { master, ..ConnectOptions::default() }).await.unwrap();
-    let gated = connection.gated(&guard, GatedUser::Same, None).unwrap();
+    let gated = connection.gated(&guard, GatedUser::Same, None);
     runtime::spawn("server", serve(listener, Arc::clone(&requests)));
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let client = |kube: &kube::Client| {
@@ -94,7 +94,7 @@ async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let guard: Guard = Arc::new(move || {
         if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
     });
-    let gated = Connection::inside(server).gated(&guard, GatedUser::Same, None).unwrap();
+    let gated = Connection::inside(server).gated(&guard, GatedUser::Same, None);
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: gated.host };
     let client = Client::new(gated.kube, settings, &metrics, &runtime);

@@ -1,6 +1,8 @@
 //! An API server on a real socket behind TLS: through proxies, over wires that are cut, and with
 //! files that change.
 
+mod identity;
+
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -74,10 +76,12 @@ impl Authority {
     }
 }
 
-/// An API server that says who asks: by certificate, by token.
+/// An API server that says who asks: by certificate, by token, for whom.
 struct Server {
     address: String,
     tls: Arc<Mutex<Arc<ServerConfig>>>,
+    /// Whom it does not know: part of what it says, nobody if empty.
+    refused: Arc<Mutex<String>>,
 }
 
 impl Server {
@@ -86,17 +90,25 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let tls = Arc::new(Mutex::new(authority.serving("api.test")));
         let serving = Arc::clone(&tls);
+        let refused = Arc::<Mutex<String>>::default();
+        let unknown = Arc::clone(&refused);
         runtime::spawn("server", async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let tls = Arc::clone(&serving.lock().unwrap());
-                runtime::spawn("connection", answer(stream, tls));
+                runtime::spawn("connection", answer(stream, tls, Arc::clone(&unknown)));
             }
         });
-        Self { address, tls }
+        Self { address, tls, refused }
+    }
+
+    /// The cluster of a kubeconfig, with the CA in a file.
+    fn known_by(&self, authority: &Path) -> Value {
+        let url = format!("https://{}", self.address);
+        json!({"server": url, "certificate-authority": authority, "tls-server-name": "api.test"})
     }
 }
 
-async fn answer(stream: TcpStream, tls: Arc<ServerConfig>) {
+async fn answer(stream: TcpStream, tls: Arc<ServerConfig>, refused: Arc<Mutex<String>>) {
     // Who does not trust us leaves.
     let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
     let chain = stream.get_ref().1.peer_certificates();
@@ -104,10 +116,23 @@ async fn answer(stream: TcpStream, tls: Arc<ServerConfig>) {
     let has = move |name: &str| who.windows(name.len()).any(|part| part == name.as_bytes());
     let who = ["user-one", "user-two"].into_iter().find(|name| has(name)).unwrap_or("nobody");
     let service = service_fn(move |request: Request<Incoming>| {
-        let token = request.headers().get(header::AUTHORIZATION);
-        let token = token.map_or("no token", |value| value.to_str().unwrap());
-        let body = Full::new(Bytes::from(format!("{who}, {token}")));
-        async { Ok::<_, Infallible>(Response::new(body)) }
+        let all = |name: &str| {
+            let values = request.headers().get_all(name).into_iter();
+            values.map(|value| value.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        let token = Some(all("authorization")).filter(|it| !it.is_empty());
+        let mut text = format!("{who}, {}", token.as_deref().unwrap_or("no token"));
+        let user = all("impersonate-user");
+        if !user.is_empty() {
+            text = format!("{text}, {user} in {}", all("impersonate-group"));
+        }
+        let refused = refused.lock().unwrap();
+        let is_known = refused.is_empty() || !text.contains(&*refused);
+        let mut answer = Response::new(Full::new(Bytes::from(text.trim_end().to_owned())));
+        if !is_known {
+            *answer.status_mut() = http::StatusCode::UNAUTHORIZED;
+        }
+        async { Ok::<_, Infallible>(answer) }
     });
     let http = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
     drop(http.serve_connection(TokioIo::new(stream), service).await);
@@ -285,7 +310,7 @@ async fn a_proxy_that_fails_is_named() {
     let url = format!("http://me:secret@{silent}");
     let cluster = json!({"server": "https://api.test:6443", "proxy-url": url});
     let path = folder.kubeconfig(&cluster, &json!({}));
-    let connection = connect(&path, "").await.unwrap().prompt(Duration::from_secs(1)).unwrap();
+    let connection = connect(&path, "").await.unwrap().prompt(Duration::from_secs(1));
     let error = ask(&client(&connection)).await.unwrap_err().to_string();
     let named = format!("cannot connect through the proxy http://{silent}: nothing within 300ms");
     assert!(error.contains(&named), "{error}");
@@ -294,7 +319,8 @@ async fn a_proxy_that_fails_is_named() {
     let path = folder.kubeconfig(&cluster, &json!({}));
     let Err(error) = connect(&path, "").await else { panic!("it connected") };
     let expected = format!(
-        "--kubeconfig {}: proxy-url: unsupported scheme \"ftp\", must be http, https, or socks5",
+        "--kubeconfig {}: clusters[0].cluster.proxy-url: \
+         unsupported scheme \"ftp\", must be http, https, or socks5",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
@@ -347,7 +373,7 @@ async fn files_that_change_are_followed() {
 
     // Another connection, as nobody, follows the CA.
     let open: crate::Guard = Arc::new(|| Ok(()));
-    let nobody = connection.gated(&open, crate::GatedUser::Nobody, None).unwrap();
+    let nobody = connection.gated(&open, crate::GatedUser::Nobody, None);
     assert_eq!(ask(&self::client(&nobody)).await.unwrap(), "nobody, no token");
 }
 
@@ -414,7 +440,7 @@ async fn a_dead_wire_is_left_within_the_limit() {
         json!({"server": url, "certificate-authority": ca, "tls-server-name": "api.test"});
     let connection = connect(&folder.kubeconfig(&cluster, &json!({})), "").await.unwrap();
     let limit = Duration::from_secs(3);
-    let client = client(&connection.prompt(limit).unwrap());
+    let client = client(&connection.prompt(limit));
     ask(&client).await.unwrap();
     cut.store(true, Ordering::SeqCst);
     let renewed = async { while ask(&client).await.is_err() {} };
@@ -434,7 +460,7 @@ async fn a_connection_without_an_answer_is_left() {
         json!({"server": url, "certificate-authority": ca, "tls-server-name": "api.test"});
     let connection = connect(&folder.kubeconfig(&cluster, &json!({})), "").await.unwrap();
     // No ping is due before the end of the test.
-    let client = client(&connection.prompt(LIMIT * 100).unwrap());
+    let client = client(&connection.prompt(LIMIT * 100));
     ask(&client).await.unwrap();
     cut.store(true, Ordering::SeqCst);
     let patience = Duration::from_millis(50);

@@ -2,6 +2,9 @@
 
 use std::{env, fs, process};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 
 /// What `openssl x509 -enddate` says of it.

@@ -77,7 +77,7 @@ impl Mute {
             "{{apiVersion: v1, kind: Config, current-context: c,\n\
              contexts: [{{name: c, context: {{cluster: c, user: u}}}}],\n\
              clusters: [{{name: c, cluster: {{server: \"http://{address}\"}}}}],\n\
-             users: [{{name: u, user: {{token: of-the-user}}}}]}}\n"
+             users: [{{name: u, user: {{as: the-user}}}}]}}\n"
         );
         std::fs::write(&path, text).unwrap();
         Kubeconfig(path)
@@ -231,7 +231,7 @@ fn the_token_controller_has_no_account() {
                 biased;
                 asked = ask => panic!("no answer was given: {asked:?}"),
                 head = head(&listener) => {
-                    let user = "authorization: bearer of-the-user".to_owned();
+                    let user = "impersonate-user: the-user".to_owned();
                     assert!(head.contains(&user), "{head:?}");
                     let agent = head.iter().find(|line| line.starts_with("user-agent: ")).unwrap();
                     assert!(agent.ends_with("/tokens-controller"), "{agent}");

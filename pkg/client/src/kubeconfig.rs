@@ -1,0 +1,288 @@
+//! Kubeconfigs, as client-go reads them (tools/clientcmd: loader.go, client_config.go,
+//! validation.go).
+//!
+//! A flag names one file. The environment variable `KUBECONFIG` and what is in the home directory
+//! say nothing to upstream's manager, nor to this one. Providers of `auth-provider` are compiled
+//! into `kubectl` alone; they are refused here as there.
+
+mod fields;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use http::{HeaderName, HeaderValue, Uri};
+use rustls::pki_types::ServerName;
+use serde_yaml::Value as Yaml;
+
+pub(crate) use fields::Fields;
+
+use crate::config::{Config, Source, User, basic, bearer, read_file};
+use crate::encoding::percent_encoded_unless;
+use crate::plugin::Plugin;
+use crate::proxy::Proxy;
+
+/// A kubeconfig.
+pub(crate) struct Kubeconfig {
+    document: Yaml,
+    /// Where its relative paths start.
+    folder: PathBuf,
+}
+
+// === impl Kubeconfig ===
+
+impl Kubeconfig {
+    /// Reads a file. Errors say where in it something is wrong, and show nothing of what may be
+    /// secret.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let bytes = read_file(path).map_err(|error| error.to_string())?;
+        Self::parse(&bytes, path.parent().unwrap_or(Path::new("")).to_owned())
+    }
+
+    fn parse(bytes: &[u8], folder: PathBuf) -> Result<Self, String> {
+        let kubeconfig = Self { document: document(&utf8(bytes)?)?, folder };
+        let root = Fields::of(&kubeconfig.document)?;
+        for (name, expected) in [("apiVersion", "v1"), ("kind", "Config")] {
+            if root.text(name)?.is_some_and(|text| text != expected) {
+                return Err(root.wrong(name, &format!("must be {expected:?}")));
+            }
+        }
+        Ok(kubeconfig)
+    }
+
+    /// What it says about the server of its current context and about us. `master` is another
+    /// address for that server.
+    pub(crate) fn config(&self, master: Option<Uri>) -> Result<Config, String> {
+        let Some(context) = self.context()? else {
+            // As upstream: an address is enough.
+            return master.map(Config::of).ok_or("current-context: it is not set".to_owned());
+        };
+        let (cluster, user) = (self.cluster(&context)?, self.user(&context)?);
+        if let (None, Some(name)) = (&user, context.text("user")?) {
+            let error = context.wrong("user", &format!("there is no user {name:?}"));
+            tracing::warn!(error, "requests are sent without credentials");
+        }
+        let user = user.unwrap_or_default();
+        let mut config = self.server(&cluster, master)?;
+        config.user.impersonation = impersonation(&user)?;
+        if config.is_encrypted() {
+            self.identify(&user, &cluster, &mut config.user)?;
+        } else if user.entries()?.iter().any(|(name, _)| !name.starts_with("as")) {
+            let server = &config.server;
+            tracing::warn!(%server, "credentials are sent over TLS only, so not to this server");
+        }
+        Ok(config)
+    }
+
+    /// The `certificate-authority-data` of the cluster, PEM.
+    pub(crate) fn authority_data(&self) -> Result<Option<Vec<u8>>, String> {
+        // As upstream, nothing else need be right in it.
+        let Ok(Some(context)) = self.context() else { return Ok(None) };
+        let Ok(cluster) = self.cluster(&context) else { return Ok(None) };
+        cluster.bytes("certificate-authority-data")
+    }
+
+    /// The certificate of the user, PEM; none also if it cannot be read.
+    pub(crate) fn client_certificate(&self) -> Option<Vec<u8>> {
+        let user = self.user(&self.context().ok()??).ok()??;
+        self.source(&user, "client-certificate").ok()??.read("").ok()
+    }
+
+    /// The current one, if there is one.
+    fn context(&self) -> Result<Option<Fields<'_>>, String> {
+        let root = Fields::of(&self.document)?;
+        let Some(name) = root.text("current-context")? else { return Ok(None) };
+        match self.named("contexts", name, "context")? {
+            Some(context) => Ok(Some(context)),
+            None => Err(format!("current-context: there is no context {name:?}")),
+        }
+    }
+
+    fn cluster(&self, context: &Fields<'_>) -> Result<Fields<'_>, String> {
+        let name = context.text("cluster")?.unwrap_or_default();
+        let cluster = self.named("clusters", name, "cluster")?;
+        cluster.ok_or_else(|| context.wrong("cluster", &format!("there is no cluster {name:?}")))
+    }
+
+    /// None: as upstream, whoever is not there is nobody.
+    fn user(&self, context: &Fields<'_>) -> Result<Option<Fields<'_>>, String> {
+        self.named("users", context.text("user")?.unwrap_or_default(), "user")
+    }
+
+    fn server(&self, cluster: &Fields<'_>, master: Option<Uri>) -> Result<Config, String> {
+        // `tls-server-name` belongs to the address beside it.
+        let (server, server_name) = match (master, cluster.text("server")?) {
+            (Some(master), _) => (master, None),
+            (None, Some(server)) => {
+                let server = parse_server(server).map_err(|why| cluster.wrong("server", &why))?;
+                (server, cluster.text("tls-server-name")?)
+            }
+            (None, None) => return Err(cluster.wrong("server", "it is not set")),
+        };
+        let server_name = server_name.map(|name| ServerName::try_from(name.to_owned())).transpose();
+        let server_name =
+            server_name.map_err(|error| cluster.wrong("tls-server-name", &error.to_string()))?;
+        let is_insecure = cluster.flag("insecure-skip-tls-verify")?;
+        let authority = self.source(cluster, "certificate-authority")?;
+        if is_insecure && authority.is_some() {
+            let what = "must not be true beside a certificate-authority";
+            return Err(cluster.wrong("insecure-skip-tls-verify", what));
+        }
+        let proxy = cluster.text("proxy-url")?.map(Proxy::parse).transpose();
+        let proxy = proxy.map_err(|why| cluster.wrong("proxy-url", &why))?;
+        Ok(Config { server_name, is_insecure, authority, proxy, ..Config::of(server) })
+    }
+
+    fn identify(
+        &self,
+        user: &Fields<'_>,
+        cluster: &Fields<'_>,
+        who: &mut User,
+    ) -> Result<(), String> {
+        if user.has("auth-provider") {
+            let name = user.fields("auth-provider")?.text("name")?.unwrap_or_default();
+            let instead = "a plugin named by exec can stand for one, or a token";
+            let what = format!("there is no provider {name:?}; {instead}");
+            return Err(user.wrong("auth-provider", &what));
+        }
+        let identity = match self.source(user, "client-certificate")? {
+            None => None,
+            Some(certificate) => match self.source(user, "client-key")? {
+                Some(key) => Some((certificate, key)),
+                None => return Err(user.wrong("client-key", "client-certificate needs it")),
+            },
+        };
+        let authorization = authorization(user)?;
+        let token_file = user.text("tokenFile")?.map(|file| self.folder.join(file));
+        let exec = user.has("exec").then(|| user.fields("exec")).transpose()?;
+        let plugin = exec.map(|exec| Plugin::read(&exec, cluster, &self.folder));
+        // As upstream: a plugin is asked by who has nothing else.
+        let is_known = identity.is_some() || authorization.is_some() || token_file.is_some();
+        let plugin = plugin.transpose()?.filter(|_| !is_known);
+        let impersonation = std::mem::take(&mut who.impersonation);
+        *who = User { identity, authorization, token_file, plugin, impersonation };
+        Ok(())
+    }
+
+    /// The entry of this name in a list such as `clusters`.
+    fn named(&self, list: &str, name: &str, kind: &str) -> Result<Option<Fields<'_>>, String> {
+        let mut found = None;
+        for entry in Fields::of(&self.document)?.list(list)? {
+            if entry.text("name")?.unwrap_or_default() != name {
+                continue;
+            }
+            if found.is_some() {
+                return Err(entry.wrong("name", &format!("{name:?} is there twice")));
+            }
+            found = Some(entry.fields(kind)?);
+        }
+        Ok(found)
+    }
+
+    /// A field with data, or another one that names the file.
+    fn source(&self, fields: &Fields<'_>, name: &str) -> Result<Option<Source>, String> {
+        if let Some(data) = fields.bytes(&format!("{name}-data"))? {
+            return Ok(Some(Source::Data(data)));
+        }
+        Ok(fields.text(name)?.map(|file| Source::File(self.folder.join(file))))
+    }
+}
+
+/// As go-yaml: a mark at the start says that a text is in UTF-16.
+fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
+    let narrow = |unit: fn([u8; 2]) -> u16| {
+        let pairs = bytes.chunks_exact(2).skip(1);
+        let units: Vec<u16> = pairs.map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).map(Cow::Owned).map_err(|error| error.to_string())
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => narrow(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => narrow(u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => {
+            str::from_utf8(rest).map(Cow::Borrowed).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// The first document, with what `<<` merges.
+pub(crate) fn document(text: &str) -> Result<Yaml, String> {
+    let Some(document) = serde_yaml::Deserializer::from_str(text).next() else {
+        return Ok(Yaml::Null);
+    };
+    let document: Result<Yaml, _> = serde::Deserialize::deserialize(document);
+    let mut document = document.map_err(|error| error.to_string())?;
+    document.apply_merge().map_err(|error| error.to_string())?;
+    Ok(document)
+}
+
+/// The address of a server; without a scheme it is spoken with in plain text.
+pub(crate) fn parse_server(text: &str) -> Result<Uri, String> {
+    let with_scheme = if text.contains("://") { text } else { &format!("http://{text}") };
+    let url: Uri = with_scheme.parse().map_err(|error| format!("no URL: {error}"))?;
+    match url.scheme_str() {
+        Some("http" | "https") => Ok(url),
+        _ => Err("the scheme must be http or https".to_owned()),
+    }
+}
+
+fn authorization(user: &Fields<'_>) -> Result<Option<HeaderValue>, String> {
+    let (name, password) = (user.text("username")?, user.text("password")?);
+    let is_basic = name.is_some() || password.is_some();
+    let token = user.text("token")?;
+    if is_basic && (token.is_some() || user.has("tokenFile")) {
+        return Err(user.wrong("username", "there is a token too, and only one can be sent"));
+    }
+    let unfit = |name| user.wrong(name, "it cannot be sent in a header");
+    if let Some(token) = token {
+        return bearer(token.as_bytes()).map(Some).ok_or_else(|| unfit("token"));
+    }
+    if !is_basic {
+        return Ok(None);
+    }
+    let header = basic(name.unwrap_or_default(), password.unwrap_or_default());
+    header.map(Some).ok_or_else(|| unfit("username"))
+}
+
+/// transport/round_trippers.go, `NewImpersonatingRoundTripper`.
+fn impersonation(user: &Fields<'_>) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
+    let (uid, groups) = (user.text("as-uid")?, user.texts("as-groups")?);
+    let extra = user.fields("as-user-extra")?;
+    let Some(name) = user.text("as")? else {
+        let lonely = [
+            ("as-uid", uid.is_none()),
+            ("as-groups", groups.is_empty()),
+            ("as-user-extra", extra.entries()?.is_empty()),
+        ];
+        return match lonely.into_iter().find(|(_, is_absent)| !is_absent) {
+            Some((field, _)) => Err(user.wrong(field, "must have an \"as\" beside it")),
+            None => Ok(Vec::new()),
+        };
+    };
+    let header = |field: &str, name: &str, value: &str| {
+        let both = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        let (Ok(name), Ok(value)) = both else {
+            return Err(user.wrong(field, "it cannot be sent in a header"));
+        };
+        Ok((name, value))
+    };
+    let mut headers = vec![header("as", "impersonate-user", name)?];
+    if let Some(uid) = uid {
+        headers.push(header("as-uid", "impersonate-uid", uid)?);
+    }
+    for group in groups {
+        headers.push(header("as-groups", "impersonate-group", &group)?);
+    }
+    for (key, _) in extra.entries()? {
+        let name = format!("impersonate-extra-{}", percent_encoded_unless(key, is_in_names));
+        for value in extra.texts(key)? {
+            headers.push(header("as-user-extra", &name, &value)?);
+        }
+    }
+    Ok(headers)
+}
+
+/// What may stand in the name of a header (RFC 9110), apart from the sign of encoding.
+fn is_in_names(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte)
+}
