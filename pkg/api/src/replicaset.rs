@@ -34,9 +34,9 @@ pub struct ReplicaSet {
     pub unreadable: Option<DecodeError>,
 }
 
-/// A ReplicationController as the ReplicaSet that it amounts to, as upstream's controller converts it
-/// (pkg/controller/replication/conversion.go). Its selector is a map of labels, and its status tells
-/// of no pods that are being deleted.
+/// A ReplicationController as the ReplicaSet that it amounts to, as upstream's controller converts
+/// it (pkg/controller/replication/conversion.go). Its selector is a map of labels, and its status
+/// tells of no pods that are being deleted.
 #[derive(Clone, Debug)]
 pub struct ReplicationController(pub Arc<ReplicaSet>);
 

@@ -1,7 +1,8 @@
 //! ReplicaSet and ReplicationController: keep as many pods as asked for.
 //!
-//! Reads: the sets of one kind, Pod. Writes: Pod (create, delete, patch of the owner), the status of
-//! the set, Event. Upstream: `pkg/controller/replicaset` and `pkg/controller/replication` (v1.36).
+//! Reads: the sets of one kind, Pod. Writes: Pod (create, delete, patch of the owner), the status
+//! of the set, Event. Upstream: `pkg/controller/replicaset` and `pkg/controller/replication`
+//! (v1.36).
 //!
 //! Two rows of the registry, with a [`Controller`] each: that of ReplicationControllers has the
 //! rules of the other one, and shows the sets of its own kind as ReplicaSets, as upstream's does.
@@ -60,8 +61,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// At most so many pods are made or deleted in one sync, and the feature gates are as Kubernetes
-    /// has them by default, for ReplicaSets.
+    /// At most so many pods are made or deleted in one sync, and the feature gates are as
+    /// Kubernetes has them by default, for ReplicaSets.
     pub const fn new(burst_replicas: usize) -> Self {
         Self { burst_replicas, costs: Costs::Count, counts_terminating: true }
     }
