@@ -34,13 +34,15 @@ pub struct World {
 }
 
 /// The controllers whose keys are objects of a resource.
-const CONTROLLERS: [(&str, &str); 8] = [
+const CONTROLLERS: [(&str, &str); 10] = [
+    ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
     ("clusterroles", "clusterrole-aggregation-controller"),
     ("daemonsets", "daemonset-controller"),
     ("deployments", "deployment-controller"),
     ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
     ("nodes", "ttl-controller"),
+    ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
 ];

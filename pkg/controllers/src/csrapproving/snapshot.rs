@@ -37,9 +37,10 @@ impl Snapshot {
             ("conditions", list(csr.conditions.iter().map(|kind| &**kind).collect())),
         ];
         if let Some(Ok(request)) = &self.request {
-            let organizations = request.organizations.iter().map(String::as_str).collect();
+            // Somebody else has written them: they may hold anything.
+            let organizations: Vec<_> = request.organizations.iter().map(go::quote).collect();
             facts.push(("common name", go::quote(&request.common_name)));
-            facts.push(("organizations", go::quote(list(organizations))));
+            facts.push(("organizations", list(organizations.iter().map(String::as_str).collect())));
         }
         facts
     }

@@ -1,5 +1,5 @@
-//! Tables, mirroring upstream's `pkg/controller/certificates/approver/sarapprove_test.go`,
-//! `certificate_controller_test.go` and `test/integration/certificates/controller_approval_test.go`.
+//! Tables, mirroring upstream's `sarapprove_test.go` and `certificate_controller_test.go` in
+//! `pkg/controller/certificates`, and `test/integration/certificates/controller_approval_test.go`.
 
 use api::CertificateSigningRequest as Csr;
 use base64::Engine as _;
@@ -109,9 +109,10 @@ fn approval(subresource: &str, which: &str) -> String {
     let message =
         format!("Auto approving {which}kubelet client certificate after SubjectAccessReview.");
     format!(
-        "why: its author may create {subresource}\nin order: update certificatesigningrequests.certificates.k8s.io \
-         csr-1 approval status.conditions=[{{\"message\":\"{message}\",\
-         \"reason\":\"AutoApproved\",\"status\":\"True\",\"type\":\"Approved\"}}]\n"
+        "why: its author may create {subresource}\nin order: update \
+         certificatesigningrequests.certificates.k8s.io csr-1 approval \
+         status.conditions=[{{\"message\":\"{message}\",\"reason\":\"AutoApproved\",\
+         \"status\":\"True\",\"type\":\"Approved\"}}]\n"
     )
 }
 

@@ -48,9 +48,10 @@ pub(super) fn observe(key: &Key, view: &View<'_>, memory: &Unused) -> Option<Sna
 impl Snapshot {
     pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
         let user = |pod: &Option<Key>| pod.as_ref().map_or("none".to_owned(), Key::to_string);
+        let finalizers = self.claim.meta.finalizers.join(", ");
         vec![
             ("being deleted", self.claim.meta.is_terminating().to_string()),
-            ("protected", self.claim.is_protected().to_string()),
+            ("finalizers", if finalizers.is_empty() { "none".to_owned() } else { finalizers }),
             ("kept by a pod in the cache", user(&self.keeper)),
             ("a live list found it unused", self.known_unused.to_string()),
         ]

@@ -492,7 +492,7 @@ fn a_summary_says_who_keeps_a_claim() {
         it.summary(&snapshot).into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let expected = [
         "being deleted: true",
-        "protected: true",
+        "finalizers: kubernetes.io/pvc-protection",
         "kept by a pod in the cache: shop/pod",
         "a live list found it unused: false",
     ];
