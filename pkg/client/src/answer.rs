@@ -9,6 +9,7 @@ use kube::client::Body;
 use runtime::Clock;
 
 use crate::ApiError;
+use crate::error::cause;
 
 /// A successful answer to [`crate::Client::stream`].
 pub struct Answer {
@@ -30,7 +31,7 @@ impl Answer {
             let frame = frame.map_err(|_| ApiError::Timeout(format!("silent for {limit:?}")))?;
             match frame {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(ApiError::from_transport(&error)),
+                Some(Err(error)) => return Err(ApiError::from_transport(&*cause(error))),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));

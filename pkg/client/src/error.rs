@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use api::{Codec, InvalidName, wire};
+use tower::BoxError;
 
 use crate::Status;
 
@@ -200,5 +201,16 @@ impl ApiError {
     fn has_cause(&self, reason: &str) -> bool {
         let mut causes = self.status().into_iter().flat_map(|status| &status.causes);
         causes.any(|cause| cause.reason == reason)
+    }
+}
+
+/// What is behind an error of kube's. Its own words are those of all that kube can do, and would
+/// bring in what it knows of kubeconfigs (decision 0005).
+pub(crate) fn cause(error: kube::Error) -> BoxError {
+    match error {
+        kube::Error::Service(error) => error,
+        kube::Error::HyperError(error) => error.into(),
+        // Sending fails in no other way.
+        _ => "the request was not sent".into(),
     }
 }

@@ -8,6 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::MapErr;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::Builder;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -22,6 +24,7 @@ use crate::config::Config;
 use crate::connect::GatedUser;
 use crate::credentials::{Credentials, Loaded};
 use crate::dial::Dialer;
+use crate::error::cause;
 use crate::gate::GatedConnector;
 use crate::proxy::{Protocol, Proxy};
 use crate::spread::{Answered, Counted, STREAMS_MAX, Spread};
@@ -75,7 +78,8 @@ struct Opener {
     proxy_authorization: Option<HeaderValue>,
 }
 
-type Http = hyper_util::client::legacy::Client<HttpsConnector<Dialer>, Body>;
+type Http = hyper_util::client::legacy::Client<HttpsConnector<Dialer>, Sent>;
+type Sent = MapErr<Body, fn(kube::Error) -> BoxError>;
 
 /// Sends over connections that were opened with the credentials of now. Those that were opened
 /// with older ones end with their last stream.
@@ -184,7 +188,7 @@ impl Opener {
             None => builder,
         };
         let connector = builder.enable_all_versions().wrap_connector(dialer);
-        let connect = move || liveness.http().build::<_, Body>(connector.clone());
+        let connect = move || liveness.http().build::<_, Sent>(connector.clone());
         Spread::new(connect, liveness.unanswered)
     }
 }
@@ -223,6 +227,7 @@ impl Service<Request<Body>> for Sender {
         if !Arc::ptr_eq(&open.with, &now) {
             *open = Open { connections: self.opener.connections(&now), with: now };
         }
+        let request = request.map(|body| body.map_err(cause as fn(kube::Error) -> BoxError));
         let answer = open.connections.call(request);
         Box::pin(async move {
             let answer = answer.await;

@@ -11,6 +11,7 @@ use kube::client::Body;
 use runtime::{Clock, Runtime};
 use workqueue::TokenBucket;
 
+use crate::error::cause;
 use crate::requests::{log_request, log_response};
 use crate::{Account, Answer, ApiError, Metrics};
 
@@ -354,11 +355,7 @@ impl Client {
                 "{} {}: no answer within {:?}",
                 call.method, call.path, call.limit
             ))),
-            Ok(Err(kube::Error::Service(error))) => Err(ApiError::from_transport(&*error)),
-            Ok(Err(kube::Error::HyperError(error))) => Err(ApiError::from_transport(&error)),
-            // Sending fails in no other way. To print them would bring in all that kube knows of
-            // kubeconfigs: decision 0005.
-            Ok(Err(_)) => Err(ApiError::from_transport(&std::io::Error::other("not sent"))),
+            Ok(Err(error)) => Err(ApiError::from_transport(&*cause(error))),
             Ok(Ok(response)) => Ok(response),
         };
         log_response((&call.method, &settings.host, call.path), &answer, elapsed);
@@ -449,7 +446,8 @@ impl Client {
     }
 
     async fn collect(&self, response: Response<Body>) -> Result<Bytes, ApiError> {
-        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect();
+        let body = response.into_body().map_err(cause);
+        let body = Limited::new(body, BODY_BYTES_MAX).collect();
         match self.shared.runtime.clock.timeout(REQUEST_LIMIT, body).await {
             Err(_) => Err(ApiError::Timeout(format!("the answer stopped for {REQUEST_LIMIT:?}"))),
             Ok(Err(error)) => Err(ApiError::from_transport(&*error)),

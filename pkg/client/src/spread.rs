@@ -17,7 +17,6 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Body;
-use kube::client::Body as Sent;
 use tower::{BoxError, Service};
 
 use crate::network::Unanswered;
@@ -78,9 +77,9 @@ impl<S> Clone for Spread<S> {
     }
 }
 
-impl<S, B> Service<Request<Sent>> for Spread<S>
+impl<S, T, B> Service<Request<T>> for Spread<S>
 where
-    S: Service<Request<Sent>, Response = Response<B>, Future: Send + 'static> + Send + 'static,
+    S: Service<Request<T>, Response = Response<B>, Future: Send + 'static> + Send + 'static,
     S::Error: Into<BoxError>,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
@@ -93,7 +92,7 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Sent>) -> Self::Future {
+    fn call(&mut self, request: Request<T>) -> Self::Future {
         let mut connections = self.connections();
         let load = connections.choose();
         let stream = Arc::clone(&load.streams);
