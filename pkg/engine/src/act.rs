@@ -173,8 +173,8 @@ impl Act {
         }
     }
 
-    /// Sends a write about one object, and sees to it that what became of it is awaited, counted and
-    /// told.
+    /// Sends a write about one object, and sees to it that what became of it is awaited, counted
+    /// and told.
     pub(crate) async fn write(&self, key: &Key, write: &Write) -> Result<(), ApiError> {
         let Write { object, announce, counts, .. } = write;
         let sent = match &write.verb {
