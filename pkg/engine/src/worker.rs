@@ -319,7 +319,6 @@ impl Engine {
         match synced {
             Synced::Gone => {
                 self.act.forget(key);
-                self.call(self.controller.gone(key));
                 self.queue.gone(key);
                 self.act.record.succeeded(key);
             }
@@ -411,7 +410,10 @@ impl Engine {
         let started = self.act.runtime.clock.instant();
         let view = self.view().after(self.queue.num_requeues(key));
         let snapshot = self.controller.observe(key, &view);
-        let Some(snapshot) = snapshot else { return Synced::Gone };
+        let Some(snapshot) = snapshot else {
+            self.call(self.controller.gone(key));
+            return Synced::Gone;
+        };
         let snapshot = &*seen.snapshot.insert(snapshot);
         let done = if settled == Settled::Yes {
             match self.carry_out(key, snapshot).await {

@@ -82,6 +82,25 @@ fn panics_stay_inside_the_sync() {
     }
 }
 
+/// The only worker outlives a controller that panics when it is told that an object is gone.
+#[test]
+fn panics_over_what_is_gone_stay_inside_the_sync() {
+    run(async {
+        let hook = |stage, _: &_| assert!(stage != Stage::Gone, "boom");
+        let rest = |_: &_, _: &_| Plan::rest("rest");
+        let (mut world, log) = World::probe_with(&[set(1, 0, 0)], hook, rest).await;
+        world.settle().await;
+        world.sets.deleted(&set(11, 0, 0)).await;
+        world.settle().await;
+        let panics = world.metrics.panics.with_label_values(&["test-controller"]);
+        assert_eq!(panics.get(), 1);
+        log.take();
+        world.sets.added(&named(set(12, 0, 0), "good")).await;
+        world.settle().await;
+        assert!(log.take().iter().any(|line| line.ends_with("observe good")));
+    });
+}
+
 /// Issue, panic fence: a handler that panics loses its event and nothing else.
 #[test]
 fn panics_of_handlers_do_not_stop_the_informer() {

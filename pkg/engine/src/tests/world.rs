@@ -88,6 +88,8 @@ pub(super) enum Stage {
     Summary,
     /// Its handler hears of a pod, with the key of that.
     Told,
+    /// It is told that the object is gone.
+    Gone,
 }
 
 /// What a [`Probe`] looks at.
@@ -512,6 +514,9 @@ impl Controller for Probe {
     }
 
     fn remember(&self, (): &mut (), news: News<'_, Self>, _: &mut Wake) {
+        if let News::Gone(key) = news {
+            (self.hook)(Stage::Gone, key);
+        }
         let News::Answered {
             query: query @ Query::Get { form: Form::Metadata, .. }, answer, ..
         } = news
