@@ -3,6 +3,8 @@
 
 #[path = "simulation/case.rs"]
 mod case;
+#[path = "simulation/certificates.rs"]
+mod certificates;
 #[path = "simulation/contests/mod.rs"]
 mod contests;
 #[path = "simulation/cores.rs"]
@@ -41,6 +43,8 @@ mod run;
 mod shrink;
 #[path = "simulation/site.rs"]
 mod site;
+#[path = "simulation/volumes.rs"]
+mod volumes;
 #[path = "simulation/wire.rs"]
 mod wire;
 #[path = "simulation/workload.rs"]

@@ -4,11 +4,11 @@
 use crate::case::Case;
 use crate::dice::Dice;
 use crate::fault::{self, Fault, OF_WRITES, Plan, Point};
-use crate::owners;
 use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
+use crate::{certificates, owners, volumes};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -46,7 +46,7 @@ enum Wrong {
 
 use Wrong::{Watches, Writes};
 
-const THEMES: [Theme; 17] = [
+const THEMES: [Theme; 19] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -189,6 +189,24 @@ const THEMES: [Theme; 17] = [
         begin: |dice| apply_one(dice, &DAEMON),
         act: machines,
         wrong: &[Writes("pod-garbage-collector", any), Watches("nodes", unwatched)],
+    },
+    Theme {
+        begin: certificates::acts,
+        act: certificates::acts,
+        wrong: &[
+            Writes("certificate-controller", any),
+            Watches("certificatesigningrequests", unwatched),
+        ],
+    },
+    Theme {
+        begin: volumes::acts,
+        act: volumes::acts,
+        wrong: &[
+            Writes("pvc-protection-controller", any),
+            Watches("persistentvolumeclaims", unwatched),
+            Watches("pods", late),
+            Watches("pods", unwatched),
+        ],
     },
 ];
 

@@ -389,6 +389,9 @@ impl Life {
                 at,
             };
             let mut log = self.site.log();
+            if about.collection() == "subjectaccessreviews" {
+                body = log.oracle.reviewed(&sent, &got).to_string().into();
+            }
             log.oracle.judge(&written);
             log.oracle.look(self.site.cluster.server(), at);
             log.oracle.judge_after(&written);

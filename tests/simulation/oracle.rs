@@ -6,16 +6,20 @@
 //! [`LATE`].
 //!
 //! - `accounts`: which account writes what.
+//! - `certificates`: which requests are approved.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
 //! - `tries`: requests that do not come through.
 //! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
 //! - `costs`: deletions after a corruption.
+//! - `volumes`: claims that pods use.
 //! - `ending`: what is there at the end.
 
 #[path = "oracle/accounts.rs"]
 mod accounts;
+#[path = "oracle/certificates.rs"]
+mod certificates;
 #[path = "oracle/costs.rs"]
 mod costs;
 #[path = "oracle/ending.rs"]
@@ -32,6 +36,8 @@ mod order;
 mod ownership;
 #[path = "oracle/tries.rs"]
 mod tries;
+#[path = "oracle/volumes.rs"]
+mod volumes;
 #[path = "oracle/workloads.rs"]
 mod workloads;
 
@@ -141,6 +147,10 @@ pub(crate) struct Oracle {
     rechecked: BTreeMap<(String, String), Duration>,
     /// By uid of a Job: whether its time was up when the manager last read it, and when that was.
     jobs_read: BTreeMap<String, (bool, Duration)>,
+    /// When kubelets could last get certificates; none: never, or they still can.
+    joined: Option<Duration>,
+    /// By uid of a pod: since when it is on a node.
+    bound: BTreeMap<String, Duration>,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -248,6 +258,7 @@ impl Oracle {
             "ReplicaSet" => self.learn_set(before, after, by_manager, now),
             "Node" => self.learn_node(before, after, now),
             "ClusterRole" => {
+                self.learn_grant(&key.2, before, after, now);
                 let is_sum = |it: &&Value| !at(it, "/aggregationRule").is_null();
                 if before.is_some_and(|it| is_sum(&it)) {
                     self.sums.insert(key.2.clone(), now);
@@ -265,6 +276,9 @@ impl Oracle {
         now: Duration,
     ) {
         if let Some(after) = after {
+            if !text(after, "/spec/nodeName").is_empty() {
+                self.bound.entry(uid(after).to_owned()).or_insert(now);
+            }
             let ready = is_live(after) && is_ready(after);
             let known = self.ready_since.entry(uid(after).to_owned()).or_insert((ready, now));
             if known.0 != ready {

@@ -5,7 +5,7 @@
 
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
-use crate::{corruption, owners};
+use crate::{certificates, corruption, owners, volumes};
 
 /// An object with pods.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(crate) const NODES: u64 = 3;
 /// How many replicas somebody asks for, at most.
 pub(crate) const REPLICAS: u64 = 9;
 
-const NAMESPACES: [&str; 3] = ["default", "other", "third"];
+pub(crate) const NAMESPACES: [&str; 3] = ["default", "other", "third"];
 
 pub(crate) const WORKLOADS: [Workload; 9] = [
     Workload { namespace: "default", kind: "Deployment", name: "web" },
@@ -73,7 +73,7 @@ const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 13] = [
+const FAMILIES: [Family; 15] = [
     workloads,
     rollouts,
     harm,
@@ -87,6 +87,8 @@ const FAMILIES: [Family; 13] = [
     statuses,
     ended,
     behind,
+    certificates::acts,
+    volumes::acts,
 ];
 
 /// The acts of a run.
@@ -96,8 +98,18 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 8] =
-        [workloads, rollouts, namespaces, roles, accounts, jobs, owners::acts, ended];
+    let calm: [Family; 10] = [
+        workloads,
+        rollouts,
+        namespaces,
+        roles,
+        accounts,
+        jobs,
+        owners::acts,
+        ended,
+        certificates::acts,
+        volumes::acts,
+    ];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };
     let mut weights: Vec<_> = among.iter().map(|it| (*it, dice.pick(&[0, 0, 0, 1, 3]))).collect();

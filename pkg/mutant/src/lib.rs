@@ -96,6 +96,10 @@ pub enum Mutant {
     TtlEndless,
     /// A Job whose time is up is deleted although somebody may have given it more.
     ExpiredUnread,
+    /// A certificate is approved whatever the review says.
+    ReviewIgnored,
+    /// A claim goes if no pod in the cache uses it.
+    PodsNotListed,
     /// Nothing keeps a manager from writing that leads no longer.
     NoFence,
     /// A lease counts from when the answer came, not from before it was asked for.
@@ -108,7 +112,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 50] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -153,6 +157,8 @@ impl Mutant {
         Self::AccountMadeAgain,
         Self::TtlEndless,
         Self::ExpiredUnread,
+        Self::ReviewIgnored,
+        Self::PodsNotListed,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

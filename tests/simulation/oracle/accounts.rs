@@ -9,7 +9,8 @@ use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{Oracle, Target, Written};
 
 /// By account: resources with their verbs. `*` is every resource.
-const TABLE: [(&str, &[(&str, &str)]); 14] = [
+const TABLE: [(&str, &[(&str, &str)]); 16] = [
+    ("certificate-controller", &[("certificatesigningrequests/approval", "update")]),
     ("clusterrole-aggregation-controller", &[("clusterroles", "update patch")]),
     (
         "daemon-set-controller",
@@ -40,6 +41,7 @@ const TABLE: [(&str, &[(&str, &str)]); 14] = [
         ],
     ),
     ("pod-garbage-collector", &[("pods", "delete"), ("pods/status", "patch")]),
+    ("pvc-protection-controller", &[("persistentvolumeclaims", "update")]),
     (
         "replicaset-controller",
         &[
@@ -121,6 +123,8 @@ impl Oracle {
                 let was = before.is_none_or(is_sum) || self.was_sum(target, it);
                 (!was).then_some("writes a role that aggregates nothing")
             }
+            "certificate-controller" => before.and_then(|before| self.unapproved(before, it.at)),
+            "pvc-protection-controller" => before.and_then(|before| self.claim_is_used(before, it)),
             "tokens-controller" if it.method == "DELETE" => {
                 before.and_then(|before| self.token_is_good(before, it))
             }
@@ -187,8 +191,10 @@ impl Oracle {
     /// Whether a write changed more than its account is for.
     pub(super) fn judge_change(&mut self, it: &Written<'_>, before: &Value) {
         let allowed: &[&str] = match it.account {
+            "certificate-controller" => &["/status/conditions"],
             "clusterrole-aggregation-controller" => &["/rules"],
             "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
+            "pvc-protection-controller" => &["/metadata/finalizers"],
             "ttl-controller" => &["/metadata/annotations"],
             "replicaset-controller" | "replication-controller" | "daemon-set-controller"
                 if it.path.ends_with("/status") =>

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Oracle;
 use super::fields::{
     at, controlling, count, has_ended, is_ending, is_live, list, matches, node_of, number,
     selector, text, uid,
 };
 use super::objects::Key;
+use super::{Oracle, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -34,6 +34,9 @@ impl Oracle {
     }
 
     fn object_lacks(&self, key: &Key, object: &Value) -> Option<String> {
+        if key.0 == "PersistentVolumeClaim" && is_ending(object) && self.user_of(object).is_some() {
+            return None;
+        }
         if is_ending(object) {
             return Some("is being deleted".to_owned());
         }
@@ -52,6 +55,8 @@ impl Oracle {
                 let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
                 lost.then(|| format!("its node {node} is gone"))
             }
+            "PersistentVolumeClaim" => volumes::claim_lacks(object),
+            "CertificateSigningRequest" => self.request_lacks(object),
             "Namespace" => self.namespace_lacks(&key.2),
             "ClusterRole" => self.role_lacks(object),
             "Node" => (text(object, TTL) != "0").then(|| "has no ttl".to_owned()),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 15;
+const COUNT: usize = 17;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -21,10 +21,17 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "configmaps", "ConfigMap"),
     Resource::namespaced("", "v1", "secrets", "Secret"),
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
+    Resource::namespaced("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
     Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
+    Resource::cluster_scoped(
+        "certificates.k8s.io",
+        "v1",
+        "certificatesigningrequests",
+        "CertificateSigningRequest",
+    ),
     Resource::cluster_scoped(
         "apiextensions.k8s.io",
         "v1",
@@ -45,10 +52,12 @@ const NAMES: [&str; COUNT] = [
     "ConfigMap",
     "Secret",
     "ServiceAccount",
+    "PersistentVolumeClaim",
     "Widget",
     "Namespace",
     "Node",
     "ClusterRole",
+    "CertificateSigningRequest",
     "CustomResourceDefinition",
 ];
 

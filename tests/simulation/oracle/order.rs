@@ -77,6 +77,11 @@ fn has(object: &Value, finalizer: &str) -> bool {
 }
 
 impl Oracle {
+    /// Since when an object is being deleted.
+    pub(super) fn dying_since(&self, object: &Value) -> Option<Duration> {
+        self.order.dying.get(uid(object)).copied()
+    }
+
     /// Whether an owner that is being deleted waits for what it owns, or did so lately.
     pub(super) fn is_waiting(&self, owner: &Value, now: Duration) -> bool {
         let last = self.order.waited.get(uid(owner));

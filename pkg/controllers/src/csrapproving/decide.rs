@@ -3,6 +3,7 @@
 
 use api::{CertificateRequest, CertificateSigningRequest, Edit, Kind, Resource, go};
 use controller::{Answer, Facts, ObjectRef, Plan, Query, Refused, Step, Write};
+use mutant::Mutant;
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
@@ -120,7 +121,8 @@ fn review(csr: &CertificateSigningRequest, recognizer: &Recognizer) -> Query {
 /// What the review says; that it says nothing is no.
 fn is_allowed(answer: &Answer) -> Result<bool, &Refused> {
     let answer = answer.json()?;
-    Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
+    let is_allowed = answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false);
+    Ok(is_allowed || mutant::is(Mutant::ReviewIgnored))
 }
 
 /// As `appendApprovalCondition`. The API server adds the times.

@@ -3,6 +3,7 @@
 
 use api::{Edit, Key, Kind, PersistentVolumeClaim, Pod};
 use controller::{Facts, ObjectRef, Plan, Query, Selector, Step, Why, Write};
+use mutant::Mutant;
 use serde_json::Value;
 
 use super::snapshot::Snapshot;
@@ -48,7 +49,7 @@ fn release(s: &Snapshot, facts: &Facts) -> Plan {
     let claim = &*s.claim;
     let keeper = match &s.keeper {
         Some(pod) => Live::Pod(pod.clone()),
-        None if s.known_unused => Live::Nobody,
+        None if s.known_unused || mutant::is(Mutant::PodsNotListed) => Live::Nobody,
         None => live(s, facts, |pod| keeps(pod, claim)),
     };
     match keeper {
