@@ -43,7 +43,7 @@ pub use kubectl::kubectl;
 pub use manager::{Answer, Binary, Manager, WrongClock, ours};
 pub use normal::Normal;
 pub use objects::{Objects, WORKLOADS, rolled_out, status_code};
-pub use pki::User;
+pub use pki::{User, certificate_request};
 pub use quiet::{Queues, quiet};
 pub use requests::{Request, Requests, since, writes};
 pub use sandbox::{Said, Sandbox};

@@ -1,11 +1,12 @@
 //! Who is who in a cluster: the CA, the serving certificate, the service account keys, and client
 //! certificates with a kubeconfig for each user.
 
+use k8s_openapi::ByteString;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -170,4 +171,22 @@ impl Pki {
         fs::write(self.dir.join(format!("{name}.key")), key.serialize_pem())?;
         Ok(())
     }
+}
+
+/// What somebody asks for who wants a certificate for these names, as the `spec.request` of a
+/// CertificateSigningRequest: signed with a key that is then thrown away.
+pub fn certificate_request(
+    common_name: &str,
+    organizations: &[&str],
+    alternatives: &[&str],
+) -> anyhow::Result<Value> {
+    let names: Vec<_> = alternatives.iter().map(|&name| name.to_owned()).collect();
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    for organization in organizations {
+        params.distinguished_name.push(DnType::OrganizationName, *organization);
+    }
+    let request = params.serialize_request(&KeyPair::generate()?)?;
+    Ok(json!(ByteString(request.pem()?.into_bytes())))
 }
