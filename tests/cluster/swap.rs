@@ -3,8 +3,8 @@
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, Queues, User, kubectl, quiet, rolled_out, since,
-    wait_until,
+    Binary, Cluster, Manager, Objects, Options, Queues, User, certificate_request, kubectl, quiet,
+    rolled_out, since, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,9 +16,11 @@ const CALM: Duration = Duration::from_secs(5);
 const NAMESPACE: &str = "swap";
 const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
-     replicationcontroller-controller,ttl-after-finished-controller,pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
+     replicationcontroller-controller,ttl-after-finished-controller,\
+     pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
-     clusterrole-aggregation-controller,ttl-controller",
+     clusterrole-aggregation-controller,ttl-controller,\
+     certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller",
     "--leader-elect=true",
 ];
 /// Templates that the workloads are made of, see there.
@@ -26,13 +28,16 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 7] = [
     "configmaps",
     "serviceaccounts",
     "namespaces",
     "clusterroles.v1.rbac.authorization.k8s.io",
     "jobs.v1.batch",
+    "persistentvolumeclaims",
+    REQUESTS,
 ];
+const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
 
 /// What exists of the kinds that are compared, whole, by resource and name.
 type Everything = BTreeMap<String, Value>;
@@ -82,6 +87,8 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
         objects.wait(resource, name, "to be ready", ready).await?;
     }
     owners(&objects).await?;
+    claims(&objects).await?;
+    certificates(&objects).await?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
 }
@@ -130,6 +137,36 @@ async fn owners(objects: &Objects) -> anyhow::Result<()> {
     let is_deleted = |map: &Value| map["metadata"]["deletionTimestamp"].is_string();
     objects.wait("configmaps", "holding", "to be deleted", is_deleted).await?;
     Ok(())
+}
+
+/// A claim that is there, and one that is deleted while a pod uses it.
+async fn claims(objects: &Objects) -> anyhow::Result<()> {
+    for name in ["there", "used"] {
+        let resources = json!({"requests": {"storage": "1Gi"}});
+        let spec = json!({"storageClassName": "", "accessModes": ["ReadWriteOnce"],
+            "resources": resources});
+        let claim = json!({"metadata": {"name": name}, "spec": spec});
+        objects.create("persistentvolumeclaims", &claim).await?;
+    }
+    let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": "used"}});
+    let spec = json!({"nodeName": "node-0", "volumes": [volume],
+        "containers": [{"name": "main", "image": "main"}]});
+    let pod = json!({"metadata": {"name": "user"}, "spec": spec});
+    objects.create("pods", &pod).await?;
+    objects.delete("persistentvolumeclaims", "used").await
+}
+
+/// What is approved, and what waits for people.
+async fn certificates(objects: &Objects) -> anyhow::Result<()> {
+    let all = objects.of_all();
+    for (name, common_name) in [("kubelet", "system:node:a"), ("jane", "jane")] {
+        let request = certificate_request(common_name, &["system:nodes"], &[])?;
+        let spec = json!({"request": request, "usages": ["digital signature", "client auth"],
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet"});
+        all.create(REQUESTS, &json!({"metadata": {"name": name}, "spec": spec})).await?;
+    }
+    let is_approved = |it: &Value| it["status"]["conditions"][0]["reason"] == "AutoApproved";
+    all.wait(REQUESTS, "kubelet", "to be approved", is_approved).await.map(drop)
 }
 
 async fn deployments(
@@ -361,6 +398,9 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     let after = names(&objects.workloads().await?);
     ensure!(before == after, "{before:?}, then {after:?}");
     // So do the deletions.
+    objects.get("persistentvolumeclaims", "used").await?;
+    objects.delete("pods", "user").await?;
+    objects.gone("persistentvolumeclaims", "used").await?;
     objects.find("configmaps", "waiting").await?.context("the owner waits")?;
     let free = json!({"metadata": {"finalizers": null}});
     for name in ["holding", "orphan"] {

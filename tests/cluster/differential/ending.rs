@@ -2,17 +2,21 @@
 
 use super::{CALM, LIMIT, Scene, Teller};
 use anyhow::Context;
-use cluster_tests::{quiet, wait_until};
+use cluster_tests::{certificate_request, quiet, wait_until};
 use serde_json::{Value, json};
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 3] = ["configmaps", "serviceaccounts", "jobs.v1.batch"];
+const OTHERS: [&str; 4] = ["configmaps", "serviceaccounts", "jobs.v1.batch", CLAIMS];
+const CLAIMS: &str = "persistentvolumeclaims";
+const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
 
 pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.deployments_end().await?;
     teller.references_end().await?;
     teller.jobs_end().await?;
     teller.accounts_come_back().await?;
+    teller.claims_end().await?;
+    teller.certificates_are_approved().await?;
     teller.namespaces_end().await
 }
 
@@ -123,6 +127,67 @@ impl Teller {
         scene.objects.delete("configmaps", "kube-root-ca.crt").await?;
         there().await?;
         self.ended(&scene, "made again").await
+    }
+
+    /// One that a pod uses, one that a pod on no node names, and one that nobody does.
+    async fn claims_end(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene(CLAIMS, "claims").await?;
+        let objects = &scene.objects;
+        for name in ["used", "awaited", "unused", "bare"] {
+            let resources = json!({"requests": {"storage": "1Gi"}});
+            let spec = json!({"storageClassName": "", "accessModes": ["ReadWriteOnce"],
+                "resources": resources});
+            objects.create(CLAIMS, &json!({"metadata": {"name": name}, "spec": spec})).await?;
+        }
+        for (claim, place) in [
+            ("used", json!({"nodeName": "node-0"})),
+            ("awaited", json!({"schedulerName": "nobody"})),
+        ] {
+            let mut spec = place;
+            spec["containers"] = json!([{"name": "main", "image": "main"}]);
+            spec["volumes"] =
+                json!([{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]);
+            objects.create("pods", &json!({"metadata": {"name": claim}, "spec": spec})).await?;
+        }
+        let runs = |pod: &Value| pod["status"]["phase"] == "Running";
+        objects.wait("pods", "used", "to run", runs).await?;
+        objects.merge(CLAIMS, "bare", &json!({"metadata": {"finalizers": null}})).await?;
+        let is_protected = |claim: &Value| claim["metadata"]["finalizers"].is_array();
+        objects.wait(CLAIMS, "bare", "to be protected", is_protected).await?;
+        self.ended(&scene, "made").await?;
+        for name in ["used", "awaited", "unused"] {
+            scene.objects.delete(CLAIMS, name).await?;
+        }
+        for name in ["awaited", "unused"] {
+            scene.objects.gone(CLAIMS, name).await?;
+        }
+        self.ended(&scene, "deleted").await?;
+        scene.objects.delete("pods", "used").await?;
+        scene.objects.gone(CLAIMS, "used").await?;
+        self.ended(&scene, "unused").await
+    }
+
+    async fn certificates_are_approved(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene(REQUESTS, "certificates").await?;
+        let all = scene.objects.of_all();
+        for (name, common_name) in [("kubelet", "system:node:a"), ("jane", "jane")] {
+            let request = certificate_request(common_name, &["system:nodes"], &[])?;
+            let spec = json!({"request": request, "usages": ["digital signature", "client auth"],
+                "signerName": "kubernetes.io/kube-apiserver-client-kubelet"});
+            all.create(REQUESTS, &json!({"metadata": {"name": name}, "spec": spec})).await?;
+        }
+        let is_decided = |it: &Value| it["status"]["conditions"].is_array();
+        all.wait(REQUESTS, "kubelet", "to be decided", is_decided).await?;
+        quiet(&self.cluster, &self.manager, CALM).await.with_context(|| self.manager.log())?;
+        let mut requests = all.list(REQUESTS).await?;
+        for request in &mut requests {
+            // The clusters have keys and people of their own.
+            for field in ["request", "extra"] {
+                request["spec"][field] = Value::Null;
+            }
+        }
+        self.keep(&scene, "approved", &requests);
+        Ok(())
     }
 
     /// One that a finalizer holds, and then not.
