@@ -55,10 +55,14 @@ fn merged(a: Status, b: Status) -> Status {
     let mut in_work = joined(a.in_work, b.in_work);
     in_work.sort_by_key(|work| work.since);
     in_work.truncate(IN_WORK_MAX);
-    let mut failing = joined(a.failing, b.failing);
-    failing.sort_by(by_time);
-    failing.truncate(FAILING_MAX);
-    failing.sort_by(|a, b| a.key.cmp(&b.key));
+    let last = |a, b| {
+        let mut failures = joined(a, b);
+        failures.sort_by(by_time);
+        failures.truncate(FAILING_MAX);
+        failures.sort_by(|a, b| a.key.cmp(&b.key));
+        failures
+    };
+    let (failing, given_up) = (last(a.failing, b.failing), last(a.given_up, b.given_up));
     let mut plans = joined(a.plans, b.plans);
     plans.sort_by_key(|plan| std::cmp::Reverse(plan.at));
     plans.truncate(PLANS_MAX);
@@ -76,6 +80,7 @@ fn merged(a: Status, b: Status) -> Status {
         unsettled: a.unsettled + b.unsettled,
         in_work,
         failing,
+        given_up,
         last_error: errors.into_iter().next(),
         plans,
         syncs: a.syncs + b.syncs,

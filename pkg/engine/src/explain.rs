@@ -48,6 +48,7 @@ impl Inspect for Engine {
             unsettled,
             in_work: state.in_work(),
             failing: state.failing.values().cloned().collect(),
+            given_up: state.given_up.values().cloned().collect(),
             last_error: state.last_error.clone(),
             plans: state.plans.iter().cloned().collect(),
             syncs: state.syncs,
@@ -101,7 +102,7 @@ impl Engine {
                 delayed_until: place.delayed_until.map(|at| wall.time(at)),
             },
             retries: self.queue.num_requeues(key),
-            last_error: self.act.record.state().failing.get(key).cloned(),
+            last_error: self.act.record.state().last_error_of(key),
         };
         let mut facts = Facts::default();
         let looked = fenced_async(async {

@@ -68,6 +68,9 @@ pub struct Status {
     /// Keys that failed and have not succeeded since, sorted by key; of more than 100 those that
     /// failed last.
     pub failing: Vec<Failure>,
+    /// Keys that failed so often that nobody tries them again until something changes, sorted by
+    /// key; of more than 100 those that failed last.
+    pub given_up: Vec<Failure>,
     /// The failure that came last, whether or not its key has succeeded since.
     pub last_error: Option<Failure>,
     /// The last plans that wrote something, newest first.

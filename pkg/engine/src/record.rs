@@ -13,7 +13,8 @@ use crate::stall::{Loop, Suspicion};
 
 /// How many plans are remembered.
 pub(crate) const PLANS_MAX: usize = 20;
-/// How many keys that fail are remembered. Of more, those that failed last.
+/// How many keys that fail, and how many that were given up, are remembered. Of more, those that
+/// failed last.
 pub(crate) const FAILING_MAX: usize = 100;
 /// How many keys in work are shown. Upstream's flags rarely ask for more workers.
 pub(crate) const IN_WORK_MAX: usize = 100;
@@ -34,6 +35,8 @@ pub(crate) struct State {
     pub(crate) alive: usize,
     pub(crate) in_work: BTreeMap<Key, Work>,
     pub(crate) failing: BTreeMap<Key, Failure>,
+    /// Failed too often, so that nobody tries them again until something changes.
+    pub(crate) given_up: BTreeMap<Key, Failure>,
     pub(crate) last_error: Option<Failure>,
     /// Newest first.
     pub(crate) plans: VecDeque<Acted>,
@@ -73,6 +76,7 @@ impl Record {
             alive: 0,
             in_work: BTreeMap::new(),
             failing: BTreeMap::new(),
+            given_up: BTreeMap::new(),
             last_error: None,
             plans: VecDeque::new(),
             syncs: 0,
@@ -151,21 +155,28 @@ impl Record {
     pub(crate) fn failed(&self, key: &Key, failures: u32, error: &str) {
         let at = self.clock.now();
         let mut state = self.state();
+        state.given_up.remove(key);
         let since = state.failing.get(key).map_or(at, |failure| failure.since);
         let failure = Failure { key: key.to_string(), failures, error: cut(error), since, at };
         state.failures += 1;
         state.last_error = Some(failure.clone());
-        state.failing.insert(key.clone(), failure);
-        if state.failing.len() > FAILING_MAX {
-            let oldest = state.failing.iter().min_by_key(|(_, failure)| failure.at);
-            let oldest = oldest.map(|(key, _)| key.clone());
-            oldest.and_then(|key| state.failing.remove(&key));
+        remember(&mut state.failing, key, failure);
+    }
+
+    /// A sync failed, and the key is not tried again until something changes.
+    pub(crate) fn gave_up(&self, key: &Key, failures: u32, error: &str) {
+        self.failed(key, failures, error);
+        let mut state = self.state();
+        if let Some(failure) = state.failing.remove(key) {
+            remember(&mut state.given_up, key, failure);
         }
     }
 
     /// A sync ended well, or its object is gone.
     pub(crate) fn succeeded(&self, key: &Key) {
-        self.state().failing.remove(key);
+        let mut state = self.state();
+        state.failing.remove(key);
+        state.given_up.remove(key);
     }
 }
 
@@ -178,6 +189,11 @@ impl State {
         all.sort();
         let shown = all.into_iter().take(IN_WORK_MAX);
         shown.map(|(since, key)| InWork { key: key.to_string(), since }).collect()
+    }
+
+    /// How a key failed last, unless it has succeeded since.
+    pub(crate) fn last_error_of(&self, key: &Key) -> Option<Failure> {
+        self.failing.get(key).or_else(|| self.given_up.get(key)).cloned()
     }
 
     /// What is to be known of the loop of an engine with so many workers and this queue.
@@ -205,6 +221,16 @@ impl Drop for Alive {
 impl Drop for Started<'_> {
     fn drop(&mut self) {
         self.0.state().phase = Phase::Stopped;
+    }
+}
+
+/// Remembers a failure, and forgets the oldest if there are too many.
+fn remember(failures: &mut BTreeMap<Key, Failure>, key: &Key, failure: Failure) {
+    failures.insert(key.clone(), failure);
+    if failures.len() > FAILING_MAX {
+        let oldest = failures.iter().min_by_key(|(_, failure)| failure.at);
+        let oldest = oldest.map(|(key, _)| key.clone());
+        oldest.and_then(|key| failures.remove(&key));
     }
 }
 

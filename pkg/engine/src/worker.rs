@@ -333,8 +333,8 @@ impl Engine {
             Synced::Unsettled => {}
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
                 tracing::warn!(error, "sync failed too often, dropped until something changes");
-                self.act.record.failed(key, self.queue.num_requeues(key) + 1, &error);
-                self.forget(key);
+                self.act.record.gave_up(key, self.queue.num_requeues(key) + 1, &error);
+                self.queue.forget(key);
             }
             Synced::Failed(Failed { error, is_conflict, quiet, .. }) => {
                 let retries = self.queue.num_requeues(key);

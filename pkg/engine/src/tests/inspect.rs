@@ -83,6 +83,7 @@ fn a_standby_says_so() {
             unsettled: 0,
             in_work: vec![],
             failing: vec![],
+            given_up: vec![],
             last_error: None,
             plans: vec![],
             syncs: 0,

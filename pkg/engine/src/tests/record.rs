@@ -48,6 +48,27 @@ fn a_key_fails_since_its_first_failure() {
 }
 
 #[test]
+fn a_key_that_was_given_up_is_shown_until_it_is_tried_again() {
+    run(async {
+        let record = Record::new(Clock::simulated(Time::EPOCH));
+        record.failed(&key(1), 14, "no");
+        record.gave_up(&key(1), 15, "no again");
+        let shown = || {
+            let state = record.state();
+            let all = [&state.failing, &state.given_up];
+            all.map(|of| of.values().map(|it| it.failures).sum::<u32>())
+        };
+        assert_eq!(shown(), [0, 15]);
+        assert_eq!(record.state().last_error_of(&key(1)).unwrap().error, "no again");
+        record.failed(&key(1), 1, "no");
+        assert_eq!(shown(), [1, 0]);
+        record.gave_up(&key(1), 2, "no");
+        record.succeeded(&key(1));
+        assert_eq!(shown(), [0, 0]);
+    });
+}
+
+#[test]
 fn the_last_plans_are_remembered_newest_first() {
     run(async {
         let record = Record::new(Clock::simulated(Time::EPOCH));

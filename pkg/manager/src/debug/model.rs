@@ -134,6 +134,11 @@ impl Controller {
                 if count == 1 { "1 key fails".to_owned() } else { format!("{count} keys fail") };
             troubles.push(format!("{keys}, last {}: {}", last.key, last.error));
         }
+        if let Some(last) = status.given_up.iter().max_by_key(|failure| failure.at) {
+            let count = status.given_up.len();
+            let keys = if count == 1 { "1 key was".into() } else { format!("{count} keys were") };
+            troubles.push(format!("{keys} given up, last {}: {}", last.key, last.error));
+        }
         if status.panics > 0 {
             troubles.push(format!("{} syncs ended in a panic", status.panics));
         }

@@ -270,6 +270,11 @@ fn lists(name: &str, status: &Status, now: Time) -> Vec<Block> {
         &columns,
         status.failing.iter().map(|failure| failing(name, failure, now)),
     ));
+    if !status.given_up.is_empty() {
+        blocks.push(Block::Heading("Given up until something changes"));
+        let rows = status.given_up.iter().map(|failure| failing(name, failure, now));
+        blocks.push(table_or("none", &columns, rows));
+    }
     let rows = status.plans.iter().map(|plan| {
         let outcome = match &plan.error {
             Some(error) => Cell::toned(error.clone(), Tone::Bad),

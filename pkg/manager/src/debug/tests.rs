@@ -93,6 +93,7 @@ fn healthy() -> Status {
         unsettled: 1,
         in_work: vec![],
         failing: vec![],
+        given_up: vec![],
         last_error: None,
         plans: vec![],
         syncs: 41,

@@ -43,6 +43,7 @@ async fn what_needs_attention() {
     let error = Some("pods is forbidden".to_owned());
     status.waiting_for = vec![WaitingFor { resource: "pods".to_owned(), error, since: None }];
     status.failing = vec![failure("shop/web"), Failure { at: ago(5), ..failure("shop/db") }];
+    status.given_up = vec![failure("shop/old")];
     let mut running = status.clone();
     running.phase = Phase::Running;
     status.phase = Phase::WaitingForCaches;
@@ -59,6 +60,7 @@ async fn what_needs_attention() {
         format!("{set}cannot start: no service account"),
         format!("{set}waits for the cache of pods: pods is forbidden"),
         format!("{set}2 keys fail, last shop/db: pods web- is forbidden: exceeded quota"),
+        format!("{set}1 key was given up, last shop/old: pods web- is forbidden: exceeded quota"),
         format!("{set}2 syncs ended in a panic"),
         "pods: its first list is not complete".to_owned(),
         "replicasets.apps: the watch fails: connection refused".to_owned(),
