@@ -127,7 +127,7 @@ impl Contest {
             return;
         };
         self.revision = revision;
-        for change in changes.iter().filter(|it| is_lease(&it.object)) {
+        for (_, change) in changes.iter().filter(|(_, it)| is_lease(&it.object)) {
             let spec = |it| change.object.pointer(&format!("/spec/{it}"));
             let seconds = spec("leaseDurationSeconds").and_then(Value::as_u64);
             self.holder = (!change.gone).then(|| holder(&change.object).to_owned());

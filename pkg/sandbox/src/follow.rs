@@ -29,7 +29,7 @@ impl Follower {
     pub fn changes(&mut self) -> Vec<Change> {
         let found = self.server.changes_since(self.revision, &self.resources);
         let (changes, revision) = match found {
-            Ok(found) => found,
+            Ok((found, revision)) => (found.into_iter().map(|(_, it)| it).collect(), revision),
             Err(Expired) => self.anew(),
         };
         self.revision = revision;
@@ -54,6 +54,7 @@ impl Follower {
         let all = self.server.changes_since(0, &self.resources);
         // After 0 nothing is forgotten.
         let (there, revision) = all.unwrap_or_default();
+        let there: Vec<_> = there.into_iter().map(|(_, it)| it).collect();
         let places: BTreeSet<_> =
             there.iter().map(|it| (it.resource.clone(), key(&it.object))).collect();
         let gone = self.known.iter().filter(|(place, _)| !places.contains(place));

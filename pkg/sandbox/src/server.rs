@@ -235,13 +235,14 @@ impl Server {
         self.state().store.revision()
     }
 
-    /// What changed after a revision in some resources, in the order of the changes, and the
-    /// revision up to which that is. After 0 all objects that there are have changed.
+    /// What changed after a revision in some resources, in the order of the changes and with their
+    /// revisions, and the revision up to which that is. After 0 all objects that there are have
+    /// changed.
     pub fn changes_since(
         &self,
         revision: u64,
         resources: &[Resource],
-    ) -> Result<(Vec<Change>, u64), Expired> {
+    ) -> Result<(Vec<(u64, Change)>, u64), Expired> {
         let state = self.state();
         if state.store.revision() == revision {
             return Ok((Vec::new(), revision));
@@ -268,7 +269,6 @@ impl Server {
             }));
         }
         changes.sort_by_key(|(revision, _)| *revision);
-        let changes = changes.into_iter().map(|(_, change)| change).collect();
         Ok((changes, state.store.revision()))
     }
 

@@ -211,8 +211,8 @@ async fn followers() {
     let resources = [resource("pods"), resource("nodes")];
     world.put("n", "a", &json!({}));
     world.touch();
-    let show = |changes: &[crate::Change]| {
-        let one = |change: &crate::Change| {
+    let show = |changes: &[(u64, crate::Change)]| {
+        let one = |(_, change): &(u64, crate::Change)| {
             let gone = if change.gone { "-" } else { "" };
             format!("{gone}{}", change.object["metadata"]["name"].as_str().unwrap())
         };
