@@ -129,15 +129,6 @@ const FIGURED: [fn(u64) -> Fault; 16] = [
 const REQUESTS: u64 = 1500;
 const WATCHES: u64 = 400;
 const LISTS: u64 = 400;
-/// How late a cache may be: the longest lag of a plan, a broken watch with its pauses, and a
-/// manager that is down.
-const LATE: Duration = Duration::from_mins(3);
-/// How late a manager may be whose watches all go well.
-const PROMPT: Duration = Duration::from_secs(3);
-/// With how many of its watches cut off a kind may not be seen for long.
-const MANY: usize = 50;
-/// For how long a client that is told to come later tries again.
-const TRIED_AGAIN: Duration = Duration::from_secs(15);
 /// How many seconds a server is behind.
 const BEHIND: [u64; 4] = [2, 5, 30, 120];
 const LEASES: u64 = 200;
@@ -197,40 +188,6 @@ fn election(dice: &Dice) -> Vec<(Point, Fault)> {
         faults.extend((begin..begin + length).map(|number| (Point::Lease(number), fault)));
     }
     faults
-}
-
-/// How late what a manager knows may be while this goes wrong.
-pub(crate) fn lateness(plan: &Plan) -> Duration {
-    let late = |(point, fault): (&Point, &Fault)| match (point, fault) {
-        (
-            Point::Write(..),
-            Fault::CrashBefore
-            | Fault::CrashAfter
-            | Fault::Stop(_)
-            | Fault::Suspend(_)
-            | Fault::Quit
-            | Fault::Cut(_)
-            | Fault::Behind(_)
-            | Fault::Ahead(_),
-        ) => LATE,
-        (Point::WatchOf(..), Fault::Merge(millis) | Fault::Quiet(millis)) => {
-            PROMPT + 2 * Duration::from_millis(*millis)
-        }
-        (Point::Write(..), Fault::TooMany) => PROMPT + TRIED_AGAIN,
-        // What it sees is not late, and what it does is as late as some of these in a row.
-        (Point::Write(..), fault) => PROMPT + 5 * Duration::from_millis(fault.lasts()),
-        _ => LATE,
-    };
-    plan.iter().map(late).max().unwrap_or(PROMPT)
-}
-
-/// Whether so many watches end early that some kind may never be seen as a whole.
-pub(crate) fn blinds(plan: &Plan) -> bool {
-    let ends = |(point, fault): &(&Point, &Fault)| {
-        matches!(point, Point::Watch(_) | Point::WatchOf(..))
-            && !matches!(fault, Fault::Lag(_) | Fault::Merge(_) | Fault::Quiet(_) | Fault::Hold(_))
-    };
-    plan.iter().filter(ends).count() >= MANY
 }
 
 fn refusal(dice: &Dice) -> Fault {

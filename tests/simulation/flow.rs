@@ -12,6 +12,7 @@ use tower::BoxError;
 use crate::fault::Fault;
 use crate::held::{Event, Held, Turn};
 use crate::life::{About, Life, broken, status};
+use crate::oracle::Stream;
 use crate::wire::Line;
 
 /// How often a watch that goes wrong looks whether that is over.
@@ -27,6 +28,7 @@ pub(crate) struct Flow {
     events: u64,
     life: Life,
     line: Line,
+    stream: Stream,
     /// Its last event was told, or more are left out.
     cut: bool,
     ended: bool,
@@ -69,6 +71,7 @@ impl Flow {
             events: 0,
             life: life.clone(),
             line: life.wire.line(),
+            stream: about.stream(),
             cut: false,
             ended: false,
             // Without bookmarks nobody says where the list ends.
@@ -87,9 +90,19 @@ impl Flow {
         let frames = stream::unfold(self, |mut flow| async move {
             let line = flow.line.clone();
             let chunk = line.carry(flow.next()).await.unwrap_or_else(|lost| Some(Err(lost)))?;
+            if let Ok(lines) = &chunk {
+                flow.show(lines);
+            }
             Some((chunk.map(http_body::Frame::data), flow))
         });
         StreamBody::new(frames).boxed_unsync()
+    }
+
+    /// The manager is shown these.
+    fn show(&mut self, lines: &[u8]) {
+        let now = self.life.site.now();
+        let mut log = self.life.site.log();
+        log.oracle.knowledge.brought(&mut self.stream, lines, now);
     }
 
     /// The next events, some at a time.

@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::flow::Flow;
 use crate::lease::Sent;
 use crate::older;
-use crate::oracle::{Tried, Written};
+use crate::oracle::{Stream, Tried, Written};
 use crate::site::Site;
 use crate::wire::Wire;
 
@@ -108,6 +108,19 @@ impl About {
             && !self.path.contains("reviews")
     }
 
+    /// What it asks for, if it lists or watches.
+    pub(crate) fn stream(&self) -> Stream {
+        let part = |name| self.parameter(name).unwrap_or_default();
+        let (labels, fields) = (part("labelSelector"), part("fieldSelector"));
+        Stream {
+            life: self.life.clone(),
+            plural: self.collection().to_owned(),
+            is_part: !labels.is_empty() || !fields.is_empty(),
+            asks: format!("{} {} {labels} {fields}", self.account, self.path),
+            listing: self.parameter("sendInitialEvents") == Some("true"),
+        }
+    }
+
     fn line(&self, code: &str, fault: Option<Fault>) -> String {
         let Self { life, account, method, path, query, .. } = self;
         let query = if query.is_empty() { String::new() } else { format!("?{query}") };
@@ -156,7 +169,9 @@ impl Life {
     pub(crate) fn end(&self) {
         self.power.cancel();
         self.process.kill();
-        self.site.log().contest.leave(&self.name);
+        let mut log = self.site.log();
+        log.contest.leave(&self.name);
+        log.oracle.knowledge.leave(&self.name);
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -193,6 +208,7 @@ impl Life {
         let body = body.collect().await?.to_bytes();
         let about = About::new(&self.name, &parts, self.site.now());
         self.judge_sent(&about);
+        self.site.log().oracle.knowledge.asks(&self.name, &about.account, about.sent);
         let fault = self.site.log().fault(&about);
         if let Some(fault) = fault {
             self.site.log().trouble(&about, about.sent, fault);
@@ -213,10 +229,6 @@ impl Life {
             Err(error) => error.to_string(),
         };
         self.site.tell(&about.line(&code, fault));
-        let is_answer = |it: StatusCode| it.is_success() || it == StatusCode::NOT_FOUND;
-        if !result.as_ref().is_ok_and(|answer| is_answer(answer.status())) {
-            self.site.log().oracle.failed(&about.account);
-        }
         if about.counts() {
             let at = self.site.now();
             // An answer that nobody can read tells nothing.
@@ -230,7 +242,6 @@ impl Life {
                 at,
             };
             self.site.log().oracle.tried(&tried);
-            self.site.log().last_write = (at, about.line(&code, fault));
         }
         result
     }
@@ -368,29 +379,42 @@ impl Life {
         let answer = server.service().oneshot(request).await?;
         if about.watches() && answer.status() == StatusCode::OK {
             let flow = |body| Flow::new(self, about, body, fault);
+            if let Some(revision) =
+                about.parameter("resourceVersion").and_then(|it| it.parse().ok())
+                && about.parameter("sendInitialEvents").is_none()
+            {
+                let at = self.site.now();
+                self.site.log().oracle.knowledge.watched(&about.stream(), revision, at);
+            }
             return Ok(answer.map(|body| flow(body).body()));
         }
         let (head, body) = answer.into_parts();
         let mut body = body.collect().await?.to_bytes();
         if about.method == Method::GET && head.status == StatusCode::OK {
             let at = self.site.now();
-            self.site.log().oracle.heard(&about.account, &about.path, &body, at);
+            let mut log = self.site.log();
+            let of = (self.name.as_str(), about.account.as_str());
+            log.oracle.heard(of, &about.path, &body, at);
+            if about.lists() {
+                let list = serde_json::from_slice(&body).unwrap_or_default();
+                log.oracle.knowledge.listed(&about.stream(), &list, at);
+            }
         } else if about.method != Method::GET {
             let got = serde_json::from_slice(&body).unwrap_or_default();
             let (code, at) = (head.status.as_u16(), self.site.now());
             let written = Written {
+                life: &self.name,
                 account: &about.account,
                 method: about.method.as_str(),
                 path: &about.path,
                 code,
                 sent: &sent,
                 got: &got,
-                travels: at.saturating_sub(about.sent),
                 at,
             };
             let mut log = self.site.log();
             if about.collection() == "subjectaccessreviews" {
-                body = log.oracle.reviewed(&sent, &got).to_string().into();
+                body = log.oracle.reviewed(&written).to_string().into();
             }
             log.oracle.judge(&written);
             log.oracle.look(self.site.cluster.server(), at);

@@ -81,6 +81,7 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
     let options = Options::parse(words.map(str::to_owned));
     let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
     let manager = Manager::new(options, Connection::inside(life.clone()), runtime)?;
+    life.site.log().oracle.knowledge.join(&life.name, &*manager.source());
     if case.managers > 1 {
         let now = life.site.now();
         life.site.log().contest.join(&life.name, manager.source(), now);

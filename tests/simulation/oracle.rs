@@ -1,14 +1,15 @@
 //! What must hold, whatever goes wrong: after each write of the manager, and at the end.
 //!
-//! Caches may be late, and what was decided on them is no fault: so a figure of a spec counts for
-//! as long as a cache of this run may be late (`fault::lateness`) after it was changed, and what
-//! others do to the pods of an owner is an excuse for what its controller does to them for
-//! [`LATE`].
+//! Caches may be late, and what was decided on them is no fault. So each write is judged by what its
+//! manager can have known: `knowledge` says up to which revision its caches had been shown each kind
+//! when the sync began that writes, and the oracle notes with what it learns at which revision it
+//! became so. There is no excuse by time.
 //!
 //! - `accounts`: which account writes what.
 //! - `certificates`: which requests are approved.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
+//! - `knowledge`: what a manager can know.
 //! - `tries`: requests that do not come through.
 //! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
@@ -28,6 +29,8 @@ mod ending;
 mod fields;
 #[path = "oracle/jobs.rs"]
 mod jobs;
+#[path = "oracle/knowledge.rs"]
+mod knowledge;
 #[path = "oracle/objects.rs"]
 mod objects;
 #[path = "oracle/order.rs"]
@@ -41,7 +44,7 @@ mod volumes;
 #[path = "oracle/workloads.rs"]
 mod workloads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,15 +52,14 @@ use sandbox::Server;
 use serde_json::Value;
 
 pub(crate) use ending::TERMINATED_MAX;
-use fields::{at, controller, controlling, is_ending, is_live, is_ready, number, text, uid};
-use objects::{KINDS, Key, Objects, key_of, kind_of};
+use fields::{at, controller, controlling, is_ending, is_live, is_ready, list, number, text, uid};
+use knowledge::Decider;
+pub(crate) use knowledge::{Knowledge, Stream};
+pub(crate) use objects::Key;
+use objects::{KINDS, Objects, key_of, kind_of, plural_of};
 pub(crate) use tries::Tried;
 use workloads::Limits;
 
-use crate::fault::{self, Plan};
-
-/// For how long something that others did may show.
-const LATE: Duration = Duration::from_mins(3);
 /// The accounts that keep as many pods as a set asks for.
 const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
 /// Objects with this label are nobody's business.
@@ -74,6 +76,7 @@ pub(crate) struct Broken {
 
 /// A write of the manager.
 pub(crate) struct Written<'a> {
+    pub(crate) life: &'a str,
     pub(crate) account: &'a str,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
@@ -81,8 +84,6 @@ pub(crate) struct Written<'a> {
     pub(crate) sent: &'a Value,
     /// What the server answered, whether or not the manager is told.
     pub(crate) got: &'a Value,
-    /// How long it was on its way.
-    pub(crate) travels: Duration,
     pub(crate) at: Duration,
 }
 
@@ -99,37 +100,43 @@ struct Target {
 /// Watches a run.
 #[derive(Default)]
 pub(crate) struct Oracle {
+    pub(crate) knowledge: Knowledge,
+    /// Who has decided on the present write.
+    decider: Decider,
     revision: u64,
+    /// By kind: when an object of it last changed.
+    changed: BTreeMap<String, u64>,
     objects: Objects,
-    /// How late a cache may be.
-    late: Duration,
-    /// Whether some kind may never be seen.
-    blind: bool,
     /// By uid: what a spec allowed.
     limits: BTreeMap<String, Limits>,
     /// By uid of an object: when it last had a controller.
-    owned: BTreeMap<String, Duration>,
-    /// By uid of an object: when it was first seen.
-    born: BTreeMap<String, Duration>,
+    owned: BTreeMap<String, u64>,
+    /// By uid of an object: when it was made.
+    born: BTreeMap<String, u64>,
+    /// By uid of a pod: the life that made it.
+    makers: BTreeMap<String, String>,
     /// By uid of an object: when others than the manager last changed it.
-    touched: BTreeMap<String, Duration>,
-    /// By uid of an owner: when others than the manager last changed something that it controls, or
-    /// where its pods may be.
-    shaken: BTreeMap<String, Duration>,
+    touched: BTreeMap<String, u64>,
+    /// By uid of an owner, and by kind: when others than the manager last changed something that
+    /// it controls, or where its pods may be.
+    shaken: BTreeMap<String, BTreeMap<&'static str, u64>>,
     /// Whether somebody has ever set the clock of a manager.
     wrong_clocks: bool,
-    /// By the name of a node: when it went.
-    gone_nodes: BTreeMap<String, Duration>,
     /// When labels or taints of a node changed, or a node came or went.
-    nodes_changed: Duration,
+    nodes_changed: u64,
     /// By name: when a role last aggregated others.
-    sums: BTreeMap<String, Duration>,
-    /// What the manager is writing to right now.
+    sums: BTreeMap<String, u64>,
+    /// What the manager is writing to right now, and as whom.
     writing: Option<Key>,
+    writer: String,
+    /// What there was before.
+    before: Option<Arc<Value>>,
     /// By uid of a pod: since when it is ready, or not.
-    ready_since: BTreeMap<String, (bool, Duration)>,
-    /// Whether something was controlled by what there cannot be when people did something.
-    had_odd: bool,
+    ready_since: BTreeMap<String, Ready>,
+    /// The uids of what controlled something, as it said, that is of a kind that there is not.
+    odd: BTreeSet<String>,
+    /// No controller has anything left to do but for these.
+    quiet: Option<ending::Quiet>,
     /// By uid of a DaemonSet: nodes that lost their last ready pod by its controller.
     emptied: BTreeMap<String, BTreeMap<String, Duration>>,
     /// By uid of a DaemonSet: what its template says of nodes.
@@ -139,27 +146,34 @@ pub(crate) struct Oracle {
     /// By how much the present write makes a ReplicaSet larger.
     raised: i64,
     /// Deployments that were complete and have since seen nothing but the manager and what people
-    /// may do to them: by uid, how many must be available.
-    promised: BTreeMap<String, i64>,
-    /// Until when harm may show that somebody did.
-    harmed: Duration,
-    /// When an account last saw an owner alive: by account and uid.
-    rechecked: BTreeMap<(String, String), Duration>,
+    /// may do to them: by uid, what is promised.
+    promised: BTreeMap<String, workloads::Promise>,
+    /// By uid of a ReplicaSet that was made smaller: up to which revision its Deployment knew its
+    /// pods then; none: it was not its Deployment.
+    smaller: BTreeMap<String, Option<u64>>,
+    /// By uid of a ReplicaSet: when its status was written, and up to which revision the pods were
+    /// known then.
+    looks: BTreeMap<String, Vec<(u64, u64)>>,
+    /// When an account last saw an owner alive: by life, account and uid.
+    rechecked: BTreeMap<(String, String, String), Duration>,
     /// By uid of a Job: whether its time was up when the manager last read it, and when that was.
     jobs_read: BTreeMap<String, (bool, Duration)>,
-    /// When kubelets could last get certificates; none: never, or they still can.
-    joined: Option<Duration>,
+    /// By life: when a review last said that a kubelet may have its certificate.
+    allowed: BTreeMap<String, Duration>,
     /// By uid of a pod: since when it is on a node.
-    bound: BTreeMap<String, Duration>,
+    bound: BTreeMap<String, u64>,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
     pub(crate) broken: Vec<Broken>,
 }
 
-/// Whether what others did then may still show.
-fn is_late(then: Duration, now: Duration) -> bool {
-    then + LATE >= now
+/// Since when a pod is ready, or not.
+#[derive(Clone, Copy)]
+struct Ready {
+    is: bool,
+    revision: u64,
+    at: Duration,
 }
 
 // === impl Target ===
@@ -202,20 +216,14 @@ impl Target {
 // === impl Oracle ===
 
 impl Oracle {
-    /// For a run in which this goes wrong.
-    pub(crate) fn new(plan: &Plan) -> Self {
-        let (late, blind) = (fault::lateness(plan), fault::blinds(plan));
-        Self { late, blind, ..Self::default() }
+    /// Up to which revision whoever decided on the present write had been shown a kind.
+    fn seen(&self, kind: &str) -> u64 {
+        self.knowledge.seen(&self.decider, &plural_of(kind))
     }
 
-    /// Whether what was so until then may still be believed.
-    fn may_believe(&self, then: Duration, now: Duration) -> bool {
-        then + self.late >= now
-    }
-
-    /// Since when what was so may still be believed.
-    fn believed(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.late)
+    /// Whether whoever decided on the present write can have known what became so then.
+    fn knows(&self, kind: &str, revision: u64) -> bool {
+        revision <= self.seen(kind)
     }
 
     /// Takes in what has changed.
@@ -225,44 +233,44 @@ impl Oracle {
             self.objects = Objects::default();
             return;
         };
-        self.revision = revision;
-        for change in changes {
+        for (revision, change) in changes {
             let key = key_of(&change.resource.kind, &change.object);
             let after = (!change.gone).then(|| change.object.clone());
+            self.revision = revision;
+            self.changed.insert(key.0.clone(), revision);
             let before = self.objects.put(&key, after.as_ref());
             self.learn(&key, before.as_deref(), after.as_deref(), now);
         }
-        self.judge_victims(now);
+        self.revision = revision;
+        self.judge_victims();
     }
 
     /// What is to be remembered of a change.
     fn learn(&mut self, key: &Key, before: Option<&Value>, after: Option<&Value>, now: Duration) {
-        let by_manager = self.writing.as_ref() == Some(key);
+        let (by_manager, revision) = (self.writing.as_ref() == Some(key), self.revision);
         if let Some(before) = before {
             if controller(before).is_some() {
-                self.owned.insert(uid(before).to_owned(), now);
+                self.owned.insert(uid(before).to_owned(), revision);
             }
             if !by_manager {
-                self.touched.insert(uid(before).to_owned(), now);
+                self.touched.insert(uid(before).to_owned(), revision);
             }
         }
+        let odd = after.and_then(controlling).filter(|owner| ending::is_odd(owner));
+        self.odd.extend(odd.map(|owner| text(owner, "/uid").to_owned()));
         if let Some(after) = after {
-            self.born.entry(uid(after).to_owned()).or_insert(now);
-            self.learn_limits(&key.0, after, now);
+            self.born.entry(uid(after).to_owned()).or_insert(revision);
+            self.learn_limits(&key.0, after);
             self.costs.changed(uid(after));
-            self.order.changed(&key.0, before, after, now);
+            self.order.changed(&key.0, before, after, revision);
         }
         match key.0.as_str() {
             "Pod" => self.learn_pod(before, after, by_manager, now),
             "Deployment" => self.learn_deployment(before, after),
-            "ReplicaSet" => self.learn_set(before, after, by_manager, now),
-            "Node" => self.learn_node(before, after, now),
-            "ClusterRole" => {
-                self.learn_grant(&key.2, before, after, now);
-                let is_sum = |it: &&Value| !at(it, "/aggregationRule").is_null();
-                if before.is_some_and(|it| is_sum(&it)) {
-                    self.sums.insert(key.2.clone(), now);
-                }
+            "ReplicaSet" => self.learn_set(before, after, by_manager),
+            "Node" => self.learn_node(before, after),
+            "ClusterRole" if before.is_some_and(|it| !at(it, "/aggregationRule").is_null()) => {
+                self.sums.insert(key.2.clone(), revision);
             }
             _ => {}
         }
@@ -277,12 +285,13 @@ impl Oracle {
     ) {
         if let Some(after) = after {
             if !text(after, "/spec/nodeName").is_empty() {
-                self.bound.entry(uid(after).to_owned()).or_insert(now);
+                self.bound.entry(uid(after).to_owned()).or_insert(self.revision);
             }
             let ready = is_live(after) && is_ready(after);
-            let known = self.ready_since.entry(uid(after).to_owned()).or_insert((ready, now));
-            if known.0 != ready {
-                *known = (ready, now);
+            let since = Ready { is: ready, revision: self.revision, at: now };
+            let known = self.ready_since.entry(uid(after).to_owned()).or_insert(since);
+            if known.is != ready {
+                *known = since;
             }
             if ready && let Some(nodes) = controller(after).and_then(|it| self.emptied.get_mut(it))
             {
@@ -299,30 +308,29 @@ impl Oracle {
         });
         // The kubelet ends what the manager has deleted.
         let was_live = is_live(before);
+        let was_ready = was_live && is_ready(before);
+        if was_ready && !is_same {
+            let by_set = by_manager && self.writer == SETS[0];
+            owner.map(str::to_owned).iter().for_each(|set| self.learn_loss(set, by_set));
+        }
         if was_live && !is_same && !by_manager {
             let now_of = after.and_then(controller);
             for owner in owner.into_iter().chain(now_of) {
-                self.shake(owner, now);
+                self.shake(owner, "Pod");
+                let above = self.objects.find(owner).and_then(|(_, it)| controller(it));
+                if let Some(above) = above.map(str::to_owned) {
+                    self.shake(&above, "Pod");
+                }
             }
         }
     }
 
-    /// Notes that others did something to what an object controls, and to what controls that.
-    fn shake(&mut self, owner: &str, now: Duration) {
-        self.shaken.insert(owner.to_owned(), now);
-        let above = self.objects.find(owner).and_then(|(_, it)| controller(it)).map(str::to_owned);
-        if let Some(above) = above {
-            self.shaken.insert(above, now);
-        }
+    /// Notes that others did something to what an owner controls, or to itself.
+    fn shake(&mut self, owner: &str, kind: &'static str) {
+        self.shaken.entry(owner.to_owned()).or_default().insert(kind, self.revision);
     }
 
-    fn learn_set(
-        &mut self,
-        before: Option<&Value>,
-        after: Option<&Value>,
-        by_manager: bool,
-        now: Duration,
-    ) {
+    fn learn_set(&mut self, before: Option<&Value>, after: Option<&Value>, by_manager: bool) {
         // Who adopts a set has made none larger.
         let told = |it: Option<&Value>| {
             it.map(|it| {
@@ -334,31 +342,28 @@ impl Oracle {
         if by_manager && before.is_none() {
             return;
         }
+        if let Some(after) = after {
+            self.learn_size(before, after, by_manager);
+        }
         if told(before) != told(after) {
             let owners = [before, after].into_iter().flatten().filter_map(controller);
             for owner in owners.map(str::to_owned).collect::<Vec<_>>() {
-                self.shaken.insert(owner, now);
+                if !by_manager {
+                    self.promised.remove(&owner);
+                }
+                self.shake(&owner, "ReplicaSet");
             }
         }
     }
 
-    fn learn_node(&mut self, before: Option<&Value>, after: Option<&Value>, now: Duration) {
+    fn learn_node(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let told = |it: Option<&Value>| {
             it.map(|it| {
                 (at(it, "/metadata/labels").clone(), at(it, "/spec").clone(), is_ending(it))
             })
         };
         if told(before) != told(after) {
-            self.nodes_changed = now;
-        }
-        if let Some(before) = before {
-            // That it is there again some are told later.
-            self.gone_nodes.insert(text(before, "/metadata/name").to_owned(), now);
-        }
-        if let (Some(before), Some(after)) = (before, after)
-            && uid(before) == uid(after)
-        {
-            self.gone_nodes.remove(text(before, "/metadata/name"));
+            self.nodes_changed = self.revision;
         }
     }
 
@@ -369,7 +374,9 @@ impl Oracle {
         self.promised.clear();
     }
 
-    fn is_shaken(&self, owner: &str, now: Duration) -> bool {
+    /// Whether others did something to what an owner controls that whoever decided on the present
+    /// write cannot know.
+    fn is_shaken(&self, owner: &str) -> bool {
         let waits = || {
             let owner = self.objects.find(owner);
             owner.is_some_and(|(_, owner)| number(owner, "/spec/minReadySeconds") > 0)
@@ -377,7 +384,8 @@ impl Oracle {
         if self.wrong_clocks && waits() {
             return true;
         }
-        self.shaken.get(owner).is_some_and(|last| is_late(*last, now))
+        let mut last = self.shaken.get(owner).into_iter().flatten();
+        last.any(|(kind, revision)| !self.knows(kind, *revision))
     }
 
     fn blame(&mut self, rule: &'static str, text: String) {
@@ -406,11 +414,15 @@ impl Oracle {
             _ => target,
         };
         self.writing = target.key();
+        (*account).clone_into(&mut self.writer);
+        self.decider = self.decider_of(it, &target);
         let before = self.writing.as_ref();
         let before = before
             .and_then(|(kind, namespace, name)| self.objects.get(kind, namespace, name).cloned());
+        self.before.clone_from(&before);
         self.learn_raise(it, before.as_deref());
         self.judge_collector(it, before.as_deref());
+        self.judge_quiet(it, &target);
         if it.code >= 300 {
             return;
         }
@@ -431,6 +443,20 @@ impl Oracle {
         self.judge_adoption(it, &before);
     }
 
+    /// Who has decided on a write: the sync of the object, or of an owner of it.
+    fn decider_of(&self, it: &Written<'_>, target: &Target) -> Decider {
+        let named = |name: &str| match target.namespace.as_str() {
+            "" => name.to_owned(),
+            namespace => format!("{namespace}/{name}"),
+        };
+        let before = target.key();
+        let before = before.and_then(|(kind, of, name)| self.objects.get(&kind, &of, &name));
+        let objects = [Some(it.sent), Some(it.got), before.map(|it| &**it)].into_iter().flatten();
+        let owners = objects.flat_map(|object| list(object, "/metadata/ownerReferences"));
+        let keys = owners.map(|owner| named(text(owner, "/name"))).chain([named(&target.name)]);
+        self.knowledge.decider(it.life, it.account, &keys.collect::<Vec<_>>(), it.at)
+    }
+
     /// What is done to a pod.
     fn judge_pod(&mut self, it: &Written<'_>, pod: &Arc<Value>) {
         let Written { account, method, path, .. } = it;
@@ -446,7 +472,8 @@ impl Oracle {
             self.blame("foreign", format!("{account} {method} {path}: it is not its pod"));
         }
         let last = self.owned.get(uid(pod));
-        let is_owned = last.is_some_and(|last| is_late(*last, it.at)) || controller(pod).is_some();
+        let is_owned = last.is_some_and(|last| !self.knows("Pod", *last));
+        let is_owned = is_owned || controller(pod).is_some();
         let by_owner = [SETS[0], SETS[1], "daemon-set-controller"].contains(account);
         if *method == "DELETE" && by_owner && !is_owned {
             self.blame("deletes-own", format!("{account} {method} {path}: it has no controller"));
@@ -462,11 +489,12 @@ impl Oracle {
 
     /// What must hold after a write.
     pub(crate) fn judge_after(&mut self, it: &Written<'_>) {
-        let written = self.writing.take();
+        let (written, before) = (self.writing.take(), self.before.take());
         if it.code >= 300 {
             return;
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
+            self.makers.insert(uid(it.got).to_owned(), it.life.to_owned());
             let Some(uid) = controller(it.got) else { return };
             let uid = uid.to_owned();
             match it.account {
@@ -479,8 +507,9 @@ impl Oracle {
         if it.account == "deployment-controller" && it.path.contains("/replicasets") {
             self.judge_surge(it);
         }
-        if it.method == "DELETE" && written.is_some_and(|key| key.0 == "Pod") {
-            self.judge_available();
+        let is_of_set = it.account == SETS[0] && it.method == "DELETE";
+        if let Some(pod) = before.filter(|_| is_of_set && written.is_some_and(|it| it.0 == "Pod")) {
+            self.judge_available(it, &pod);
         }
     }
 

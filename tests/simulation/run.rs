@@ -1,14 +1,14 @@
 //! A run of a case: the acts while things go wrong, then none of both, until all is as it should be
 //! and the manager is silent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use runtime::Runtime;
 use script::{Cluster as _, NodeAct, Player, Script};
 
 use crate::case::Case;
-use crate::oracle::Broken;
+use crate::oracle::{Broken, Key};
 use crate::site::{START, Site};
 use crate::{corruption, lives};
 
@@ -22,14 +22,6 @@ const LOOK: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(30);
 /// How long there must be no write then.
 const SILENCE: Duration = Duration::from_mins(10);
-/// For how long a key backs off at most, and a little more.
-const BACK_OFF_MAX: Duration = Duration::from_secs(1010);
-
-/// How long harm may show.
-const HARM: Duration = Duration::from_mins(4);
-/// What people should leave to the manager; how they patch it is not looked at.
-const HARMED: [&str; 7] =
-    ["pods", "replicasets", "nodes", "controllerrevisions", "status", "json", "pod"];
 
 /// What came of a run.
 pub(crate) struct Outcome {
@@ -79,9 +71,10 @@ pub(crate) fn run(case: &Case) -> anyhow::Result<Outcome> {
         let trace = std::mem::take(&mut log.trace);
         // It knows the managers, and they know the site: a circle that would never be freed.
         let contest = std::mem::take(&mut log.contest);
+        let knowledge = std::mem::take(&mut log.oracle.knowledge);
         let running = std::mem::take(&mut log.running);
         drop(log);
-        drop((contest, running));
+        drop((contest, knowledge, running));
         Ok(Outcome { broken, trace, state, stats, writes })
     })
 }
@@ -92,42 +85,21 @@ async fn play(site: &Site, case: &Case) -> anyhow::Result<()> {
         let script = Script::parse(act)?;
         let Some(step) = script.steps().next() else { continue };
         site.tell(&format!("> {}", step.text));
-        let now = site.now();
         let (cost, waits) = (corruption::cost(&step.text), step.text.starts_with("tick"));
-        let harms = harm(&step.text);
-        site.log().oracle.expect(cost, waits, case.nodes, now);
-        match harms {
-            None => site.log().oracle.promise(now),
-            Some(harm) => site.log().oracle.excuse(now, harm),
-        }
+        site.log().oracle.expect(cost, waits, case.nodes);
+        site.log().oracle.promise();
         let played = player.play(&script).await?;
         for line in played.script.steps().flat_map(|step| &step.output) {
             site.tell(line);
         }
         site.look();
-        site.log().oracle.done();
         let mut log = site.log();
-        log.oracle.judge_available();
+        log.oracle.done();
         if !log.oracle.broken.is_empty() {
             return Ok(());
         }
     }
     settle(site, case).await
-}
-
-/// For how long pods may become unavailable by an act; none: not at all, since the manager does
-/// what was asked for without that.
-fn harm(act: &str) -> Option<Duration> {
-    let mut words = act.split(' ');
-    let (verb, what) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let resource = what.split('/').next().unwrap_or_default();
-    let harms = match verb {
-        "kill" | "partition" => return Some(Duration::from_hours(24)),
-        "revive" | "heal" | "cordon" | "uncordon" | "taint" | "fail" => true,
-        "delete" | "patch" | "label" | "annotate" | "scale" => HARMED.contains(&resource),
-        _ => false,
-    };
-    harms.then_some(HARM)
 }
 
 /// Whether an act takes a node away.
@@ -140,13 +112,7 @@ fn goes(act: &str, node: &str) -> bool {
 /// Nothing goes wrong any more, and all nodes are well.
 async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
     site.calm();
-    let now = site.now();
-    {
-        let mut log = site.log();
-        log.oracle.expect(None, false, case.nodes, now);
-        // Machines that are switched on start their pods anew.
-        log.oracle.excuse(now, Duration::from_hours(24));
-    }
+    site.log().oracle.expect(None, false, case.nodes);
     let mut player = Player::new(site, "default").await?;
     for number in 0..case.nodes {
         let name = format!("node-{number}");
@@ -164,35 +130,11 @@ async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
     repair(site, &mut player).await?;
     site.tell("the faults stop");
     let writes = site.log().writes.values().sum::<u64>();
-    let (mut waited, mut repaired) = (Duration::ZERO, Duration::ZERO);
-    loop {
-        site.tick(LOOK).await;
-        waited += LOOK;
-        site.look();
-        let lack = {
-            let log = site.log();
-            if !log.oracle.broken.is_empty() {
-                return Ok(());
-            }
-            log.oracle.lacks(case.nodes).or_else(|| log.contest.lacks())
-        };
-        let Some(lack) = lack else { break };
-        if waited >= CONVERGE {
-            site.log().oracle.broken.push(Broken { rule: "converges", text: lack });
-            return Ok(());
-        }
-        if waited >= repaired + REPAIR {
-            repaired = waited;
-            repair(site, &mut player).await?;
-        }
-    }
+    let Some(asleep) = become_well(site, case, &mut player, true).await? else { return Ok(()) };
     site.tell("all is as it should be");
     {
         let mut log = site.log();
         let (written, most) = (log.writes.values().sum::<u64>() - writes, log.oracle.writes_max());
-        if std::env::var_os("FIGURES").is_some() {
-            println!("writes to the end: {written} of {most} in {}s", waited.as_secs());
-        }
         if written > most {
             let text = format!("{written} writes for what needs {most} at most");
             log.oracle.broken.push(Broken { rule: "writes", text });
@@ -200,26 +142,50 @@ async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
         }
     }
     site.tick(GRACE).await;
-    be_silent(site).await;
+    site.log().oracle.be_quiet(true);
+    site.tick(SILENCE).await;
+    site.log().oracle.be_quiet(false);
+    let acts = site.log().oracle.wake(&asleep);
+    if !acts.is_empty() {
+        site.tell("somebody looks at those that sleep");
+        carry_out(site, &mut player, acts).await?;
+        become_well(site, case, &mut player, false).await?;
+    }
     Ok(())
 }
 
-/// Nobody writes any more.
-async fn be_silent(site: &Site) {
-    // Not in the condition itself, which would hold the lock.
-    let is_backing_off = site.log().oracle.is_backing_off();
-    if is_backing_off {
-        site.tick(BACK_OFF_MAX).await;
-    }
-    let (begun, awaits) = (site.now(), site.log().oracle.awaits_revision());
-    let keeps = site.log().oracle.keeps_rules();
-    site.tick(SILENCE).await;
-    let mut log = site.log();
-    let (last, what) = log.last_write.clone();
-    let is_excused = awaits && what.contains("/controllerrevisions ")
-        || keeps && what.contains("PATCH") && what.contains("/clusterroles/");
-    if last > begun && !is_excused {
-        log.oracle.broken.push(Broken { rule: "silent", text: what });
+/// Waits until all is as it should be; `may_sleep`: but for those that nobody need look at, which
+/// it returns. None: a promise was broken.
+async fn become_well(
+    site: &Site,
+    case: &Case,
+    player: &mut Player<'_, Site>,
+    may_sleep: bool,
+) -> anyhow::Result<Option<BTreeSet<Key>>> {
+    let (mut waited, mut repaired) = (Duration::ZERO, Duration::ZERO);
+    loop {
+        site.tick(LOOK).await;
+        waited += LOOK;
+        site.look();
+        let (lack, asleep) = {
+            let log = site.log();
+            if !log.oracle.broken.is_empty() {
+                return Ok(None);
+            }
+            let asleep = if may_sleep { log.oracle.asleep() } else { BTreeSet::new() };
+            let lack = log.oracle.lacks_but(case.nodes, &asleep);
+            let lack = lack.or_else(|| log.oracle.fails()).or_else(|| log.contest.lacks());
+            (lack, asleep)
+        };
+        let Some(lack) = lack else { return Ok(Some(asleep)) };
+        if waited >= CONVERGE {
+            site.log().oracle.broken.push(Broken { rule: "converges", text: lack });
+            return Ok(None);
+        }
+        if waited >= repaired + REPAIR {
+            repaired = waited;
+            repair(site, player).await?;
+        }
     }
 }
 
@@ -227,7 +193,15 @@ async fn be_silent(site: &Site) {
 async fn repair(site: &Site, player: &mut Player<'_, Site>) -> anyhow::Result<()> {
     site.look();
     let repairs = site.log().oracle.repairs();
-    for act in repairs {
+    carry_out(site, player, repairs).await
+}
+
+async fn carry_out(
+    site: &Site,
+    player: &mut Player<'_, Site>,
+    acts: Vec<String>,
+) -> anyhow::Result<()> {
+    for act in acts {
         site.tell(act.trim_end());
         player.play(&Script::parse(&act)?).await?;
     }

@@ -55,8 +55,6 @@ pub(crate) struct Log {
     clocks: BTreeMap<char, Clock>,
     /// The managers that run.
     pub(crate) running: BTreeMap<char, Life>,
-    /// The last write of a controller, but for events and leases: when, and what.
-    pub(crate) last_write: (Duration, String),
 }
 
 // === impl Site ===
@@ -80,11 +78,10 @@ impl Site {
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
-            oracle: Oracle::new(&case.plan),
+            oracle: Oracle::default(),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),
-            last_write: (Duration::ZERO, String::new()),
         };
         Self { cluster, runtime: runtime.clone(), log: Arc::new(Mutex::new(log)) }
     }

@@ -120,16 +120,16 @@ impl Oracle {
             "ttl-controller" => before.and_then(|before| ttl(it, before)),
             "clusterrole-aggregation-controller" => {
                 let is_sum = |it: &Arc<Value>| !at(it, "/aggregationRule").is_null();
-                let was = before.is_none_or(is_sum) || self.was_sum(target, it);
+                let was = before.is_none_or(is_sum) || self.was_sum(target);
                 (!was).then_some("writes a role that aggregates nothing")
             }
-            "certificate-controller" => before.and_then(|before| self.unapproved(before, it.at)),
+            "certificate-controller" => before.and_then(|before| self.unapproved(before, it)),
             "pvc-protection-controller" => before.and_then(|before| self.claim_is_used(before, it)),
             "tokens-controller" if it.method == "DELETE" => {
-                before.and_then(|before| self.token_is_good(before, it))
+                before.and_then(|before| self.token_is_good(before))
             }
             // It says that a pod has failed before it deletes it.
-            "pod-garbage-collector" => before.and_then(|before| self.keeps_pod(before, it)),
+            "pod-garbage-collector" => before.and_then(|before| self.keeps_pod(before)),
             "namespace-controller" => self.namespace_stays(target, it),
             "deployment-controller" if it.method == "DELETE" => {
                 let has_pods = |it: &&Arc<Value>| at(it, "/spec/replicas") != 0;
@@ -143,13 +143,13 @@ impl Oracle {
         }
     }
 
-    /// Whether a role aggregated others lately.
-    fn was_sum(&self, target: &Target, it: &Written<'_>) -> bool {
-        self.sums.get(&target.name).is_some_and(|last| super::is_late(*last, it.at))
+    /// Whether a role aggregated others, as far as can be known.
+    fn was_sum(&self, target: &Target) -> bool {
+        self.sums.get(&target.name).is_some_and(|last| !self.knows("ClusterRole", *last))
     }
 
     /// Why a token Secret is to stay.
-    fn token_is_good(&self, secret: &Value, it: &Written<'_>) -> Option<&'static str> {
+    fn token_is_good(&self, secret: &Value) -> Option<&'static str> {
         if text(secret, "/type") != "kubernetes.io/service-account-token" {
             return Some("it is no token");
         }
@@ -159,17 +159,21 @@ impl Oracle {
         let namespace = text(secret, "/metadata/namespace");
         let account = self.objects.get("ServiceAccount", namespace, name)?;
         let fits = uid_named.is_none_or(|it| it.is_empty() || it == uid(account));
-        let is_new = self.born.get(uid(account)).is_some_and(|born| super::is_late(*born, it.at));
+        let born = self.born.get(uid(account));
+        let is_new = born.is_some_and(|born| !self.knows("ServiceAccount", *born));
         // Somebody may have changed what it says just now.
-        let is_edited = self.touched.get(uid(secret)).is_some_and(|at| super::is_late(*at, it.at));
+        let edited = self.touched.get(uid(secret));
+        let is_edited = edited.is_some_and(|edited| !self.knows("Secret", *edited));
         (fits && !is_new && !is_edited).then_some("its account is there")
     }
 
     /// Why a pod is not for the collector of pods.
-    fn keeps_pod(&self, pod: &Value, it: &Written<'_>) -> Option<&'static str> {
+    fn keeps_pod(&self, pod: &Value) -> Option<&'static str> {
         let node = text(pod, "/spec/nodeName");
-        let lately = self.gone_nodes.get(node).is_some_and(|last| super::is_late(*last, it.at));
-        let has_no_node = self.objects.get("Node", "", node).is_none() || lately;
+        // That it is there again may not be known.
+        let born = |node: &Arc<Value>| self.born.get(uid(node)).copied().unwrap_or(0);
+        let node_of = self.objects.get("Node", "", node);
+        let has_no_node = node_of.is_none_or(|node| !self.knows("Node", born(node)));
         let is_unscheduled = node.is_empty() && is_ending(pod);
         let is_for_it = has_ended(pod) || is_unscheduled || (!node.is_empty() && has_no_node);
         (!is_for_it).then_some("the pod has neither ended nor lost its node")

@@ -1,19 +1,21 @@
 //! Which requests for certificates are approved: what a kubelet asks for, while kubelets may join.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::fields::{at, list, text};
-use super::{Oracle, is_late};
+use super::{Oracle, Written};
 use crate::certificates::{GRANT, KUBELET, SIGNER};
 
 impl Oracle {
     /// What the server tells the manager of an access review. Renewals are nobody's here.
-    pub(crate) fn reviewed(&self, asked: &Value, answer: &Value) -> Value {
-        let subresource = text(asked, "/spec/resourceAttributes/subresource");
-        let mut answer = answer.clone();
-        answer["status"] = json!({"allowed": subresource == "nodeclient" && self.may_join()});
+    pub(crate) fn reviewed(&mut self, it: &Written<'_>) -> Value {
+        let subresource = text(it.sent, "/spec/resourceAttributes/subresource");
+        let allowed = subresource == "nodeclient" && self.may_join();
+        if allowed {
+            self.allowed.insert(it.life.to_owned(), it.at);
+        }
+        let mut answer = it.got.clone();
+        answer["status"] = json!({ "allowed": allowed });
         answer
     }
 
@@ -21,27 +23,16 @@ impl Oracle {
         self.objects.get("ClusterRole", "", GRANT).is_some()
     }
 
-    pub(super) fn learn_grant(
-        &mut self,
-        name: &str,
-        before: Option<&Value>,
-        after: Option<&Value>,
-        now: Duration,
-    ) {
-        if name == GRANT && before.is_some() {
-            self.joined = after.is_none().then_some(now);
-        }
-    }
-
     /// Why a request is not to be approved.
-    pub(super) fn unapproved(&self, request: &Value, now: Duration) -> Option<&'static str> {
-        let may_have_joined = self.joined.is_some_and(|last| is_late(last, now));
+    pub(super) fn unapproved(&self, request: &Value, it: &Written<'_>) -> Option<&'static str> {
+        // In the same sync.
+        let allowed = self.allowed.get(it.life).is_some_and(|at| *at >= self.decider.begun);
         if is_decided(request) {
             Some("it is decided already")
         } else if !is_kubelets(request) {
             Some("it is no request of a kubelet")
-        } else if !self.may_join() && !may_have_joined {
-            Some("its author may not have it")
+        } else if !allowed {
+            Some("no review said that its author may have it")
         } else {
             None
         }

@@ -1,20 +1,17 @@
-//! How many deletions the corruption of a field may cost: judged if all was well for a while when
-//! it happened, until somebody does something else.
+//! How many deletions the corruption of a field may cost: judged if all was well when it happened,
+//! and the managers knew that, until somebody does something else.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::fields::{at, is_ending, is_live, list, number, text, uid};
-use super::{FOREIGN, Oracle, Target, Written, is_late};
+use super::{FOREIGN, Oracle, Target, Written};
 use crate::corruption::Cost;
 
 /// What may be deleted now.
 #[derive(Default)]
 pub(super) struct Costs {
-    /// Since when all is well, as far as somebody looked.
-    well_since: Option<Duration>,
     /// What the present corruption may cost.
     cost: Option<Cost>,
     /// Whether it is being done right now.
@@ -37,16 +34,14 @@ impl Costs {
 impl Oracle {
     /// Somebody is about to do something: a corruption of this cost, if it is one; `waits`: he
     /// only lets time pass.
-    pub(crate) fn expect(&mut self, cost: Option<Cost>, waits: bool, nodes: usize, now: Duration) {
-        let has_odd = self.has_odd();
-        self.had_odd |= has_odd;
-        let is_well = !has_odd && self.lacks(nodes).is_none();
-        let since = self.costs.well_since.filter(|_| is_well);
+    pub(crate) fn expect(&mut self, cost: Option<Cost>, waits: bool, nodes: usize) {
         if waits {
-            self.costs.well_since = since.or(is_well.then_some(now));
             return;
         }
-        let was_well = since.is_some_and(|since| !is_late(since, now));
+        let was_well = cost.is_some()
+            && !self.has_odd()
+            && self.lacks(nodes).is_none()
+            && self.knowledge.is_idle(&self.changed);
         self.costs = Costs {
             cost: cost.filter(|_| was_well),
             marks: cost.is_some() && was_well,

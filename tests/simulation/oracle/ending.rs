@@ -1,13 +1,15 @@
 //! What is there at the end: as the specs ask for.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::fields::{
-    at, controlling, count, has_ended, is_ending, is_live, list, matches, node_of, number,
-    selector, text, uid,
+    at, controller, controlling, count, has_ended, is_ending, is_live, list, matches, node_of,
+    number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Oracle, volumes};
+use super::{Oracle, Target, Written, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -17,9 +19,26 @@ const WAIT: &str = "example.com/wait";
 const TOKEN: &str = "kubernetes.io/service-account-token";
 const TTL: &str = "/metadata/annotations/node.alpha.kubernetes.io~1ttl";
 
+/// Who may still write when all is done.
+pub(super) struct Quiet {
+    /// The uids of DaemonSets without a revision: it is made when they are next looked at. Whoever
+    /// takes it away wakes nobody: upstream's DaemonSet controller has no handler for the deletion
+    /// of revisions (`NewDaemonSetsController`).
+    sets: BTreeSet<String>,
+    /// The names of roles that have rules and aggregate none: whoever looks applies no rules, and
+    /// that leaves them those that somebody else wrote, as upstream's server-side apply
+    /// (`clusterroleaggregation_controller.go`).
+    roles: BTreeSet<String>,
+}
+
 impl Oracle {
     /// What is not yet as the specs ask for; none: nothing.
     pub(crate) fn lacks(&self, nodes: usize) -> Option<String> {
+        self.lacks_but(nodes, &BTreeSet::new())
+    }
+
+    /// The same, but for those that sleep.
+    pub(crate) fn lacks_but(&self, nodes: usize, asleep: &BTreeSet<Key>) -> Option<String> {
         if self.objects.of_kind("Node").count() < nodes {
             return Some("a node is missing".to_owned());
         }
@@ -27,10 +46,89 @@ impl Oracle {
         if ended > count(TERMINATED_MAX) {
             return Some(format!("{ended} pods have ended"));
         }
-        self.objects.all().find_map(|(key, object)| {
+        let mut awake = self.objects.all().filter(|(key, _)| !asleep.contains(key));
+        awake.find_map(|(key, object)| {
             let lack = self.object_lacks(key, object)?;
             Some(format!("{} {}/{}: {lack}", key.0, key.1, key.2))
         })
+    }
+
+    /// What a manager still tries again; none: nothing.
+    pub(crate) fn fails(&self) -> Option<String> {
+        self.knowledge.fails()
+    }
+
+    /// The objects that nobody need look at before something changes:
+    /// - those whose keys were given up, after as many failures as upstream's;
+    /// - Deployments of which a pod, or a set, was said to be of an owner of a kind that there is
+    ///   not: that it is gone wakes nobody, as upstream's `getDeploymentsForReplicaSet`;
+    /// - Jobs whose time is up by a clock that somebody has set since.
+    pub(crate) fn asleep(&self) -> BTreeSet<Key> {
+        let given_up = self.knowledge.given_up();
+        let is_given_up = |account: &str, (_, namespace, name): &Key| {
+            given_up.contains(&(account.to_owned(), format!("{namespace}/{name}")))
+        };
+        let is_of_odd = |deployment: &Value| {
+            let mut sets = self.objects.of_kind("ReplicaSet").filter(|set| {
+                controlling(set).is_some_and(|owner| text(owner, "/uid") == uid(deployment))
+            });
+            self.odd.contains(uid(deployment)) || sets.any(|set| self.odd.contains(uid(set)))
+        };
+        let sleeps = |(key, object): &(&Key, &std::sync::Arc<Value>)| match key.0.as_str() {
+            "Deployment" => is_given_up("deployment-controller", key) || is_of_odd(object),
+            "Secret" | "ServiceAccount" => is_given_up("tokens-controller", key),
+            "Job" => self.sleeps_too_long(object),
+            _ => false,
+        };
+        self.objects.all().filter(sleeps).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Somebody looks at these, as commands.
+    pub(crate) fn wake(&self, asleep: &BTreeSet<Key>) -> Vec<String> {
+        let those = asleep
+            .iter()
+            .filter(|(kind, namespace, name)| self.objects.get(kind, namespace, name).is_some());
+        let look = |(kind, namespace, name): &Key| {
+            let (kind, revision) = (kind.to_lowercase(), self.revision);
+            format!("> annotate {kind}/{name} -n {namespace} look={revision}\n")
+        };
+        those.map(look).collect()
+    }
+
+    /// From now on no controller has anything left to do, or may have again.
+    pub(crate) fn be_quiet(&mut self, quiet: bool) {
+        if !quiet {
+            self.quiet = None;
+            return;
+        }
+        let sets = self.objects.of_kind("DaemonSet");
+        let has_none = |set: &&std::sync::Arc<Value>| {
+            self.objects.children("ControllerRevision", uid(set)).next().is_none()
+        };
+        let sets = sets.filter(has_none).map(|set| uid(set).to_owned()).collect();
+        let has_rules = |role: &Value| !list(role, "/rules").is_empty();
+        let roles = self.objects.of_kind("ClusterRole").filter(|role| {
+            let parts = self.parts_of(role).filter(|_| has_rules(role));
+            parts.is_some_and(|parts| !parts.iter().any(|part| has_rules(part)))
+        });
+        let roles = roles.map(|role| text(role, "/metadata/name").to_owned()).collect();
+        self.quiet = Some(Quiet { sets, roles });
+    }
+
+    /// Whether a write is one that may still come.
+    pub(super) fn judge_quiet(&mut self, it: &Written<'_>, target: &Target) {
+        let Written { account, method, path, code, .. } = it;
+        let Some(quiet) = &self.quiet else { return };
+        let may = match *account {
+            "daemon-set-controller" if target.plural == "controllerrevisions" => {
+                controller(it.sent).is_some_and(|set| quiet.sets.contains(set))
+            }
+            "clusterrole-aggregation-controller" => quiet.roles.contains(&target.name),
+            _ => false,
+        };
+        if !may {
+            self.blame("silent", format!("{account} {method} {path} {code}"));
+        }
     }
 
     fn object_lacks(&self, key: &Key, object: &Value) -> Option<String> {
@@ -94,7 +192,7 @@ impl Oracle {
         strange.or_else(|| stray.map(|it| format!("selects {}, which is nobody's", name(it))))
     }
 
-    fn set_lacks(&self, set: &Value) -> Option<String> {
+    pub(super) fn set_lacks(&self, set: &Value) -> Option<String> {
         let wanted = number(set, "/spec/replicas");
         let pods = self.objects.children("Pod", uid(set));
         let live = count(pods.filter(|pod| is_live(pod)).count());
@@ -144,14 +242,6 @@ impl Oracle {
         (revisions > kept).then(|| format!("has {revisions} revisions, {limit} are kept"))
     }
 
-    /// Whether a DaemonSet has no revision. It makes one when it is looked at, which may be much
-    /// later after many failures, or, if the last one was taken from it, never: as upstream's.
-    pub(crate) fn awaits_revision(&self) -> bool {
-        self.objects
-            .of_kind("DaemonSet")
-            .any(|set| self.objects.children("ControllerRevision", uid(set)).next().is_none())
-    }
-
     fn namespace_lacks(&self, name: &str) -> Option<String> {
         if self.objects.get("ServiceAccount", name, "default").is_none() {
             return Some("has no default account".to_owned());
@@ -163,16 +253,6 @@ impl Oracle {
         let data = at(root, "/data");
         let is_right = *data == serde_json::json!({"ca.crt": ""});
         (!is_right).then(|| format!("its root CA is {data}"))
-    }
-
-    /// Whether a role has rules and aggregates none. Whoever looks at it applies no rules, as
-    /// upstream's; that leaves it those that somebody else wrote.
-    pub(crate) fn keeps_rules(&self) -> bool {
-        self.objects.of_kind("ClusterRole").any(|role| {
-            let has_rules = |role: &Value| !list(role, "/rules").is_empty();
-            let parts = self.parts_of(role).filter(|_| has_rules(role));
-            parts.is_some_and(|parts| !parts.iter().any(|part| has_rules(part)))
-        })
     }
 
     /// The roles that a role aggregates; none: it is no such role.
@@ -269,13 +349,6 @@ impl Oracle {
             if is_paused && self.objects.children("ReplicaSet", uid(object)).any(is_half) {
                 acts.push(format!("> rollout resume {named}\n"));
             }
-            // That a pod of another kind of owner went wakes nobody who waits for that.
-            let is_asleep = self.tries.gave_up() || self.had_odd;
-            let waits = || is_asleep && self.object_lacks(key, object).is_some();
-            let is_late = self.sleeps_too_long(kind, object);
-            if is_late || ["Deployment", "Secret"].contains(&kind.as_str()) && waits() {
-                acts.push(format!("> annotate {named} look={}\n", self.revision));
-            }
             if !at(object, "/metadata/annotations/sandbox~1not-ready").is_null() {
                 acts.push(format!("> annotate {named} sandbox/not-ready-\n"));
             }
@@ -285,7 +358,7 @@ impl Oracle {
 }
 
 /// Whether a reference is to what there cannot be.
-fn is_odd(owner: &Value) -> bool {
+pub(super) fn is_odd(owner: &Value) -> bool {
     text(owner, "/kind") == UNKNOWN || text(owner, "/apiVersion") == UNKNOWN_GROUP
 }
 

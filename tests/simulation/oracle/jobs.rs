@@ -11,9 +11,6 @@ use crate::site::START;
 
 /// Who deletes them.
 pub(super) const ACCOUNT: &str = "ttl-after-finished-controller";
-/// How long after it was read a Job may be deleted: the longest that a request is held up, or a
-/// manager is stopped.
-const READ: Duration = Duration::from_secs(70);
 
 /// When a Job is to go; none: it stays.
 fn expiry(job: &Value) -> Option<Time> {
@@ -38,7 +35,7 @@ impl Oracle {
             return Some("its pods are to go before it");
         }
         match self.jobs_read.get(uid(job)) {
-            Some((_, read)) if *read + READ < it.at => Some("it was read long ago"),
+            Some((_, read)) if *read < self.decider.begun => Some("it was read in another sync"),
             // By the clock of the manager it was.
             Some((false, _)) if !self.wrong_clocks => Some("its time was not up when it was read"),
             Some(_) => None,
@@ -52,8 +49,8 @@ impl Oracle {
     }
 
     /// Whether the manager may look at it too late: by a clock that somebody has set since.
-    pub(super) fn sleeps_too_long(&self, kind: &str, job: &Value) -> bool {
-        kind == "Job" && self.wrong_clocks && expiry(job).is_some()
+    pub(super) fn sleeps_too_long(&self, job: &Value) -> bool {
+        self.wrong_clocks && expiry(job).is_some()
     }
 
     /// The manager has read something of this account.

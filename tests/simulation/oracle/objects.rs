@@ -62,7 +62,7 @@ const NAMES: [&str; COUNT] = [
 ];
 
 /// Kind, namespace and name.
-pub(super) type Key = (String, String, String);
+pub(crate) type Key = (String, String, String);
 
 /// Objects, found by several ways.
 #[derive(Default)]
@@ -82,6 +82,11 @@ pub(super) fn key_of(kind: &str, object: &Value) -> Key {
 pub(super) fn kind_of(plural: &str) -> Option<&'static str> {
     let found = KINDS.iter().position(|it| it.plural == plural)?;
     NAMES.get(found).copied()
+}
+
+/// The resource of a kind.
+pub(super) fn plural_of(kind: &str) -> String {
+    KINDS.iter().find(|it| it.kind == kind).map_or_else(String::new, |it| it.plural.to_string())
 }
 
 impl Objects {

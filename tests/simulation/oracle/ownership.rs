@@ -7,9 +7,6 @@ use serde_json::Value;
 use super::fields::{at, controller, controlling, is_ending, list, text, uid};
 use super::{Oracle, Target, Written};
 
-/// How long after it was read its owner an object may be adopted: the longest that a request is
-/// held up, or a manager is stopped.
-const RECHECK: Duration = Duration::from_secs(70);
 /// Who adopts.
 const ADOPTERS: [&str; 4] = [
     "replicaset-controller",
@@ -22,7 +19,13 @@ const OWNERS: [&str; 4] = ["replicasets", "replicationcontrollers", "deployments
 
 impl Oracle {
     /// The manager has read something.
-    pub(crate) fn heard(&mut self, account: &str, path: &str, body: &[u8], now: Duration) {
+    pub(crate) fn heard(
+        &mut self,
+        (life, account): (&str, &str),
+        path: &str,
+        body: &[u8],
+        now: Duration,
+    ) {
         let target = Target::of(path);
         if Self::is_job(account, &target) {
             self.heard_job(&serde_json::from_slice(body).unwrap_or_default(), now);
@@ -32,7 +35,8 @@ impl Oracle {
         }
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         if !target.name.is_empty() && !is_ending(&object) {
-            self.rechecked.insert((account.to_owned(), uid(&object).to_owned()), now);
+            let of = (life.to_owned(), account.to_owned(), uid(&object).to_owned());
+            self.rechecked.insert(of, now);
         }
     }
 
@@ -50,13 +54,14 @@ impl Oracle {
             self.blame("adopts-owned", text);
             return;
         }
-        if !self.is_selected(it.got, is, it.at) {
+        if !self.is_selected(it.got, is) {
             let text = format!("{account} {method} {path}: {is} does not select it");
             self.blame("adopts-unselected", text);
             return;
         }
-        let seen = self.rechecked.get(&((*account).to_owned(), is.to_owned()));
-        if seen.is_none_or(|seen| *seen + RECHECK < it.at) {
+        // In the same sync.
+        let of = (it.life.to_owned(), (*account).to_owned(), is.to_owned());
+        if self.rechecked.get(&of).is_none_or(|seen| *seen < self.decider.begun) {
             let text =
                 format!("{account} {method} {path}: nobody has looked whether {is} is there");
             self.blame("adopts-for-gone", text);
@@ -75,14 +80,14 @@ impl Oracle {
         }
         let Some(before) = before.filter(|_| it.code < 300) else { return };
         let owners = list(before, "/metadata/ownerReferences");
-        let live = owners.iter().find(|owner| self.is_owner_live(before, owner, it.at));
+        let live = owners.iter().find(|owner| self.is_owner_live(before, owner));
         if let Some(live) = live {
             self.blame("collects-owned", format!("{path} has the owner {live}"));
         }
     }
 
-    fn is_owner_live(&self, object: &Value, owner: &Value, now: Duration) -> bool {
-        self.owner_of(object, owner).is_some_and(|found| !self.is_waiting(found, now))
+    fn is_owner_live(&self, object: &Value, owner: &Value) -> bool {
+        self.owner_of(object, owner).is_some_and(|found| !self.is_waiting(found))
     }
 
     /// What a reference means, if it is there.

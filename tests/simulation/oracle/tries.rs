@@ -23,17 +23,6 @@ pub(crate) struct Tried<'a> {
     pub(crate) at: Duration,
 }
 
-/// How long the client tries a request again that is answered with `Retry-After`, and how long that
-/// says at most.
-const RETRIES: Duration = Duration::from_secs(10);
-const RETRY_AFTER: Duration = Duration::from_secs(1);
-
-/// The controllers that give a key up until something changes, as upstream's.
-const GIVE_UP: [&str; 2] = ["deployment-controller", "tokens-controller"];
-/// After how many failures, at least. Who does not give up waits for seconds between two tries
-/// then.
-const GIVEN_UP: usize = 10;
-
 /// How many syncs of a key there may be at one moment that no write has woken.
 const SYNCS: usize = 2;
 
@@ -44,8 +33,6 @@ pub(super) struct Tries {
     creations: BTreeMap<String, Creations>,
     /// How many writes were done at one moment, and when.
     written: (Duration, usize),
-    /// By account: how many requests failed.
-    failures: BTreeMap<String, usize>,
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
     /// Method and path of writes that did not come through when they were last tried.
@@ -61,46 +48,13 @@ struct Creations {
 }
 
 impl Tries {
-    /// Whether a key may have been given up.
-    pub(super) fn gave_up(&self) -> bool {
-        GIVE_UP.iter().any(|account| self.fails(account))
-    }
-
-    /// Whether so many requests of an account failed.
-    fn fails(&self, account: &str) -> bool {
-        self.failures.get(account).is_some_and(|failures| *failures >= GIVEN_UP)
-    }
-
-    /// Since when a pod of this owner that is made now may have been on its way.
-    pub(super) fn decided(&self, owner: &str, now: Duration) -> Duration {
-        let failed = self.creations.get(owner).map(|creations| creations.failed.0);
-        let waited = failed.is_some_and(|failed| failed + RETRY_AFTER >= now);
-        if waited { now.saturating_sub(RETRIES) } else { now }
-    }
-
-    /// When a deletion was last tried.
-    pub(super) fn deleted(&self, path: &str) -> Option<Duration> {
-        self.deletions.get(path).copied()
-    }
-
     /// Whether a deletion was tried since then.
     pub(super) fn has_deleted(&self, path: &str, since: Duration) -> bool {
-        self.deleted(path).is_some_and(|last| last >= since)
+        self.deletions.get(path).is_some_and(|last| *last >= since)
     }
 }
 
 impl Oracle {
-    /// Whether a key may back off for long before it tries a write again.
-    pub(crate) fn is_backing_off(&self) -> bool {
-        let Tries { failures, undone, .. } = &self.tries;
-        !undone.is_empty() && failures.keys().any(|account| self.tries.fails(account))
-    }
-
-    /// A request of this account got no answer that it can go on with.
-    pub(crate) fn failed(&mut self, account: &str) {
-        *self.tries.failures.entry(account.to_owned()).or_default() += 1;
-    }
-
     /// A write has come to its end.
     pub(crate) fn tried(&mut self, it: &Tried<'_>) {
         if it.method == "DELETE" {

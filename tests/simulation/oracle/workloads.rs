@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::fields::{
     at, controller, count, is_live, is_ready, list, node_of, number, part, slack, text, uid,
 };
-use super::{Oracle, Written, is_late};
-use crate::lease::RENEW_DEADLINE;
+use super::knowledge::Decider;
+use super::{Oracle, SETS, Written};
 
-/// What a spec allowed, and until when; the last one still does.
+/// What a spec allowed, and at which revision it became another; the last one still does.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limits(Vec<(Duration, Limit)>);
+pub(super) struct Limits(Vec<(u64, Limit)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
@@ -25,49 +25,43 @@ pub(super) struct Limit {
 
 impl Limits {
     /// What a spec allows now.
-    fn learn(&mut self, limit: Limit, now: Duration) -> Option<Limit> {
-        let last = self.0.last_mut();
-        match last {
-            Some((until, last)) if *last == limit => *until = now,
-            last => {
-                let before = last.map(|(until, last)| {
-                    *until = now;
-                    *last
-                });
-                self.0.push((now, limit));
-                return before;
+    fn learn(&mut self, limit: Limit, now: u64) {
+        if let Some((until, last)) = self.0.last_mut() {
+            if *last == limit {
+                return;
             }
+            *until = now;
         }
-        None
+        self.0.push((u64::MAX, limit));
     }
 
-    /// What a spec allowed at any time since then.
-    fn since(&self, then: Duration) -> impl Iterator<Item = Limit> {
-        let late = self.0.iter().filter(move |(until, _)| *until >= then);
-        late.chain(self.0.last()).map(|(_, limit)| *limit)
+    /// What a spec allowed at this revision or since then.
+    fn since(&self, then: u64) -> impl Iterator<Item = Limit> {
+        let known = self.0.iter().filter(move |(until, _)| *until > then);
+        known.map(|(_, limit)| *limit)
     }
 
-    pub(super) fn most(&self, since: Duration) -> i64 {
+    pub(super) fn most(&self, since: u64) -> i64 {
         self.since(since).map(|it| it.most).max().unwrap_or(i64::MAX)
     }
 
     /// Whether it ever was the most.
-    pub(super) fn had_most(&self, most: i64, since: Duration) -> bool {
+    pub(super) fn had_most(&self, most: i64, since: u64) -> bool {
         self.since(since).any(|it| it.most == most)
     }
 
-    fn least(&self, since: Duration) -> i64 {
+    fn least(&self, since: u64) -> i64 {
         self.since(since).map(|it| it.least).min().unwrap_or(0)
     }
 
-    fn least_max(&self, since: Duration) -> i64 {
+    fn least_max(&self, since: u64) -> i64 {
         self.since(since).map(|it| it.least).max().unwrap_or(0)
     }
 }
 
 impl Oracle {
     /// Notes what a spec allows.
-    pub(super) fn learn_limits(&mut self, kind: &str, object: &Value, now: Duration) {
+    pub(super) fn learn_limits(&mut self, kind: &str, object: &Value) {
         let replicas = number(object, "/spec/replicas");
         let limit = match kind {
             "ReplicaSet" | "ReplicationController" => Limit { most: replicas, least: replicas },
@@ -76,7 +70,7 @@ impl Oracle {
                 let floor = replicas - missing;
                 // Who changes what is promised may get the less of both.
                 if let Some(promised) = self.promised.get_mut(uid(object)) {
-                    *promised = floor.min(*promised);
+                    promised.least = floor.min(promised.least);
                 }
                 Limit { most: replicas + surge, least: floor }
             }
@@ -89,25 +83,23 @@ impl Oracle {
                     ["/spec/template/spec/nodeSelector", "/spec/template/spec/tolerations"];
                 let place = places.map(|it| at(object, it).clone());
                 if self.places.insert(uid(object).to_owned(), place.clone()) != Some(place) {
-                    self.shaken.insert(uid(object).to_owned(), now);
+                    self.shake(uid(object), "DaemonSet");
                 }
                 Limit { most: surge, least: if surge == 0 { missing.max(1) } else { missing } }
             }
             _ => return,
         };
-        self.limits.entry(uid(object).to_owned()).or_default().learn(limit, now);
+        self.limits.entry(uid(object).to_owned()).or_default().learn(limit, self.revision);
     }
 
     // === ReplicaSets ===
 
     pub(super) fn judge_pod_of_set(&mut self, it: &Written<'_>, owner: &str) {
-        // Another manager may have led meanwhile, and made the pod that this one was to be.
-        if it.travels >= RENEW_DEADLINE {
-            return;
-        }
-        let live = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).count();
+        let pods = self.objects.children("Pod", owner);
+        let live = pods.filter(|pod| is_live(pod) && !self.is_of_another(pod, it)).count();
+        let Some((key, _)) = self.objects.find(owner) else { return };
         let Some(limits) = self.limits.get(owner) else { return };
-        let limit = limits.most(self.believed(self.tries.decided(owner, it.at)));
+        let limit = limits.most(self.seen(&key.0));
         if count(live) > limit {
             let owner = text(it.got, "/metadata/generateName").to_owned();
             let text = format!("{owner} has {live} pods, its spec says {limit} at most");
@@ -115,26 +107,35 @@ impl Oracle {
         }
     }
 
+    /// Whether another manager has made a pod, which may have led meanwhile, and whoever decided
+    /// on the present write cannot know of that.
+    fn is_of_another(&self, pod: &Value, it: &Written<'_>) -> bool {
+        let born = self.born.get(uid(pod)).copied().unwrap_or(0);
+        !self.knows("Pod", born) && self.makers.get(uid(pod)).is_some_and(|maker| maker != it.life)
+    }
+
     /// A ReplicaSet gives up a pod: only as many as it has too many, and those that are not ready
     /// first.
     pub(super) fn judge_set_deletion(&mut self, it: &Written<'_>, pod: &Value) {
         let Some(owner) = controller(pod).map(str::to_owned) else { return };
-        if self.is_shaken(&owner, it.at) {
+        if self.is_shaken(&owner) {
             return;
         }
+        let Some((key, _)) = self.objects.find(&owner) else { return };
         let others = self.objects.children("Pod", &owner);
         let others: Vec<_> = others.filter(|it| is_live(it) && uid(it) != uid(pod)).collect();
         let (left, least) = (count(others.len()), self.limits.get(&owner));
-        let least = least.map_or(0, |limits| limits.least(self.believed(it.at)));
-        let long = |pod: &Value| {
-            let (ready, since) = self.ready_since.get(uid(pod))?;
-            (!is_late(*since, it.at)).then_some(*ready)
+        let least = least.map_or(0, |limits| limits.least(self.seen(&key.0)));
+        let known = |pod: &Value| {
+            let ready = self.ready_since.get(uid(pod))?;
+            self.knows("Pod", ready.revision).then_some(ready.is)
         };
         let better = others
             .iter()
-            .find(|other| text(other, "/status/phase") == "Running" && long(other) == Some(false));
-        let better = better.filter(|_| long(pod) == Some(true)).map(|other| Victim {
-            at: it.at,
+            .find(|other| text(other, "/status/phase") == "Running" && known(other) == Some(false));
+        let better = better.filter(|_| known(pod) == Some(true)).map(|other| Victim {
+            decider: self.decider.clone(),
+            account: it.account.to_owned(),
             taken: text(pod, "/metadata/name").to_owned(),
             better: uid(other).to_owned(),
         });
@@ -145,16 +146,21 @@ impl Oracle {
         }
     }
 
-    /// Whether pods that should have gone before others are still there, a while after these went.
-    pub(super) fn judge_victims(&mut self, now: Duration) {
+    /// Whether pods that should have gone before others are still there after the sync in which
+    /// these went.
+    pub(super) fn judge_victims(&mut self) {
         let (due, rest) = std::mem::take(&mut self.victims)
             .into_iter()
-            .partition(|it: &Victim| it.at + SAME_SYNC < now);
+            .partition(|it: &Victim| self.knowledge.is_over(&it.decider, &it.account));
         self.victims = rest;
-        for Victim { at, taken, better } in due {
-            let Some((key, pod)) = self.objects.find(&better) else { continue };
+        for Victim { decider, taken, better, .. } in due {
+            // Who has ended did not come that far.
+            let has_ended = !self.knowledge.runs(&decider);
+            let Some((key, pod)) = self.objects.find(&better).filter(|_| !has_ended) else {
+                continue;
+            };
             let path = format!("/api/v1/namespaces/{}/pods/{}", key.1, key.2);
-            if is_live(pod) && !is_ready(pod) && !self.tries.has_deleted(&path, at) {
+            if is_live(pod) && !is_ready(pod) && !self.tries.has_deleted(&path, decider.begun) {
                 let text = format!("{taken} was deleted, and {} is not ready", key.2);
                 self.blame("victims", text);
             }
@@ -164,25 +170,23 @@ impl Oracle {
     // === DaemonSets ===
 
     pub(super) fn judge_daemon(&mut self, it: &Written<'_>, owner: &str) {
-        // As for a ReplicaSet's.
-        if it.travels >= RENEW_DEADLINE {
-            return;
-        }
         let node = node_of(it.got);
-        let pods: Vec<_> = self.objects.children("Pod", owner).filter(|pod| is_live(pod)).collect();
+        let pods = self.objects.children("Pod", owner);
+        let pods: Vec<_> =
+            pods.filter(|pod| is_live(pod) && !self.is_of_another(pod, it)).collect();
         let on = |node: &str| pods.iter().filter(|pod| node_of(pod) == node).count();
         let live = count(on(node));
-        let surge = self.limits.get(owner).map_or(0, |limits| limits.most(self.believed(it.at)));
+        let surge = self.limits.get(owner).map_or(0, |limits| limits.most(self.seen("DaemonSet")));
         let limit = 1 + i64::from(surge > 0);
         let nodes: std::collections::BTreeSet<_> = pods.iter().map(|pod| node_of(pod)).collect();
         // Where none is available the next one is made beyond all surge, as upstream's.
         let set = self.objects.find(owner);
         let waits = set.map_or(0, |(_, set)| number(set, "/spec/minReadySeconds"));
         let waits = Duration::from_secs(u64::try_from(waits).unwrap_or(0));
-        let since = self.believed(it.at).saturating_sub(waits);
+        let since = self.decider.begun.saturating_sub(waits);
         let serves = |pod: &Value| {
             let ready = self.ready_since.get(uid(pod));
-            ready.is_some_and(|(ready, begun)| *ready && *begun < since)
+            ready.is_some_and(|it| it.is && it.at < since && self.knows("Pod", it.revision))
         };
         let served = |node: &str| pods.iter().any(|pod| node_of(pod) == node && serves(pod));
         let is_double = |node: &&str| on(node) > 1 && served(node);
@@ -191,7 +195,7 @@ impl Oracle {
         if live > limit {
             let text = format!("{owner_name} has {live} pods for {node}, {limit} at most");
             self.blame("one-daemon-per-node", text);
-        } else if live > 1 && double > surge && !self.is_shaken(owner, it.at) {
+        } else if live > 1 && double > surge && !self.is_shaken(owner) {
             let text = format!("{owner_name} has two pods on {double} nodes, {surge} at most");
             self.blame("daemon-surge", text);
         }
@@ -204,7 +208,14 @@ impl Oracle {
         let is_other =
             |it: &Value| uid(it) != uid(pod) && node_of(it) == node && is_live(it) && is_ready(it);
         let has_other = self.objects.children("Pod", &owner).any(|it| is_other(it));
-        if has_other || !is_ready(pod) {
+        // Of two old ones the younger goes, ready or not, as with upstream's (`podsShouldBeOnNode`
+        // in daemon_controller.go); seed 2026.
+        let born = |pod: &Value| self.born.get(uid(pod)).copied().unwrap_or(0);
+        let has_older = self
+            .objects
+            .children("Pod", &owner)
+            .any(|it| node_of(it) == node && is_live(it) && born(it) < born(pod));
+        if has_other || has_older || !is_ready(pod) {
             return;
         }
         self.emptied.entry(owner.clone()).or_default().insert(node, it.at);
@@ -213,15 +224,19 @@ impl Oracle {
         let set = self.objects.find(&owner).map(|(_, set)| set);
         let places = set.map(|set| self.places_of(set)).unwrap_or_default();
         let missing = count(emptied.filter(|it| places.contains(&it.as_str())).count());
-        // Who does not know what came of it tries again when the cache has caught up.
-        let first = self.tries.deleted(it.path).unwrap_or(it.at);
-        let excused = self.blind
-            || self.may_believe(self.nodes_changed, first)
-            || self.is_shaken(&owner, it.at);
-        let limit =
-            self.limits.get(&owner).map_or(0, |limits| limits.least_max(self.believed(it.at)));
+        let excused = !self.knows("Node", self.nodes_changed) || self.is_shaken(&owner);
+        let seen = self.seen("DaemonSet");
+        let limit = self.limits.get(&owner).map_or(0, |limits| limits.least_max(seen));
         if missing > limit && !excused {
-            let text = format!("{} takes from {missing} nodes, {limit} at most", it.path);
+            let pods = self.objects.children("Pod", &owner).map(|pod| {
+                let name = text(pod, "/metadata/name");
+                let is_known = self.born.get(uid(pod)).is_some_and(|it| self.knows("Pod", *it));
+                let how = [(is_ready(pod), "ready"), (is_live(pod), "live"), (is_known, "known")];
+                let how: Vec<_> = how.iter().filter(|(is, _)| *is).map(|(_, how)| *how).collect();
+                format!("{name} on {} {}", node_of(pod), how.join(" "))
+            });
+            let pods = pods.collect::<Vec<_>>().join(", ");
+            let text = format!("{} takes from {missing} nodes, {limit} at most: {pods}", it.path);
             self.blame("daemon-budget", text);
         }
     }
@@ -231,13 +246,13 @@ impl Oracle {
     /// A Deployment has made its ReplicaSets larger: not beyond its surge.
     pub(super) fn judge_surge(&mut self, it: &Written<'_>) {
         let Some(owner) = controller(it.got).map(str::to_owned) else { return };
-        if self.raised <= 0 || self.is_shaken(&owner, it.at) {
+        if self.raised <= 0 || self.is_shaken(&owner) {
             return;
         }
         let sets = self.objects.children("ReplicaSet", &owner);
         let sum: i64 = sets.map(|set| number(set, "/spec/replicas")).sum();
         let Some(limits) = self.limits.get(&owner) else { return };
-        let limit = limits.most(self.believed(it.at));
+        let limit = limits.most(self.seen("Deployment"));
         if sum > limit {
             let text = format!("{}: the sets want {sum} pods, {limit} are allowed", it.path);
             self.blame("surge", text);
@@ -261,22 +276,70 @@ impl Oracle {
         }
     }
 
-    /// Whether as many pods are available as was promised. To be called after each deletion, and
-    /// now and then.
-    pub(crate) fn judge_available(&mut self) {
-        let mut complaints = Vec::new();
-        for (uid, wanted) in &self.promised {
-            let Some((key, _)) = self.objects.find(uid) else { continue };
-            // All of a namespace goes at once.
-            let namespace = self.objects.get("Namespace", "", &key.1);
-            let ends = namespace.is_none_or(|it| super::is_ending(it));
-            let ready = self.ready(uid);
-            if !ends && ready < *wanted {
-                complaints
-                    .push(format!("{}/{} has {ready} pods, {wanted} are promised", key.1, key.2));
-            }
+    /// A ready pod is gone, or is ready no more: by others than those who keep sets at their size
+    /// that is a loss, which whoever makes a set smaller may not know of.
+    pub(super) fn learn_loss(&mut self, set: &str, by_set: bool) {
+        let above = self.objects.find(set).and_then(|(_, set)| controller(set)).map(str::to_owned);
+        let promise = above.and_then(|above| self.promised.get_mut(&above));
+        if let Some(promise) = promise.filter(|_| !by_set) {
+            promise.lost.push(self.revision);
         }
-        for text in complaints {
+    }
+
+    /// A ReplicaSet has changed: who has made it smaller, or has looked how many pods it has.
+    pub(super) fn learn_size(&mut self, before: Option<&Value>, set: &Value, by_manager: bool) {
+        let of = |object: &Value, path| at(object, path).clone();
+        let pods = match self.writer.as_str() {
+            "deployment-controller" if by_manager => controller(set).map(|it| self.known_pods(it)),
+            _ => None,
+        };
+        let is_smaller = |it: &Value| number(set, "/spec/replicas") < number(it, "/spec/replicas");
+        if before.is_some_and(is_smaller) {
+            self.smaller.insert(uid(set).to_owned(), pods);
+        }
+        let looked = before.is_none_or(|it| of(it, "/status") != of(set, "/status"));
+        if looked && by_manager && self.writer == SETS[0] {
+            let looks = self.looks.entry(uid(set).to_owned()).or_default();
+            looks.push((self.revision, self.knowledge.seen(&self.decider, "pods")));
+        }
+    }
+
+    /// Up to which revision the pods of a Deployment are known to whoever decides on the present
+    /// write: from the status of its ReplicaSets, and so as their controller knew them.
+    fn known_pods(&self, deployment: &str) -> u64 {
+        let seen = self.seen("ReplicaSet");
+        let sets = self.objects.children("ReplicaSet", deployment);
+        let looks = sets.filter_map(|set| self.looks.get(uid(set)));
+        let last = |looks: &Vec<(u64, u64)>| {
+            looks.iter().rev().find(|(at, _)| *at <= seen).map_or(0, |(_, pods)| *pods)
+        };
+        looks.map(last).min().unwrap_or(0)
+    }
+
+    /// A ReplicaSet has given up a pod: whether its Deployment has as many available as was
+    /// promised, but for those that others took and whoever made the set smaller cannot know of.
+    pub(super) fn judge_available(&mut self, it: &Written<'_>, pod: &Value) {
+        let set = controller(pod).and_then(|set| self.objects.find(set)).map(|(_, set)| set);
+        let Some(deployment) = set.and_then(|set| controller(set)) else { return };
+        let smaller = set.and_then(|set| self.smaller.get(uid(set)));
+        // Somebody else has made it smaller.
+        if smaller.is_some_and(Option::is_none) {
+            return;
+        }
+        let known = smaller.copied().flatten().unwrap_or(0);
+        let Some((key, _)) = self.objects.find(deployment) else { return };
+        let Some(promise) = self.promised.get(deployment) else { return };
+        let namespace = self.objects.get("Namespace", "", &key.1);
+        // All of a namespace goes at once.
+        let ends = namespace.is_none_or(|it| super::is_ending(it));
+        let least = self.limits.get(deployment).map_or(0, |it| it.least(self.seen("Deployment")));
+        let lost = count(promise.lost.iter().filter(|lost| **lost > known).count());
+        let (ready, least) = (self.ready(deployment), least.min(promise.least));
+        if !ends && ready < least - lost {
+            let text = format!(
+                "{}: {}/{} has {ready} pods, {least} are promised, and others took {lost}",
+                it.path, key.1, key.2
+            );
             self.blame("available", text);
         }
     }
@@ -289,30 +352,26 @@ impl Oracle {
     }
 
     /// Notes what is promised from now on: those that are complete keep what their strategy says.
-    pub(crate) fn promise(&mut self, now: Duration) {
+    pub(crate) fn promise(&mut self) {
         self.promised
             .retain(|uid, _| self.objects.find(uid).is_some_and(|(_, it)| !super::is_ending(it)));
-        if now < self.harmed {
-            return;
-        }
         let deployments = self.objects.of_kind("Deployment");
-        let complete = deployments.filter(|it| super::ending::deployment_lacks(it).is_none());
-        let complete =
-            complete.filter(|it| !self.wrong_clocks || number(it, "/spec/minReadySeconds") == 0);
-        let promised = complete.filter_map(|it| {
-            let is_full = self.ready(uid(it)) >= number(it, "/spec/replicas");
-            let least = self.limits.get(uid(it))?.least(self.believed(now));
-            (is_full && !super::is_ending(it) && at(it, "/spec/paused") != true)
-                .then(|| (uid(it).to_owned(), least))
+        let complete = deployments.filter(|it| {
+            let mut sets = self.objects.children("ReplicaSet", uid(it));
+            super::ending::deployment_lacks(it).is_none()
+                && sets.all(|set| self.set_lacks(set).is_none())
+                && self.ready(uid(it)) >= number(it, "/spec/replicas")
+                && at(it, "/spec/paused") != true
+                && !super::is_ending(it)
+                && (!self.wrong_clocks || number(it, "/spec/minReadySeconds") == 0)
         });
-        let promised: Vec<_> = promised.collect();
-        self.promised.extend(promised);
-    }
-
-    /// Nothing is promised to whom somebody does harm, which may show for so long.
-    pub(crate) fn excuse(&mut self, now: Duration, harm: Duration) {
-        self.promised.clear();
-        self.harmed = self.harmed.max(now + harm);
+        let promised = complete.filter_map(|it| {
+            let least = self.limits.get(uid(it))?.0.last()?.1.least;
+            Some((uid(it).to_owned(), least))
+        });
+        for (uid, least) in promised.collect::<Vec<_>>() {
+            self.promised.entry(uid).or_default().least = least;
+        }
     }
 
     /// By how much a write changes the size of a ReplicaSet.
@@ -345,13 +404,20 @@ impl Oracle {
     }
 }
 
-/// How long what one sync has sent may take.
-const SAME_SYNC: Duration = Duration::from_secs(70);
+/// What is promised to a Deployment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Promise {
+    /// How many pods must be available.
+    least: i64,
+    /// When it lost ready pods to others than its controllers.
+    lost: Vec<u64>,
+}
 
 /// A ready pod that was deleted while another was not ready.
 #[derive(Clone, Debug)]
 pub(super) struct Victim {
-    at: Duration,
+    decider: Decider,
+    account: String,
     taken: String,
     /// The uid of the other.
     better: String,

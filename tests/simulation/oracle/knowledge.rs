@@ -1,0 +1,268 @@
+//! What a manager can know: which revision each of its caches had been shown when it began to work
+//! on a key.
+//!
+//! The site stands on the wire and writes down what goes by. Of what a manager says of itself only
+//! one thing counts: which keys it has in work. What comes at the very moment at which a sync begins
+//! may be known to it or not, and counts as not known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::Time;
+use engine::Inspect;
+use manager::debug::Source;
+use manager::registry::REGISTRY;
+use serde_json::Value;
+
+use super::fields::text;
+use super::objects::plural_of;
+
+/// Marks the end of what there was when a watch began.
+const LISTED: &[u8] = b"\"k8s.io/initial-events-end\":";
+/// Before the version of an object. In a text it would be escaped.
+const VERSION: &[u8] = b"\"resourceVersion\":\"";
+
+/// What is known of the managers that run.
+#[derive(Default)]
+pub(crate) struct Knowledge(BTreeMap<String, Lived>);
+
+/// What a watch is of: whose it is, and what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stream {
+    pub(crate) life: String,
+    pub(crate) plural: String,
+    /// Whether selectors choose among all of its objects.
+    pub(crate) is_part: bool,
+    /// Its account, its path and its selectors.
+    pub(crate) asks: String,
+    /// Whether it still tells what there was when it began.
+    pub(crate) listing: bool,
+}
+
+/// Who decides on a write, and since when that is under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decider {
+    pub(super) life: String,
+    /// When its sync began; nothing that came then or later is known to it.
+    pub(super) begun: Duration,
+}
+
+struct Lived {
+    /// By account.
+    engines: BTreeMap<&'static str, Vec<Arc<dyn Inspect>>>,
+    /// By resource.
+    shown: BTreeMap<String, Streams>,
+    /// By account, key, and when the manager says that it began: when its first request was seen.
+    syncs: BTreeMap<(String, String, Time), Duration>,
+}
+
+/// What was shown of a resource, by whether that is a part of it, and by what was asked for.
+type Streams = BTreeMap<(bool, String), Shown>;
+
+/// Up to which revision something was shown, and when.
+#[derive(Default)]
+struct Shown(Vec<(Duration, u64)>);
+
+// === impl Knowledge ===
+
+impl Knowledge {
+    /// A life begins.
+    pub(crate) fn join(&mut self, life: &str, source: &dyn Source) {
+        let mut engines: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for row in source.controllers() {
+            let entry = REGISTRY.iter().find(|entry| entry.name == row.name);
+            if let (Some(entry), Ok(engine)) = (entry, row.engine) {
+                engines.entry(entry.account).or_default().push(engine);
+            }
+        }
+        let lived = Lived { engines, shown: BTreeMap::new(), syncs: BTreeMap::new() };
+        self.0.insert(life.to_owned(), lived);
+    }
+
+    /// A life has ended.
+    pub(crate) fn leave(&mut self, life: &str) {
+        self.0.remove(life);
+    }
+
+    /// A watch begins, of what is after a revision.
+    pub(crate) fn watched(&mut self, stream: &Stream, revision: u64, now: Duration) {
+        if let Some(lived) = self.0.get_mut(&stream.life) {
+            let of = lived.shown.entry(stream.plural.clone()).or_default();
+            of.entry((stream.is_part, stream.asks.clone())).or_default().until(revision, now);
+        }
+    }
+
+    /// What is watched was listed. Who lists and does not watch has no cache.
+    pub(crate) fn listed(&mut self, stream: &Stream, list: &Value, now: Duration) {
+        let revision = text(list, "/metadata/resourceVersion").parse();
+        let goes_on = !text(list, "/metadata/continue").is_empty();
+        if let (Some(shown), Ok(revision), false) = (self.shown(stream), revision, goes_on) {
+            shown.until(revision, now);
+        }
+    }
+
+    /// A watch has brought these lines.
+    pub(crate) fn brought(&mut self, stream: &mut Stream, lines: &[u8], now: Duration) {
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            stream.listing &= after(line, LISTED).is_none();
+            if let Some(revision) = after(line, VERSION).filter(|_| !stream.listing) {
+                self.watched(stream, digits(revision), now);
+            }
+        }
+    }
+
+    fn shown(&mut self, stream: &Stream) -> Option<&mut Shown> {
+        let of = self.0.get_mut(&stream.life)?.shown.get_mut(&stream.plural)?;
+        of.get_mut(&(stream.is_part, stream.asks.clone()))
+    }
+
+    /// A controller asks for something: its syncs that were not seen before begin now.
+    pub(crate) fn asks(&mut self, life: &str, account: &str, now: Duration) {
+        let Some(lived) = self.0.get_mut(life) else { return };
+        let working = lived.working(account);
+        lived.syncs.retain(|sync, _| sync.0 != account || working.contains(sync));
+        for sync in working {
+            lived.syncs.entry(sync).or_insert(now);
+        }
+    }
+
+    /// Who decided on what an account sends now: the sync of one of these keys, or the oldest.
+    pub(super) fn decider(
+        &self,
+        life: &str,
+        account: &str,
+        keys: &[String],
+        now: Duration,
+    ) -> Decider {
+        let syncs = self.0.get(life).map(|lived| &lived.syncs).into_iter().flatten();
+        let mine: Vec<_> = syncs.filter(|((of, ..), _)| of == account).collect();
+        let of_key = mine.iter().filter(|((_, key, _), _)| keys.contains(key));
+        let begun = of_key.map(|(_, begun)| **begun).min();
+        let oldest = || mine.iter().map(|(_, begun)| **begun).min();
+        Decider { life: life.to_owned(), begun: begun.or_else(oldest).unwrap_or(now) }
+    }
+
+    /// Up to which revision a decider knows a resource; 0: nothing of it.
+    pub(super) fn seen(&self, decider: &Decider, plural: &str) -> u64 {
+        let lived = self.0.get(&decider.life);
+        let streams = lived.into_iter().flat_map(|lived| lived.caches(plural));
+        streams.map(|shown| shown.before(decider.begun)).min().unwrap_or(0)
+    }
+
+    /// Whether all managers know all that there is, by what last changed of each kind, and have
+    /// nothing to do.
+    pub(super) fn is_idle(&self, changed: &BTreeMap<String, u64>) -> bool {
+        let knows = |lived: &Lived, kind: &str, revision: u64| {
+            let last = lived.caches(&plural_of(kind)).map(Shown::last).min();
+            last.is_some_and(|last| last >= revision)
+        };
+        let idles = |lived: &Lived| {
+            lived.engines.values().flatten().all(|engine| {
+                let it = engine.status();
+                it.in_work.is_empty() && it.queued == 0 && it.unsettled == 0
+            })
+        };
+        let knows_all = |lived: &Lived| changed.iter().all(|(it, last)| knows(lived, it, *last));
+        !self.0.is_empty() && self.0.values().all(|lived| knows_all(lived) && idles(lived))
+    }
+
+    /// What a manager still tries again; none: nothing.
+    pub(super) fn fails(&self) -> Option<String> {
+        let engines = self.0.values().flat_map(|lived| lived.engines.iter());
+        let mut all =
+            engines.flat_map(|(account, engines)| engines.iter().map(move |it| (account, it)));
+        all.find_map(|(account, engine)| {
+            let failing = engine.status().failing;
+            let failure = failing.iter().find(|it| !fails_for_ever(account, &it.error))?;
+            Some(format!("{account} fails with {}: {}", failure.key, failure.error))
+        })
+    }
+
+    /// The keys that a manager has given up, by account.
+    pub(super) fn given_up(&self) -> BTreeSet<(String, String)> {
+        let engines = self.0.values().flat_map(|lived| lived.engines.iter());
+        let keys = engines.flat_map(|(account, engines)| {
+            let failures = engines.iter().flat_map(|engine| engine.status().given_up);
+            failures.map(move |failure| ((*account).to_owned(), failure.key))
+        });
+        keys.collect()
+    }
+
+    /// Whether the life of a decider goes on.
+    pub(super) fn runs(&self, decider: &Decider) -> bool {
+        self.0.contains_key(&decider.life)
+    }
+
+    /// Whether the syncs that an account had in work then are over.
+    pub(super) fn is_over(&self, decider: &Decider, account: &str) -> bool {
+        let Some(lived) = self.0.get(&decider.life) else { return true };
+        let is_old = |sync: &_| lived.syncs.get(sync).is_some_and(|it| *it <= decider.begun);
+        !lived.working(account).iter().any(is_old)
+    }
+}
+
+/// Whether a key fails again and again for as long as what people made stays as it is. Upstream's
+/// do, too: `attemptToDeleteItem` (`garbagecollector.go`) for an owner of a kind that is not
+/// served, `sync` (`certificates/certificate_controller.go`) for a request that nobody may have
+/// or that cannot be read.
+fn fails_for_ever(account: &str, error: &str) -> bool {
+    match account {
+        "generic-garbage-collector" => error.contains("unable to get REST mapping"),
+        "certificate-controller" => {
+            error.contains("unable to parse csr") || error.ends_with("review was not approved")
+        }
+        _ => false,
+    }
+}
+
+/// What follows a word in a line.
+fn after<'a>(line: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
+    let at = line.windows(word.len()).position(|it| it == word)?;
+    Some(&line[at + word.len()..])
+}
+
+/// The number that bytes begin with.
+fn digits(bytes: &[u8]) -> u64 {
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |sum, byte| sum * 10 + u64::from(byte - b'0'))
+}
+
+// === impl Lived ===
+
+impl Lived {
+    /// The syncs that controllers of an account have in work.
+    fn working(&self, account: &str) -> BTreeSet<(String, String, Time)> {
+        let engines = self.engines.get(account).into_iter().flatten();
+        let work = engines.flat_map(|engine| engine.status().in_work);
+        work.map(|work| (account.to_owned(), work.key, work.since)).collect()
+    }
+
+    /// The caches of a resource: of those that hold a part only if there are no others, since what
+    /// concerns none of their objects does not get them on.
+    fn caches(&self, plural: &str) -> impl Iterator<Item = &Shown> {
+        let streams = || self.shown.get(plural).into_iter().flatten();
+        let is_whole = streams().any(|((is_part, _), _)| !is_part);
+        streams().filter(move |((is_part, _), _)| !(is_whole && *is_part)).map(|(_, shown)| shown)
+    }
+}
+
+// === impl Shown ===
+
+impl Shown {
+    fn until(&mut self, revision: u64, now: Duration) {
+        match self.0.last_mut() {
+            Some((then, last)) if *then == now => *last = revision,
+            _ => self.0.push((now, revision)),
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.0.last().map_or(0, |(_, revision)| *revision)
+    }
+
+    fn before(&self, time: Duration) -> u64 {
+        let known = self.0.partition_point(|(then, _)| *then < time);
+        known.checked_sub(1).map_or(0, |last| self.0[last].1)
+    }
+}
