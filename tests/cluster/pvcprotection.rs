@@ -1,5 +1,6 @@
 //! Claims that are deleted while pods use them, on the real API server, with upstream's roles. As
-//! upstream's test/e2e/storage/pvc_protection.go, which needs volumes; here kwok plays the kubelets.
+//! upstream's test/e2e/storage/pvc_protection.go, which needs volumes; here kwok plays the
+//! kubelets.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! What must hold, whatever goes wrong: after each write of the manager, and at the end.
 //!
-//! Caches may be late, and what was decided on them is no fault. So each write is judged by what its
-//! manager can have known: `knowledge` says up to which revision its caches had been shown each kind
-//! when the sync began that writes, and the oracle notes with what it learns at which revision it
-//! became so. There is no excuse by time.
+//! Caches may be late, and what was decided on them is no fault. So each write is judged by what
+//! its manager can have known: `knowledge` says up to which revision its caches had been shown each
+//! kind when the sync began that writes, and the oracle notes with what it learns at which revision
+//! it became so. There is no excuse by time.
 //!
 //! - `accounts`: which account writes what.
 //! - `certificates`: which requests are approved.

@@ -2,8 +2,8 @@
 //! on a key.
 //!
 //! The site stands on the wire and writes down what goes by. Of what a manager says of itself only
-//! one thing counts: which keys it has in work. What comes at the very moment at which a sync begins
-//! may be known to it or not, and counts as not known.
+//! one thing counts: which keys it has in work. What comes at the very moment at which a sync
+//! begins may be known to it or not, and counts as not known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
