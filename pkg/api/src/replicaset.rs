@@ -71,8 +71,6 @@ impl ReplicaSet {
 }
 
 impl ReplicationController {
-    /// Upstream's `controllerUID`: those that the same object manages, by its uid.
-    pub const BY_CONTROLLER: &'static str = ReplicaSet::BY_CONTROLLER;
     /// ReplicationControllers by namespace: who may select a pod.
     pub const BY_NAMESPACE: &'static str = ReplicaSet::BY_NAMESPACE;
 }
@@ -119,8 +117,7 @@ impl Kind for ReplicationController {
 
 impl Object for ReplicationController {
     const CODEC: Codec = Codec::Json;
-    const INDEXES: &'static [Index<Self>] =
-        &[Index::by_controller(Self::BY_CONTROLLER), Index::by_namespace(Self::BY_NAMESPACE)];
+    const INDEXES: &'static [Index<Self>] = &[Index::by_namespace(Self::BY_NAMESPACE)];
 
     fn meta(&self) -> &Meta {
         &self.0.meta

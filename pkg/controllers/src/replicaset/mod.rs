@@ -41,11 +41,11 @@ pub struct Controller<T = ReplicaSet> {
 
 /// A kind whose objects are sets of pods.
 pub trait Set: Owner {
-    /// Its index of the sets that an object manages, by the uid of that.
-    const BY_CONTROLLER: &'static str;
-
     /// The set as a ReplicaSet.
     fn as_set(set: &Arc<Self>) -> Arc<ReplicaSet>;
+
+    /// The sets that the object with this uid manages, as `getReplicaSetsWithSameController`.
+    fn managed_by(uid: &str, view: &View<'_>) -> Vec<Arc<ReplicaSet>>;
 }
 
 /// What a controller may do otherwise.
@@ -83,18 +83,24 @@ impl<T> Controller<T> {
 }
 
 impl Set for ReplicaSet {
-    const BY_CONTROLLER: &'static str = Self::BY_CONTROLLER;
-
     fn as_set(set: &Arc<Self>) -> Arc<ReplicaSet> {
         Arc::clone(set)
+    }
+
+    fn managed_by(uid: &str, view: &View<'_>) -> Vec<Arc<ReplicaSet>> {
+        view.of::<Self>().by(Self::BY_CONTROLLER, uid)
     }
 }
 
 impl Set for ReplicationController {
-    const BY_CONTROLLER: &'static str = Self::BY_CONTROLLER;
-
     fn as_set(set: &Arc<Self>) -> Arc<ReplicaSet> {
         Arc::clone(&set.0)
+    }
+
+    /// Upstream's index holds ReplicaSets alone, and here it is asked of ReplicationControllers
+    /// before they are converted: it finds none, whoever manages them.
+    fn managed_by(_: &str, _: &View<'_>) -> Vec<Arc<ReplicaSet>> {
+        Vec::new()
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Snapshot {
     /// gate says that they are not counted.
     pub terminating: Option<usize>,
     /// Only if some of its pods are to be deleted and others not: the pods whose nodes count as
-    /// crowded, those that a set with the same controller selects.
+    /// crowded, those that a ReplicaSet with the same controller selects.
     pub related: Vec<Arc<Pod>>,
 }
 
@@ -48,11 +48,7 @@ pub(super) fn selector(set: &ReplicaSet) -> Result<&Selector, Why> {
 /// Runs on every event of a pod: index look-ups, and one pass over the pods of the set.
 pub(super) fn observe<T: Set>(key: &Key, view: &View<'_>, options: &Options) -> Option<Snapshot> {
     let set = T::as_set(&view.of::<T>().get(key)?);
-    let siblings = |uid: &str| {
-        let found = view.of::<T>().by(T::BY_CONTROLLER, uid);
-        found.iter().map(T::as_set).collect()
-    };
-    Some(look((T::RESOURCE, set), view, options, &siblings))
+    Some(look((T::RESOURCE, set), view, options, T::managed_by))
 }
 
 /// `siblings` finds the sets whose controller has a uid.
@@ -60,7 +56,7 @@ fn look(
     (resource, set): (Resource, Arc<ReplicaSet>),
     view: &View<'_>,
     options: &Options,
-    siblings: &dyn Fn(&str) -> Vec<Arc<ReplicaSet>>,
+    siblings: fn(&str, &View<'_>) -> Vec<Arc<ReplicaSet>>,
 ) -> Snapshot {
     let mut snapshot = Snapshot {
         now: view.now,
@@ -88,7 +84,8 @@ fn look(
         && surplus.min(options.burst_replicas) < have
     {
         let owner = set.meta.controller();
-        snapshot.related = owner.map_or_else(Vec::new, |it| related(&siblings(&it.uid), view));
+        snapshot.related =
+            owner.map_or_else(Vec::new, |it| related(&siblings(&it.uid, view), view));
     }
     snapshot
 }

@@ -265,24 +265,29 @@ fn one_that_cannot_be_understood_is_left_alone() {
     assert_eq!(plan, format!("why: the set cannot be read: {error}\n"));
 }
 
-/// Card, Scale-down: related pods are those of ReplicationControllers with the same controller,
-/// such as those of an OpenShift DeploymentConfig.
+/// `getReplicaSetsWithSameController`, whose index holds no ReplicationController: also for those
+/// that something manages, such as an OpenShift DeploymentConfig, no node counts as crowded, and
+/// who is ready for the shortest time goes.
 #[test]
-fn related_pods_are_looked_up_among_its_kind() {
+fn no_pods_are_related_whoever_manages_it() {
     let managed = |rc: Value, name: &str, foo: &str, by: Option<&str>| {
         let owners: Vec<_> = by.iter().map(|uid| json!({"uid": uid, "controller": true})).collect();
         let meta = json!({"name": name, "uid": name, "ownerReferences": owners});
         with(rc, json!({"metadata": meta, "spec": {"selector": {"name": foo}}}))
     };
+    let on = |pod: Value, node: &str| with(pod, json!({"spec": {"nodeName": node}}));
     let sibling = managed(rc(1), "old", "bar", Some("dc"));
-    let crowd = labelled(pod("crowd"), &json!({"name": "bar"}));
-    for (by, expected) in [(Some("dc"), "a b crowd"), (Some("other"), "a b"), (None, "")] {
+    let crowd = on(labelled(pod("crowd"), &json!({"name": "bar"})), "crowded");
+    for by in [Some("dc"), Some("other"), None] {
         let own = managed(rc(1), "rc", "foo", by);
-        let pods = [of("a", &own), of("b", &own), crowd.clone()];
+        let young = json!({"status": {"conditions": [ready(&ago(5))]}});
+        let young = on(with(of("b", &own), young), "free");
+        let pods = [on(of("a", &own), "crowded"), young, crowd.clone()];
         let fixture = holding(&[own, sibling.clone()], &pods);
         let snapshot = RCS.observe(&Key::new("shop", "rc"), &fixture.view(), &()).unwrap();
-        let names: Vec<_> = snapshot.related.iter().map(|pod| &*pod.meta.key.name).collect();
-        assert_eq!(names.join(" "), expected, "{by:?}");
+        let plan = RCS.decide(&snapshot, &Facts::default()).0.to_string();
+        let expected = format!("why: 1 pods more than 1, deleting 1\n{}", deletes(&["b"]));
+        assert_eq!(plan, expected, "{by:?}");
     }
 }
 
