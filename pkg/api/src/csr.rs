@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::certificate_request::{CertificateRequest, RequestError};
 use crate::wire::{self, null_is_empty};
@@ -41,7 +41,7 @@ pub struct Requestor {
     #[serde(deserialize_with = "null_is_empty")]
     pub groups: Vec<String>,
     /// `spec.extra`.
-    #[serde(deserialize_with = "null_is_empty")]
+    #[serde(deserialize_with = "from_extra")]
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
@@ -137,6 +137,15 @@ struct WireSpec {
     usages: Vec<String>,
     #[serde(flatten)]
     requestor: Requestor,
+}
+
+/// The lists in it may be `null`, too: what came as `[]` from whoever authenticated the user is none
+/// once it was stored as protobuf.
+fn from_extra<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    let extra: BTreeMap<String, Option<Vec<String>>> = null_is_empty(deserializer)?;
+    Ok(extra.into_iter().map(|(key, values)| (key, values.unwrap_or_default())).collect())
 }
 
 #[derive(Default, Deserialize)]

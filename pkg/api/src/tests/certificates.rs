@@ -221,6 +221,11 @@ fn a_signing_request_is_read_and_kept() {
     let body = found.raw.edited(&CertificateSigningRequest::RESOURCE, &[]).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json);
 
+    // What a webhook for tokens said as `[]`.
+    let webhook = json!({"metadata": {}, "spec": {"extra": {"k": null, "l": ["v"]}}});
+    let extra = [("k".to_owned(), vec![]), ("l".to_owned(), vec!["v".to_owned()])];
+    assert_eq!(read(&webhook).requestor.extra, BTreeMap::from(extra));
+
     let bare = read(&json!({"metadata": {"name": "x"}, "spec": {"groups": null, "extra": null},
         "status": {"conditions": [{"type": "Denied"}], "certificate": null}}));
     assert!(bare.is_denied() && !bare.is_approved() && !bare.issued);
