@@ -43,6 +43,10 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     let Some(request) = &s.request else {
         return Plan::rest(settled(csr));
     };
+    // First, otherwise than upstream, which reads what the API server has read the same way.
+    if *csr.signer_name != *SIGNER {
+        return Plan::rest("it is for another signer: somebody else approves or denies it");
+    }
     let name = go::quote(&*csr.meta.key.name);
     let request = match request {
         Ok(request) => request,
@@ -51,9 +55,6 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
             return Plan::failed("the request cannot be read", error);
         }
     };
-    if *csr.signer_name != *SIGNER {
-        return Plan::rest("it is for another signer: somebody else approves or denies it");
-    }
     if let Some(why) = request.no_kubelet_client(&csr.usages) {
         return Plan::rest(format!("somebody else approves or denies it: {why}"));
     }

@@ -20,8 +20,8 @@
 //!
 //! What an event costs: a look-up; for an undecided request its parsing, and at most two reviews.
 //!
-//! Otherwise than upstream, a request that Go's parser reads only by passing over something is
-//! refused as unreadable, see [`api::CertificateRequest`].
+//! Otherwise than upstream, a request for this signer that Go's parser reads only by passing over
+//! something is refused as unreadable, see [`api::CertificateRequest`].
 
 mod decide;
 mod snapshot;

@@ -185,6 +185,26 @@ fn kubelets_are_recognized_as_upstream() {
     }
 }
 
+/// Go reads more types of text in a subject than this reader, such as the BMPString that Windows
+/// writes, so the API server admits them. Whoever signs such a request knows what it says.
+#[test]
+fn what_is_for_another_signer_need_not_be_read() {
+    // What Go made of the common name `Jörg`.
+    let odd = "MIGSMEYCAQAwEzERMA8GA1UEAx4IAEoA9gByAGcwKjAFBgMrZXADIQDByZmAdaDAs63qzDnZThrl\
+               igc7sCLEa5MfBOjihqyw/KAAMAUGAytlcANBAERejS6L6dJ2/pVkauSGIo0RUjgYNew+Zl4dwKEM\
+               Jh4IJIes0bMmkAwzvmlXKLcH5f8D8xiIIuB8v4XeAIgihA8=";
+    let odd =
+        format!("-----BEGIN CERTIFICATE REQUEST-----\n{odd}\n-----END CERTIFICATE REQUEST-----\n");
+    let asked = |signer| {
+        let csr = csr(&Wish { signer, ..wish() });
+        with(csr, json!({"spec": {"request": STANDARD.encode(&odd)}}))
+    };
+    let other = plan(&asked("example.com/smart-cards"), &Facts::default());
+    let expected = "why: it is for another signer: somebody else approves or denies it\n";
+    assert_eq!(other.to_string(), expected);
+    assert!(plan(&asked(wish().signer), &Facts::default()).error.is_some());
+}
+
 /// TestController_AutoApproval of the integration tests: what the review says of who asks.
 #[test]
 fn the_review_is_about_the_author() {
