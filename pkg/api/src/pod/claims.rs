@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{Pod, WireSpec};
 use crate::Text;
+use crate::wire::{from_text, text};
 
 /// How a pod refers to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +26,7 @@ pub(super) fn of(spec: &WireSpec, pod: &str) -> Box<[(Text, ClaimSource)]> {
         let source = &volume.volume_source;
         match (&source.persistent_volume_claim, &source.ephemeral) {
             (Some(claim), _) if claim.claim_name.is_empty() => None,
-            (Some(claim), _) => Some((claim.claim_name.as_str().into(), ClaimSource::Named)),
+            (Some(claim), _) => Some((text(&claim.claim_name).into(), ClaimSource::Named)),
             // As `VolumeClaimName` in component-helpers.
             (None, Some(_)) => {
                 Some((format!("{pod}-{}", volume.name).into(), ClaimSource::Ephemeral))
@@ -47,6 +48,8 @@ pub(super) fn index(pod: &Pod) -> Vec<Text> {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct WireClaim {
-    #[prost(string, tag = "1")]
-    claim_name: String,
+    // That there is one is all that the API server asks.
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    claim_name: Vec<u8>,
 }

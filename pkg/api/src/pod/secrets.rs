@@ -6,26 +6,26 @@ use prost::Message;
 use serde::Deserialize;
 
 use super::{WireContainer, WireSpec};
-use crate::wire::null_is_empty;
+use crate::wire::{from_text, null_is_empty, text};
 use crate::{Text, intern};
 
 /// The names of all Secrets in a pod's spec, sorted, each once. As `VisitPodSecretNames` in
 /// upstream's pkg/api/v1/pod/util.go; what volume claims lead to is not looked at.
 pub(super) fn names(spec: &WireSpec) -> Box<[Text]> {
-    let pull = spec.image_pull_secrets.iter().map(|reference| reference.name.as_str());
+    let pull = spec.image_pull_secrets.iter().map(|reference| reference.name.as_slice());
     let ephemeral = spec.ephemeral_containers.iter().map(|it| &it.ephemeral_container_common);
     let containers = spec.containers.iter().chain(&spec.init_containers).chain(ephemeral);
     let volumes = spec.volumes.iter().flat_map(|volume| volume.volume_source.secret_names());
     let names = pull.chain(containers.flat_map(from_environment)).chain(volumes);
-    let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
-    names.into_iter().map(intern).collect()
+    let names: BTreeSet<&[u8]> = names.filter(|name| !name.is_empty()).collect();
+    names.into_iter().map(|name| intern(&text(name))).collect()
 }
 
-fn from_environment(container: &WireContainer) -> impl Iterator<Item = &str> {
+fn from_environment(container: &WireContainer) -> impl Iterator<Item = &[u8]> {
     let whole = container.env_from.iter().filter_map(|from| from.secret_ref.as_ref());
     let one =
         container.env.iter().filter_map(|env| env.value_from.as_ref()?.secret_key_ref.as_ref());
-    whole.chain(one).map(|reference| reference.local_object_reference.name.as_str())
+    whole.chain(one).map(|reference| reference.local_object_reference.name.as_slice())
 }
 
 // === Wire: what names Secrets ===
@@ -34,8 +34,10 @@ fn from_environment(container: &WireContainer) -> impl Iterator<Item = &str> {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 pub(super) struct WireReference {
-    #[prost(string, tag = "1")]
-    name: String,
+    // That there is one is all that the API server asks, where it asks at all.
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    name: Vec<u8>,
 }
 
 /// `v1.EphemeralContainer`.
@@ -130,8 +132,9 @@ pub(super) struct WireVolumeSource {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSecretName {
-    #[prost(string, tag = "1")]
-    secret_name: String,
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    secret_name: Vec<u8>,
 }
 
 /// `v1.FlexVolumeSource` and `v1.ScaleIOVolumeSource`.
@@ -200,9 +203,9 @@ struct WireProjection {
 }
 
 impl WireVolumeSource {
-    fn secret_names(&self) -> impl Iterator<Item = &str> {
+    fn secret_names(&self) -> impl Iterator<Item = &[u8]> {
         let named = [&self.secret, &self.azure_file].into_iter().flatten();
-        let named = named.map(|source| source.secret_name.as_str());
+        let named = named.map(|source| source.secret_name.as_slice());
         let references = [
             self.iscsi.as_ref().and_then(|it| it.secret_ref.as_ref()),
             self.rbd.as_ref().and_then(|it| it.secret_ref.as_ref()),
@@ -217,6 +220,6 @@ impl WireVolumeSource {
         let projected = projections.filter_map(|it| it.secret.as_ref());
         let projected = projected.map(|selector| &selector.local_object_reference);
         let references = references.into_iter().flatten().chain(projected);
-        named.chain(references.map(|reference| reference.name.as_str()))
+        named.chain(references.map(|reference| reference.name.as_slice()))
     }
 }

@@ -67,6 +67,31 @@ fn a_pod_is_read_whatever_is_said_in_it() {
     assert_eq!((pod.phase, pod.is_ready(), pod.evicted), (Phase::Running, true, false));
 }
 
+/// That there is a name is all that the API server asks of most names of claims and of Secrets.
+#[test]
+fn a_pod_is_read_whatever_it_refers_to() {
+    let volume = |source: u32, text: &[u8]| {
+        let source = field(source, &field(1, text));
+        field(1, &[field(1, b"data"), field(2, &source)].concat())
+    };
+    let from_secret = field(4, &field(1, &field(1, b"env\xff")));
+    let env = [field(1, b"A"), field(3, &from_secret)].concat();
+    let container = [field(1, b"main"), field(7, &env)].concat();
+    let spec = [
+        volume(10, b"claim\xff"),
+        volume(10, b"claim"),
+        volume(6, b"secret\xff"),
+        field(2, &container),
+        field(15, &field(1, b"pull\xff")),
+    ];
+    let pod = [field(1, &metadata(b"web")), field(2, &spec.concat()), field(3, b"")];
+    let pod = Pod::decode(Codec::Protobuf, &enveloped(&pod.concat())).unwrap();
+    let claims: Vec<_> = pod.claims.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(claims, ["claim", "claim\u{fffd}"]);
+    let secrets: Vec<_> = pod.secrets.iter().map(|name| &**name).collect();
+    assert_eq!(secrets, ["env\u{fffd}", "pull\u{fffd}", "secret\u{fffd}"]);
+}
+
 /// Other servers may write half a character as an escape.
 #[test]
 fn json_is_read_with_half_characters() {
