@@ -261,6 +261,21 @@ fn one_list_is_enough_for_all_that_wait() {
     assert_eq!(synced(it, "d", &fixture, &failed), format!("{LIST}{unlisted}"));
 }
 
+/// "deleted PVC with finalizers across different namespaces": a list is of one namespace.
+#[test]
+fn each_namespace_is_listed_for_itself() {
+    let elsewhere = with(deleted("a"), json!({"metadata": {"namespace": "other"}}));
+    let it = (controller(false), &Shared::default());
+    let fixture = caches(&[deleted("a"), elsewhere], &[]);
+    assert_eq!(
+        synced(it, "a", &fixture, &answer(&[])),
+        format!("{LIST}{}", RELEASED.replace("/data", "/a"))
+    );
+    let snapshot = it.0.observe(&Key::new("other", "a"), &fixture.view(), &it.1.read()).unwrap();
+    let plan = it.0.decide(&snapshot, &Facts::default()).0.to_string();
+    assert!(plan.ends_with("fetch all pods in other\n"), "{plan}");
+}
+
 /// Who has the name of one that was found unused is another one.
 #[test]
 fn what_was_found_unused_is_known_by_its_uid() {
@@ -457,6 +472,13 @@ fn claims_say_since_when_they_are_unused_as_upstream() {
             &released,
         ),
         ("pod deleted", says_unused("False", good()), vec![], vec![], &listed),
+        (
+            "one of two pods deleted, remaining pod keeps PVC in use",
+            says_unused("True", good()),
+            running(),
+            running(),
+            &used,
+        ),
         // Then its own change wakes it, and it gets the finalizer.
         ("used PVC without finalizer", claim("data"), running(), running(), &used),
         ("deleted PVC and pod using it", deleted("data"), running(), running(), &keeps("pod")),
