@@ -3,7 +3,7 @@
 use prost::Message;
 use serde::Deserialize;
 
-use crate::wire::{self, null_is_empty};
+use crate::wire::{self, from_text, null_is_empty, text};
 use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Text};
 
 /// What controllers read of a service account.
@@ -36,7 +36,7 @@ impl Object for ServiceAccount {
 
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let wire = wire::decode::<WireAccount>(codec, bytes)?;
-        let secrets = wire.secrets.iter().map(|secret| Text::from(secret.name.as_str()));
+        let secrets = wire.secrets.iter().map(|secret| Text::from(text(&secret.name)));
         Ok(Self { meta: wire.metadata.meta()?, secrets: secrets.collect() })
     }
 
@@ -61,6 +61,8 @@ struct WireAccount {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 struct WireReference {
-    #[prost(string, tag = "3")]
-    name: String,
+    // Nobody checks it.
+    #[prost(bytes = "vec", tag = "3")]
+    #[serde(deserialize_with = "from_text")]
+    name: Vec<u8>,
 }

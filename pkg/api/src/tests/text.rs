@@ -92,6 +92,15 @@ fn a_pod_is_read_whatever_it_refers_to() {
     assert_eq!(secrets, ["env\u{fffd}", "pull\u{fffd}", "secret\u{fffd}"]);
 }
 
+/// Nobody checks which Secrets a service account lists.
+#[test]
+fn an_account_is_read_whatever_it_lists() {
+    let secrets = [field(2, &field(3, b"odd\xff")), field(2, &field(3, b"token"))];
+    let account = [field(1, &metadata(b"robot")), secrets.concat()].concat();
+    let account = ServiceAccount::decode(Codec::Protobuf, &enveloped(&account)).unwrap();
+    assert!(account.lists("token") && account.lists("odd\u{fffd}"));
+}
+
 /// Other servers may write half a character as an escape.
 #[test]
 fn json_is_read_with_half_characters() {
