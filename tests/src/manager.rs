@@ -222,12 +222,20 @@ impl Manager {
 
     /// The processor time it has used so far, user and system, in seconds.
     pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        Ok(self.cpu_split()?.iter().sum())
+    }
+
+    /// The same apart: in the process, and in the kernel on its behalf.
+    pub fn cpu_split(&self) -> anyhow::Result<[f64; 2]> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.pid()))?;
         // Fields 14 and 15; the second field, the name, may hold spaces but ends at the last `)`.
         let (_, fields) = stat.rsplit_once(')').context("the name in /proc/<pid>/stat")?;
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        let ticks: f64 = ticks.map(str::parse::<f64>).sum::<Result<_, _>>()?;
-        Ok(ticks / TICKS_PER_SECOND)
+        let mut ticks = fields.split_whitespace().skip(11);
+        let mut seconds = || {
+            let ticks: f64 = ticks.next().context("the times in /proc/<pid>/stat")?.parse()?;
+            anyhow::Ok(ticks / TICKS_PER_SECOND)
+        };
+        Ok([seconds()?, seconds()?])
     }
 
     fn memory_kib(&self, key: &str) -> anyhow::Result<u64> {
