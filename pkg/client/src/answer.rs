@@ -5,22 +5,21 @@ use std::time::Duration;
 use api::Codec;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use kube::client::Body;
 use runtime::Clock;
 
 use crate::ApiError;
-use crate::error::cause;
+use crate::transport::AnyBody;
 
 /// A successful answer to [`crate::Client::stream`].
 pub struct Answer {
     /// What the body is, by its content type.
     pub codec: Codec,
-    body: Body,
+    body: AnyBody,
     clock: Clock,
 }
 
 impl Answer {
-    pub(crate) fn new(codec: Codec, body: Body, clock: Clock) -> Self {
+    pub(crate) fn new(codec: Codec, body: AnyBody, clock: Clock) -> Self {
         Self { codec, body, clock }
     }
 
@@ -31,7 +30,7 @@ impl Answer {
             let frame = frame.map_err(|_| ApiError::Timeout(format!("silent for {limit:?}")))?;
             match frame {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(ApiError::from_transport(&*cause(error))),
+                Some(Err(error)) => return Err(ApiError::from_transport(&*error)),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));

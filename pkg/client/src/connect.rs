@@ -7,17 +7,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
-use crate::Guard;
 use crate::config::Config;
 use crate::credentials::{Credentials, LOOK_INTERVAL};
 use crate::kubeconfig::{Kubeconfig, parse_server};
 use crate::network::{Liveness, Network, Purpose};
 use crate::proxy::Environment;
+use crate::transport::AnyBody;
+use crate::{Guard, Transport};
 
 /// Where the API server is and who we are.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct ConnectOptions {
 /// files is followed: a new certificate, CA or token is used within a minute.
 pub struct Connection {
     /// What sends over it.
-    pub kube: kube::Client,
+    pub transport: Transport,
     /// The server's `host:port`.
     pub host: String,
     /// What it was made from.
@@ -69,7 +69,6 @@ pub(crate) struct Surroundings {
 
 /// An API server in this process.
 type Inside = BoxCloneSyncService<Request<Body>, Response<AnyBody>, BoxError>;
-type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Why there is no client. Names the flag or the file at fault.
 #[derive(Debug, thiserror::Error)]
@@ -216,7 +215,7 @@ impl Connection {
     fn new(source: Source, purpose: Purpose) -> Self {
         match &source {
             Source::Network(network) => {
-                Self { kube: network.client(purpose), host: network.host(), source }
+                Self { transport: network.transport(purpose), host: network.host(), source }
             }
             Source::Inside(server) => Self::to_inside(server.clone(), purpose.guard.as_ref()),
         }
@@ -234,8 +233,8 @@ impl Connection {
                 }
             }
         });
-        let kube = kube::Client::new(gated, "default");
-        Self { kube, host: "sandbox".to_owned(), source: Source::Inside(server) }
+        let transport = kube::Client::new(gated, "default").into();
+        Self { transport, host: "sandbox".to_owned(), source: Source::Inside(server) }
     }
 }
 

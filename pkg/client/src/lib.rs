@@ -23,6 +23,7 @@ mod rest;
 mod spread;
 mod status;
 mod tls;
+mod transport;
 
 #[cfg(test)]
 mod tests;
@@ -38,3 +39,4 @@ pub use metrics::Metrics;
 pub use requests::LOG_HEADERS;
 pub use rest::{Client, Document, Guard, Pace, Settings};
 pub use status::{Cause, Status};
+pub use transport::Transport;

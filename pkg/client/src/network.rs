@@ -17,9 +17,10 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
 use kube::client::middleware::BaseUriLayer;
 use runtime::Clock;
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::{BoxError, Layer as _, Service};
 
 use crate::Guard;
+use crate::Transport;
 use crate::config::Config;
 use crate::connect::GatedUser;
 use crate::credentials::{Credentials, Loaded};
@@ -151,13 +152,13 @@ impl Network {
     }
 
     /// What sends to it; nothing is opened yet.
-    pub(crate) fn client(self: &Arc<Self>, purpose: Purpose) -> kube::Client {
+    pub(crate) fn transport(self: &Arc<Self>, purpose: Purpose) -> Transport {
         let proxy_authorization = self.forwarder().and_then(Proxy::authorization);
         let opener = Opener { network: Arc::clone(self), purpose, proxy_authorization };
-        let service = ServiceBuilder::new()
-            .layer(BaseUriLayer::new(self.config.server.clone()))
-            .service(Sender::new(Arc::new(opener)));
-        kube::Client::new(service, "default")
+        let base = BaseUriLayer::new(self.config.server.clone());
+        let service = base.layer(Sender::new(Arc::new(opener)));
+        // It is always ready, and what it shares is behind a lock.
+        Transport::new(move |request| service.clone().call(request))
     }
 
     /// The proxy, if it sees each request.

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use api::Codec;
 use bytes::Bytes;
+use futures::TryFutureExt as _;
 use http::{HeaderName, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Collected, Limited};
 use kube::client::Body;
 use runtime::{Clock, Runtime};
+use tower::BoxError;
 use workqueue::TokenBucket;
 
-use crate::error::cause;
 use crate::requests::{log_request, log_response};
-use crate::{Account, Answer, ApiError, Metrics};
+use crate::transport::AnyBody;
+use crate::{Account, Answer, ApiError, Metrics, Transport};
 
 /// Longest wait for an answer that is not a watch: the API server itself gives up after 60 s.
 const REQUEST_LIMIT: Duration = Duration::from_secs(65);
@@ -63,7 +65,7 @@ pub struct Client {
 }
 
 struct Inner {
-    kube: kube::Client,
+    transport: Transport,
     settings: Settings,
     bucket: Mutex<TokenBucket>,
     metrics: Metrics,
@@ -104,9 +106,9 @@ enum Effect {
 // === impl Client ===
 
 impl Client {
-    /// A client over `kube`'s connection.
+    /// A client that sends over `transport`.
     pub fn new(
-        kube: kube::Client,
+        transport: impl Into<Transport>,
         settings: Settings,
         metrics: &Metrics,
         runtime: &Runtime,
@@ -114,7 +116,7 @@ impl Client {
         metrics.transports.with_label_values(&["hit"]).inc();
         let bucket = TokenBucket::new(settings.qps, settings.burst);
         let shared = Inner {
-            kube,
+            transport: transport.into(),
             settings,
             bucket: Mutex::new(bucket),
             metrics: metrics.clone(),
@@ -295,7 +297,7 @@ impl Client {
         self.read(&call, response).await
     }
 
-    async fn read(&self, call: &Call<'_>, response: Response<Body>) -> Result<Bytes, ApiError> {
+    async fn read(&self, call: &Call<'_>, response: Response<AnyBody>) -> Result<Bytes, ApiError> {
         let bytes = self.collect(response).await?;
         self.observe_answer(call, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         Ok(bytes)
@@ -309,7 +311,7 @@ impl Client {
     /// Sends until there is an answer that is not "later": 429 and 5xx with Retry-After are waited
     /// for, as client-go does; but a write that came to a 5xx may have been done, and whether it is
     /// to be sent again is not for a client to say: a POST could make two objects.
-    async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    async fn send(&self, call: &Call<'_>) -> Result<Response<AnyBody>, ApiError> {
         let mut tries = 0;
         loop {
             let sent = self.send_once(call).await;
@@ -331,9 +333,9 @@ impl Client {
         }
     }
 
-    async fn send_once(&self, call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    async fn send_once(&self, call: &Call<'_>) -> Result<Response<AnyBody>, ApiError> {
         self.throttle(call).await?;
-        let Inner { kube, settings, metrics, runtime, .. } = &*self.shared;
+        let Inner { transport, settings, metrics, runtime, .. } = &*self.shared;
         let started = runtime.clock.instant();
         let token = match &self.account {
             Some(account) => Some(Box::pin(account.token()).await?),
@@ -346,7 +348,7 @@ impl Client {
             return Err(error);
         }
         log_request(&settings.host, &request);
-        let sent = runtime.clock.timeout(call.limit, kube.send(request)).await;
+        let sent = runtime.clock.timeout(call.limit, transport.send(request)).await;
         let labels = [call.method.as_str(), &settings.host];
         let elapsed = runtime.clock.instant().duration_since(started);
         metrics.duration.with_label_values(&labels).observe(elapsed.as_secs_f64());
@@ -355,7 +357,7 @@ impl Client {
                 "{} {}: no answer within {:?}",
                 call.method, call.path, call.limit
             ))),
-            Ok(Err(error)) => Err(ApiError::from_transport(&*cause(error))),
+            Ok(Err(error)) => Err(ApiError::from_transport(&*error)),
             Ok(Ok(response)) => Ok(response),
         };
         log_response((&call.method, &settings.host, call.path), &answer, elapsed);
@@ -435,7 +437,7 @@ impl Client {
         waited.ok_or_else(|| ApiError::Fenced("asked to stop".to_owned()))
     }
 
-    async fn failure(&self, response: Response<Body>) -> ApiError {
+    async fn failure(&self, response: Response<AnyBody>) -> ApiError {
         let code = response.status().as_u16();
         let seconds = text(&response, &header::RETRY_AFTER);
         let retry_after = seconds.and_then(|s| s.parse().ok()).map(Duration::from_secs);
@@ -445,18 +447,22 @@ impl Client {
         }
     }
 
-    async fn collect(&self, response: Response<Body>) -> Result<Bytes, ApiError> {
-        let body = response.into_body().map_err(cause);
-        let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    async fn collect(&self, response: Response<AnyBody>) -> Result<Bytes, ApiError> {
+        let body = collected(response.into_body());
         match self.shared.runtime.clock.timeout(REQUEST_LIMIT, body).await {
             Err(_) => Err(ApiError::Timeout(format!("the answer stopped for {REQUEST_LIMIT:?}"))),
             Ok(Err(error)) => Err(ApiError::from_transport(&*error)),
-            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Ok(body)) => Ok(body),
         }
     }
 }
 
+/// A body, whole.
+fn collected(body: AnyBody) -> impl Future<Output = Result<Bytes, BoxError>> + Send {
+    Limited::new(body, BODY_BYTES_MAX).collect().map_ok(Collected::to_bytes)
+}
+
 /// A header's value, if it is there and is text.
-fn text<'a>(response: &'a Response<Body>, name: &HeaderName) -> Option<&'a str> {
+fn text<'a>(response: &'a Response<AnyBody>, name: &HeaderName) -> Option<&'a str> {
     response.headers().get(name).and_then(|value| value.to_str().ok())
 }

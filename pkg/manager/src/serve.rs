@@ -120,7 +120,7 @@ async fn delegated(
     let (qps, burst) = DELEGATED_LIMITS;
     let user_agent = crate::start::user_agent("delegated-auth");
     let settings = Settings { qps, burst, user_agent, host: connection.host };
-    Ok(Some(Client::new(connection.kube, settings, metrics, runtime)))
+    Ok(Some(Client::new(connection.transport, settings, metrics, runtime)))
 }
 
 /// Serves until the runtime is cancelled.

@@ -378,10 +378,10 @@ impl Context {
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
         let informer_metrics = cache::Metrics::new(registry).context("informer metrics")?;
-        let Connection { kube, host, .. } = &connection;
+        let Connection { transport, host, .. } = &connection;
         let unlimited = |connection: &Connection, name: &str| {
             let settings = Settings { qps: 0.0, ..settings(&options, &connection.host, name) };
-            Client::new(connection.kube.clone(), settings, &client_metrics, runtime)
+            Client::new(connection.transport.clone(), settings, &client_metrics, runtime)
         };
         if options.election.leader_elect {
             // That of the lease.
@@ -408,10 +408,10 @@ impl Context {
         client_metrics.count_transport();
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
-            Client::new(kube.clone(), informer_settings, &client_metrics, runtime);
+            Client::new(transport.clone(), informer_settings, &client_metrics, runtime);
         let metadata_settings = settings(&options, host, "metadata-informers");
         let metadata_client =
-            Client::new(kube.clone(), metadata_settings, &client_metrics, runtime);
+            Client::new(transport.clone(), metadata_settings, &client_metrics, runtime);
         let informers = SharedInformerFactory::new(informer_client, runtime.clone())
             .with_metadata_client(metadata_client)
             .with_metrics(informer_metrics)
@@ -437,8 +437,8 @@ impl Context {
     /// `name`.
     pub fn client(&self, name: &str) -> Client {
         let settings = settings(&self.options, &self.connection.host, name);
-        let kube = self.connection.kube.clone();
-        Client::new(kube, settings, &self.client_metrics, &self.runtime)
+        let transport = self.connection.transport.clone();
+        Client::new(transport, settings, &self.client_metrics, &self.runtime)
     }
 
     /// What a controller writes with: as its service account if the flags say so, and only while
@@ -449,13 +449,13 @@ impl Context {
             (Some(root), User::Root) => (root, false),
             (None, User::Account | User::Root) => (&self.gated, false),
         };
-        let Connection { kube, host, .. } = connection;
+        let Connection { transport, host, .. } = connection;
         let Rate { qps_factor, burst_factor } = entry.rate;
         let gated = |user: &str| {
             let settings = settings(&self.options, host, user);
             let (qps, burst) = (settings.qps * qps_factor, settings.burst * burst_factor);
             let settings = Settings { qps, burst, ..settings };
-            Client::new(kube.clone(), settings, &self.client_metrics, &self.runtime)
+            Client::new(transport.clone(), settings, &self.client_metrics, &self.runtime)
         };
         let name = entry.account;
         let account = has_account.then(|| {

@@ -17,7 +17,9 @@ use tower::{Service as _, service_fn};
 
 use super::GatedConnector;
 use crate::network::Liveness;
-use crate::{Client, ConnectOptions, Connection, GatedUser, Guard, Metrics, Settings, connect};
+use crate::{
+    Client, ConnectOptions, Connection, GatedUser, Guard, Metrics, Settings, Transport, connect,
+};
 
 /// Answers each request, all of which come in one piece, and counts them.
 async fn serve(listener: TcpListener, requests: Arc<AtomicUsize>) {
@@ -60,12 +62,12 @@ async fn nothing_leaves_while_the_guard_refuses() {
     let gated = connection.gated(&guard, GatedUser::Same, None);
     runtime::spawn("server", serve(listener, Arc::clone(&requests)));
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
-    let client = |kube: &kube::Client| {
+    let client = |transport: &Transport| {
         let host = connection.host.clone();
         let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host };
-        Client::new(kube.clone(), settings, &metrics, &runtime)
+        Client::new(transport.clone(), settings, &metrics, &runtime)
     };
-    let (free, gated) = (client(&connection.kube), client(&gated.kube));
+    let (free, gated) = (client(&connection.transport), client(&gated.transport));
     gated.create("/x", Bytes::new()).await.unwrap();
     open.store(false, Ordering::SeqCst);
     for _ in 0..2 {
@@ -97,7 +99,7 @@ async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let gated = Connection::inside(server).gated(&guard, GatedUser::Same, None);
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: gated.host };
-    let client = Client::new(gated.kube, settings, &metrics, &runtime);
+    let client = Client::new(gated.transport, settings, &metrics, &runtime);
     let mut late = Box::pin(client.create("/x", Bytes::new()));
     assert!(late.as_mut().now_or_never().is_none());
     // The task of the connection takes it from there, and has a future for who asked.

@@ -236,7 +236,7 @@ fn client(connection: &Connection) -> Client {
     let host = connection.host.clone();
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host };
     let metrics = Metrics::new(&Registry::default()).unwrap();
-    Client::new(connection.kube.clone(), settings, &metrics, &Runtime::system())
+    Client::new(connection.transport.clone(), settings, &metrics, &Runtime::system())
 }
 
 async fn ask(client: &Client) -> Result<String, ApiError> {
