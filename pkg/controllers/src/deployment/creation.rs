@@ -30,13 +30,15 @@ pub(super) fn name(s: &Snapshot) -> Name {
     Name { set: template::set_name(&deployment.meta.key.name, &hash), hash }
 }
 
-/// Looks the name up, and makes the new set with so many pods unless it is taken: by the set
-/// itself, which the cache does not show yet, or by one of another template.
+/// Makes the new set with so many pods. After a sync that failed it looks first whether the name is
+/// taken: by the set itself, which the cache does not show yet, or by one of another template.
 pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> (Plan, Told) {
     let name = name(s);
     let key = Key { namespace: s.deployment.meta.key.namespace.clone(), name: (*name.set).into() };
     let query = Query::object(ReplicaSet::RESOURCE, key);
     match facts.get(&query).map(Answer::object) {
+        // Mostly it is free. If not, the API server refuses, and the next sync looks.
+        None if !s.has_failed => (create(s, &name, replicas), Told::Creation(replicas)),
         None => {
             let why = "there is no ReplicaSet of the template; is its name free?";
             (Plan::fetch(why, vec![query]), Told::Nothing)

@@ -1,7 +1,7 @@
 //! Deployment: replaces the pods of one template by those of the next, ReplicaSet by ReplicaSet.
 //!
-//! Reads: Deployment, ReplicaSet, Pod; live, the Deployment before it adopts, and the name that a
-//! new ReplicaSet would get. Writes: ReplicaSet (create, update, delete, patch of the owner),
+//! Reads: Deployment, ReplicaSet, Pod; live, the Deployment before it adopts, and after a failure
+//! the name that a new ReplicaSet would get. Writes: ReplicaSet (create, update, delete, patch of the owner),
 //! Deployment/status, Deployment (only to roll back), Event. Upstream: `pkg/controller/deployment`
 //! (v1.36).
 //!
@@ -36,8 +36,8 @@
 //! - old ReplicaSets are scaled down in the sync after the one that made the new one, so that a
 //!   failure is told of what has failed. (One that is adopted and must be written at once is
 //!   written in the next sync, after a conflict, as upstream.)
-//! - the name of a new ReplicaSet is looked up live before it is used: upstream creates at once,
-//!   and compares what its cache has under the name if that fails;
+//! - if the name of a new ReplicaSet is taken, the next sync looks live at what has it: upstream
+//!   compares what its cache has under the name, in the same sync;
 //! - a rollback in whose sync the new ReplicaSet gets annotations finds the last revision among
 //!   these, whatever a webhook makes of them;
 //! - a failure to scale old ReplicaSets down is tried again with back-off; upstream waits for the

@@ -33,6 +33,8 @@ pub struct Snapshot {
     /// Only if all old pods must be gone first: whether one is left that has not ended. One that is
     /// being deleted counts.
     pub old_pods: bool,
+    /// Whether the last sync failed: the name of the new set may be taken.
+    pub has_failed: bool,
 }
 
 /// A ReplicaSet of the Deployment.
@@ -62,6 +64,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>, options: Controller) -> Option
         old: Vec::new(),
         counts_terminating: options.counts_terminating,
         old_pods: false,
+        has_failed: view.failures > 0,
     };
     let Ok(selector) = deployment.usable_selector() else { return Some(snapshot) };
     let (by_controller, orphans) = (ReplicaSet::BY_CONTROLLER, ReplicaSet::ORPHANS_BY_NAMESPACE);

@@ -291,7 +291,7 @@ fn a_release_that_does_not_stick_stops_nothing() {
     let release = "together: patch replicasets.apps shop/foo-v1 ";
     assert!(plan.to_string().contains(release), "{plan}");
     assert_eq!(created(&plan)["spec"]["replicas"], 1, "the rollout goes on: {plan}");
-    let snapshot = observed(&it, &sets, &[]);
+    let snapshot = Snapshot { has_failed: true, ..observed(&it, &sets, &[]) };
     let name = super::creation::name(&snapshot).set;
     let query = Query::object(ReplicaSet::RESOURCE, Key::new("shop", &name));
     let asked = CONTROLLER.decide(&snapshot, &Facts::default()).0.to_string();

@@ -61,7 +61,7 @@ fn a_new_set_gets_what_the_surge_allows() {
 #[test]
 fn a_name_that_is_taken_is_told_apart() {
     let it = deployment("v1", 1);
-    let snapshot = observed(&it, &[], &[]);
+    let snapshot = Snapshot { has_failed: true, ..observed(&it, &[], &[]) };
     let name = creation::name(&snapshot).set;
     let fetch = format!(
         "why: there is no ReplicaSet of the template; is its name free?\n\
@@ -106,6 +106,24 @@ fn a_collision_is_no_failure_to_create() {
     });
     let silent: Vec<_> = announces.map(|announce| announce.silent).collect();
     assert_eq!(silent, [&["AlreadyExists"]]);
+}
+
+/// As upstream, which creates at once: only who could not looks at what has the name.
+#[test]
+fn a_name_is_looked_up_only_after_a_failure() {
+    let it = deployment("v1", 1);
+    for (failures, fetches) in [(0, false), (1, true)] {
+        let mut fixture = caches(std::slice::from_ref(&it), &[], &[]);
+        fixture.failures = failures;
+        let key = Key::new("shop", "foo");
+        let snapshot = CONTROLLER.observe(&key, &fixture.view(), &()).unwrap();
+        let (plan, told) = CONTROLLER.decide(&snapshot, &Facts::default());
+        let is_fetch = matches!(plan.steps.first(), Some(Step::Fetch(_)));
+        assert_eq!(is_fetch, fetches, "after {failures} failures: {plan}");
+        // The API server says so, and then it is looked up: nothing is told of it.
+        let outcome = failed("already exists", "AlreadyExists");
+        assert!(CONTROLLER.report(&snapshot, Some(&told), &outcome).is_none());
+    }
 }
 
 /// If the name cannot be looked up, creating the set tells.
