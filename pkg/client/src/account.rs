@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use http::HeaderValue;
 use runtime::Runtime;
 use serde::Deserialize;
 
@@ -37,10 +38,11 @@ pub struct Account {
     fetching: Mutex<Option<WeakShared<Fetching>>>,
 }
 
-type Fetching = BoxFuture<'static, Result<String, ApiError>>;
+type Fetching = BoxFuture<'static, Result<HeaderValue, ApiError>>;
 
 struct Token {
-    text: String,
+    /// As the header `Authorization` has it.
+    bearer: HeaderValue,
     /// On the monotonic clock.
     replace_at: runtime::Instant,
 }
@@ -69,18 +71,19 @@ impl Account {
         format!("system:serviceaccount:{NAMESPACE}:{}", self.name)
     }
 
-    /// A valid token. Of several callers at once one asks for it, and all get what it gets.
-    pub(crate) async fn token(self: &Arc<Self>) -> Result<String, ApiError> {
+    /// A valid token, as the header `Authorization` has it. Of several callers at once one asks for
+    /// it, and all get what it gets.
+    pub(crate) async fn bearer(self: &Arc<Self>) -> Result<HeaderValue, ApiError> {
         match self.cached_or_fetching() {
-            Ok(token) => Ok(token),
+            Ok(bearer) => Ok(bearer),
             Err(fetching) => fetching.await,
         }
     }
 
-    fn cached_or_fetching(self: &Arc<Self>) -> Result<String, Shared<Fetching>> {
+    fn cached_or_fetching(self: &Arc<Self>) -> Result<HeaderValue, Shared<Fetching>> {
         let mut slot = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(token) = self.cached() {
-            return Ok(token);
+        if let Some(bearer) = self.cached() {
+            return Ok(bearer);
         }
         let under_way = slot.as_ref().and_then(WeakShared::upgrade);
         if let Some(fetching) = under_way.filter(|fetching| fetching.peek().is_none()) {
@@ -92,11 +95,11 @@ impl Account {
         Err(fetching)
     }
 
-    async fn fetch_patiently(&self) -> Result<String, ApiError> {
+    async fn fetch_patiently(&self) -> Result<HeaderValue, ApiError> {
         let (mut tries, mut delay) = (1, RETRY_DELAY);
         loop {
             match self.fetch().await {
-                Ok(token) => return Ok(token),
+                Ok(bearer) => return Ok(bearer),
                 Err(error) if tries == TRIES_MAX => {
                     let account = self.user_name();
                     return Err(ApiError::Credentials(format!("no token for {account}: {error}")));
@@ -111,18 +114,18 @@ impl Account {
     }
 
     /// The API server does not take this token: the next request gets a new one.
-    pub(crate) fn reject(&self, rejected: &str) {
+    pub(crate) fn reject(&self, rejected: &HeaderValue) {
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
-        token.take_if(|token| token.text == rejected);
+        token.take_if(|token| token.bearer == rejected);
     }
 
-    fn cached(&self) -> Option<String> {
+    fn cached(&self) -> Option<HeaderValue> {
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.runtime.clock.instant();
-        token.as_ref().filter(|token| now < token.replace_at).map(|token| token.text.clone())
+        token.as_ref().filter(|token| now < token.replace_at).map(|token| token.bearer.clone())
     }
 
-    async fn fetch(&self) -> Result<String, ApiError> {
+    async fn fetch(&self) -> Result<HeaderValue, ApiError> {
         self.ensure().await?;
         let body = serde_json::json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -134,9 +137,11 @@ impl Account {
             .map_err(|error| ApiError::Decode(format!("a TokenRequest: {error}")))?;
         let lifetime = status.expiration_timestamp.since(self.runtime.clock.now());
         let replace_at = asked + lifetime.max(LIFETIME_MIN) * 4 / 5 - LEEWAY;
-        let token = Token { text: status.token.clone(), replace_at };
+        let bearer = HeaderValue::try_from(format!("Bearer {}", status.token))
+            .map_err(|error| ApiError::Decode(format!("a token: {error}")))?;
+        let token = Token { bearer: bearer.clone(), replace_at };
         *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
-        Ok(status.token)
+        Ok(bearer)
     }
 
     /// Makes the account if it is missing, and its namespace too.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::Codec;
 use bytes::Bytes;
 use futures::TryFutureExt as _;
-use http::{HeaderName, Method, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Collected, Limited};
 use kube::client::Body;
 use runtime::{Clock, Runtime};
@@ -337,11 +337,11 @@ impl Client {
         self.throttle(call).await?;
         let Inner { transport, settings, metrics, runtime, .. } = &*self.shared;
         let started = runtime.clock.instant();
-        let token = match &self.account {
-            Some(account) => Some(Box::pin(account.token()).await?),
+        let bearer = match &self.account {
+            Some(account) => Some(Box::pin(account.bearer()).await?),
             None => None,
         };
-        let request = self.request(call, token.as_deref())?;
+        let request = self.request(call, bearer.clone())?;
         if let Err(error) = self.ask_guard(call) {
             let labels = [&*error.label(), call.method.as_str(), &settings.host];
             metrics.requests.with_label_values(&labels).inc();
@@ -368,10 +368,10 @@ impl Client {
         if response.status().is_success() || known {
             return Ok(response);
         }
-        if let (401, Some(account), Some(token)) =
-            (response.status().as_u16(), &self.account, &token)
+        if let (401, Some(account), Some(bearer)) =
+            (response.status().as_u16(), &self.account, &bearer)
         {
-            account.reject(token);
+            account.reject(bearer);
         }
         Err(self.failure(response).await)
     }
@@ -389,14 +389,18 @@ impl Client {
         }
     }
 
-    fn request(&self, call: &Call<'_>, token: Option<&str>) -> Result<Request<Body>, ApiError> {
+    fn request(
+        &self,
+        call: &Call<'_>,
+        bearer: Option<HeaderValue>,
+    ) -> Result<Request<Body>, ApiError> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
             .header(header::USER_AGENT, &self.shared.settings.user_agent)
             .header(header::ACCEPT, call.accept);
-        if let Some(token) = token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        if let Some(bearer) = bearer {
+            request = request.header(header::AUTHORIZATION, bearer);
         }
         if let Some(etag) = call.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
