@@ -36,7 +36,7 @@ pub use connect::{
 pub use encoding::percent_encoded;
 pub use error::ApiError;
 pub use metrics::Metrics;
-pub use requests::LOG_HEADERS;
+pub use requests::{LOG_ANSWERS, LOG_HEADERS};
 pub use rest::{Client, Document, Guard, Pace, Settings};
 pub use status::{Cause, Status};
 pub use transport::Transport;

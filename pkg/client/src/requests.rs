@@ -6,17 +6,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, Response, header};
-use tracing::{Level, enabled, trace};
+use tracing::{Level, debug, enabled};
 
 use crate::ApiError;
 
+/// The target of lines without headers: this module.
+pub const LOG_ANSWERS: &str = "client::requests";
 /// The target of lines with headers.
 pub const LOG_HEADERS: &str = "client::headers";
 
 /// Logs what is about to be sent.
 pub(crate) fn log_request<B>(host: &str, request: &Request<B>) {
     let (verb, url) = (request.method(), url(host, request.uri()));
-    trace!(target: LOG_HEADERS, %verb, %url, headers = shown(request.headers()), "Request");
+    debug!(target: LOG_HEADERS, %verb, %url, headers = shown(request.headers()), "Request");
 }
 
 /// Logs how a request was answered; a status of nothing says that it was not.
@@ -28,14 +30,14 @@ pub(crate) fn log_response<B>(
     let url = url(host, path);
     let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     match answer {
-        Ok(response) if enabled!(target: LOG_HEADERS, Level::TRACE) => {
+        Ok(response) if enabled!(target: LOG_HEADERS, Level::DEBUG) => {
             let (status, headers) = (response.status(), shown(response.headers()));
-            trace!(target: LOG_HEADERS, %verb, %url, %status, headers, milliseconds, "Response");
+            debug!(target: LOG_HEADERS, %verb, %url, %status, headers, milliseconds, "Response");
         }
         Ok(response) => {
-            trace!(%verb, %url, status = %response.status(), milliseconds, "Response");
+            debug!(%verb, %url, status = %response.status(), milliseconds, "Response");
         }
-        Err(error) => trace!(%verb, %url, status = "", milliseconds, %error, "Response"),
+        Err(error) => debug!(%verb, %url, status = "", milliseconds, %error, "Response"),
     }
 }
 

@@ -12,8 +12,8 @@ pub(super) const OURS: [&str; 10] = [
     "auth", "cache", "client", "engine", "https", "leader", "manager", "profile", "runtime",
     "server",
 ];
-/// From here on libraries say what they do. What they trace is never written: it is more than
-/// anybody can read, and may hold what nobody should.
+/// From here on libraries say what they do. What they trace is never written, nor compiled: it is
+/// more than anybody can read, and may hold what nobody should.
 const LIBRARIES: u32 = 9;
 
 /// From which verbosity on lines are written: everywhere, and in single source files.
@@ -82,8 +82,7 @@ impl<S> Filter<S> for Threshold {
         Some(match modules.fold(self.verbosity, u32::max) {
             _ if self.quiet => LevelFilter::WARN,
             0..=3 => LevelFilter::INFO,
-            4..=5 => LevelFilter::DEBUG,
-            _ => LevelFilter::TRACE,
+            _ => LevelFilter::DEBUG,
         })
     }
 }
@@ -93,11 +92,11 @@ pub(super) fn verbosity(metadata: &Metadata<'_>) -> Option<u32> {
     let name = metadata.target().split("::").next().unwrap_or_default();
     match (*metadata.level(), OURS.contains(&name)) {
         (Level::ERROR | Level::WARN, _) | (Level::INFO, true) => Some(0),
+        (Level::DEBUG, true) if metadata.target() == client::LOG_HEADERS => Some(8),
+        (Level::DEBUG, true) if metadata.target() == client::LOG_ANSWERS => Some(6),
         (Level::DEBUG, true) => Some(4),
-        (Level::TRACE, true) if metadata.target() == client::LOG_HEADERS => Some(8),
-        (Level::TRACE, true) => Some(6),
         (Level::INFO | Level::DEBUG, false) => Some(LIBRARIES),
-        (Level::TRACE, false) => None,
+        (Level::TRACE, _) => None,
     }
 }
 

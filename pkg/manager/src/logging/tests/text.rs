@@ -37,7 +37,7 @@ async fn lines_have_klogs_form() {
         tracing::warn!(path = ?Some(1), error = %"no\tway", pause = ?PAUSE, "failed");
         tracing::error!(who = "me", error = %"it is \"over\"", ratio = 0.5, "ended");
         tracing::debug!("a\nb");
-        tracing::trace!(target: "manager::other", text = "one\ntwo", rest = -1, "long");
+        tracing::debug!(target: "manager::other", text = "one\ntwo", rest = -1, "long");
     });
     let expected = [
         ('I', r#""it \"starts\"" version="v1" count=3 ready=true"#),

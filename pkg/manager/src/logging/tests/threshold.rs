@@ -11,11 +11,12 @@ fn everything() {
     tracing::error!("error");
     tracing::info!("info");
     tracing::debug!("debug");
-    tracing::trace!(target: "client::requests", "request");
-    tracing::trace!(target: client::LOG_HEADERS, "headers");
+    tracing::debug!(target: client::LOG_ANSWERS, "request");
+    tracing::debug!(target: client::LOG_HEADERS, "headers");
     tracing::warn!(target: "hyper::proto", "lib-warn");
     tracing::debug!(target: "hyper::proto", "lib-debug");
     tracing::trace!(target: "hyper::proto", "lib-trace");
+    tracing::trace!("trace");
 }
 
 /// The first words of what a threshold lets through.
