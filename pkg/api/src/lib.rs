@@ -12,6 +12,7 @@ mod condition;
 mod csr;
 mod daemonset;
 mod deployment;
+mod fault;
 pub mod go;
 mod intern;
 mod job;

@@ -4,6 +4,7 @@
 mod certificates;
 mod claims;
 mod cluster;
+mod fault;
 mod pod;
 mod scheduling;
 mod selector;

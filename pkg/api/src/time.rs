@@ -4,7 +4,9 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::fault;
 
 /// A moment as nanoseconds since 1970, which reaches from 1677 to 2262; arithmetic saturates.
 /// Text and JSON are RFC 3339 in UTC with whole seconds, as upstream's `metav1.Time`.
@@ -76,7 +78,6 @@ impl Serialize for Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        Self::parse(&text).map_err(de::Error::custom)
+        fault::parsed(deserializer, Self::parse)
     }
 }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use prost::Message;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 
-use crate::wire;
 use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Text, intern};
+use crate::{fault, wire};
 
 /// What controllers read of a Secret of type `kubernetes.io/service-account-token`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,12 +109,17 @@ struct WireSecret {
 fn from_base64<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
-    let data = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?;
-    let decoded = data.unwrap_or_default().into_iter().map(|(key, text)| {
-        let bytes = BASE64_STANDARD.decode(text.unwrap_or_default());
-        // The error quotes a byte of the value; the key must do.
-        let bytes = bytes.map_err(|_| de::Error::custom(format!("{key:?} is not base64")))?;
-        Ok((key, bytes))
-    });
-    decoded.collect()
+    let data = Option::<BTreeMap<String, Option<Base64>>>::deserialize(deserializer)?;
+    let bytes = |bytes: Option<Base64>| bytes.map(|Base64(bytes)| bytes).unwrap_or_default();
+    Ok(data.unwrap_or_default().into_iter().map(|(key, value)| (key, bytes(value))).collect())
+}
+
+struct Base64(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Base64 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The decoder's error would quote a byte of the value.
+        let decode = |text: &str| BASE64_STANDARD.decode(text).map_err(|_| "not base64".to_owned());
+        fault::parsed(deserializer, decode).map(Self)
+    }
 }

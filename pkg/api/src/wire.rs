@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use prost::Message;
-use serde::de::{DeserializeOwned, Error, Visitor};
+use serde::de::{DeserializeOwned, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::meta::{Key, Labels, Meta, OwnerRef};
-use crate::{Codec, DecodeError, Kind, Raw, intern};
+use crate::{Codec, DecodeError, Kind, Raw, fault, intern};
 
 /// What protobuf objects start with, before a `runtime.Unknown` message.
 pub const PROTOBUF_MAGIC: &[u8; 4] = b"k8s\0";
@@ -207,11 +207,11 @@ pub(crate) fn decode_whole<K: Kind, T: DeserializeOwned>(
     }
 }
 
-/// Decodes JSON; an error names the field. The slow path that finds it runs only on errors.
+/// Decodes JSON; an error names the field.
 pub fn decode_json<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DecodeError> {
-    serde_json::from_slice(bytes).or_else(|_| {
-        let mut json = serde_json::Deserializer::from_slice(bytes);
-        serde_path_to_error::deserialize(&mut json).map_err(error)
+    serde_json::from_slice(bytes).map_err(|error| match &*fault::path(bytes, &error) {
+        "" => DecodeError(error.to_string()),
+        path => DecodeError(format!("{path}: {error}")),
     })
 }
 
@@ -268,7 +268,7 @@ impl<'de> Deserialize<'de> for TextBytes {
 
 struct TextVisitor;
 
-impl Visitor<'_> for TextVisitor {
+impl<'de> Visitor<'de> for TextVisitor {
     type Value = Vec<u8>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -285,6 +285,12 @@ impl Visitor<'_> for TextVisitor {
 
     fn visit_byte_buf<E: Error>(self, text: Vec<u8>) -> Result<Vec<u8>, E> {
         Ok(text)
+    }
+
+    /// A list is no text; read to its end, it is the list that is wrong, not its first item.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<u8>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Err(A::Error::invalid_type(Unexpected::Seq, &self))
     }
 }
 

@@ -106,7 +106,7 @@ fn what_a_token_secret_lacks_is_empty() {
     }
     let broken = br#"{"metadata": {}, "data": {"token": "S3Cret!"}}"#;
     let error = TokenSecret::decode(Codec::Json, broken).unwrap_err();
-    assert_eq!(error.0, "data: \"token\" is not base64 at line 1 column 46");
+    assert_eq!(error.0, "data.token: not base64 at line 1 column 44");
     let odd = br#"{"metadata": {}, "data": {"ca.crt": "/wA="}}"#;
     let secret = TokenSecret::decode(Codec::Json, odd).unwrap();
     assert_eq!(&*secret.root_ca, "\u{fffd}\0");

@@ -328,7 +328,7 @@ fn a_broken_document_is_named() {
     for (body, expected) in [
         ("", "/apis: EOF while parsing"),
         ("<html>", "/apis: expected value"),
-        (r#"{"items":["#, "/apis: items: EOF"),
+        (r#"{"items":["#, "/apis: items[0]: EOF"),
         (r#"{"items":{}}"#, "/apis: items: invalid type: map, expected a sequence"),
         (r#"{"items":[{"metadata":{"name":7}}]}"#, "/apis: items[0].metadata.name: invalid type"),
         (
