@@ -54,5 +54,5 @@ mod tests;
 mod world;
 
 pub use kubelet::{Kubelet, Nodes};
-pub use part::{Change, Part, Request, Target, Turn};
+pub use part::{Change, Part, Request, Sender, Sent, Target, Turn};
 pub use scheduler::Scheduler;

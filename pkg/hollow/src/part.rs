@@ -31,9 +31,29 @@ pub struct Change {
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
     /// In this order.
-    pub requests: Vec<Request>,
+    pub requests: Vec<Sent>,
     /// When it wants to be asked even if nothing changes.
     pub again: Option<Time>,
+}
+
+/// A request, and who sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sent {
+    /// As whom.
+    pub by: Sender,
+    /// What is asked for.
+    pub request: Request,
+}
+
+/// Who sends a request: each has other rights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The kubelet of this node.
+    Node(String),
+    /// The scheduler.
+    Scheduler,
+    /// Whoever takes machines away. A kubelet may not delete its Node.
+    Operator,
 }
 
 /// An object that a request is about.
@@ -58,4 +78,14 @@ pub enum Request {
     Patch(Target, Value),
     /// DELETE, with the `DeleteOptions`.
     Delete(Target, Value),
+}
+
+// === impl Turn ===
+
+impl Turn {
+    /// Sends requests as somebody.
+    pub(crate) fn send(&mut self, by: &Sender, requests: impl IntoIterator<Item = Request>) {
+        let sent = requests.into_iter().map(|request| Sent { by: by.clone(), request });
+        self.requests.extend(sent);
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fields::{condition, find, int, key, list, text};
 use crate::kinds::PODS;
-use crate::{Change, Kubelet, Nodes, Part, Request, Scheduler, Target};
+use crate::{Change, Kubelet, Nodes, Part, Request, Scheduler, Sent, Target};
 
 /// 2027-01-15T08:00:00Z.
 const START: Time = Time::from_unix(1_800_000_000, 0);
@@ -70,7 +70,7 @@ impl World {
             let turns =
                 [self.kubelet.step(self.now, &changes), self.scheduler.step(self.now, &changes)];
             self.again = turns.iter().filter_map(|turn| turn.again).min();
-            for request in turns.into_iter().flat_map(|turn| turn.requests) {
+            for Sent { request, .. } in turns.into_iter().flat_map(|turn| turn.requests) {
                 self.requests += 1;
                 if self.drop_every.is_some_and(|every| self.requests.is_multiple_of(every)) {
                     continue;

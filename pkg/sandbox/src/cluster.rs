@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Key, Resource};
 use bytes::Bytes;
-use hollow::{Kubelet, Nodes, Part, Scheduler};
+use hollow::{Kubelet, Nodes, Part, Scheduler, Sent};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -55,7 +55,7 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
         let changes = follower.changes();
         let now = runtime.clock.now();
         let turn = part.lock().unwrap_or_else(PoisonError::into_inner).step(now, &changes);
-        for request in turn.requests {
+        for Sent { request, .. } in turn.requests {
             let request = as_http(request);
             let path = request.path.clone();
             let answer = server.call(request);

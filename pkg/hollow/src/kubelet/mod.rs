@@ -24,7 +24,7 @@ use crate::alarms::Alarms;
 use crate::fields::{key, text};
 use crate::kinds::{LEASES, NODES, PODS, target};
 use crate::seed::Seed;
-use crate::{Change, Part, Request, Turn};
+use crate::{Change, Part, Request, Sender, Turn};
 use machine::{LEASE_NAMESPACE, Machine};
 use notes::Notes;
 use pod::Pod;
@@ -250,7 +250,8 @@ impl Kubelet {
             for (reason, message) in [("Starting", "Starting kubelet."), ("NodeReady", &ready)] {
                 self.written += 1;
                 let happening = ("Normal", reason, message);
-                turn.requests.push(notes::event(&about, happening, name, (now, self.written)));
+                let event = notes::event(&about, happening, name, (now, self.written));
+                turn.send(&Sender::Node(name.to_owned()), [event]);
             }
         }
         let subject = Subject::Node(name.to_owned());
@@ -330,7 +331,8 @@ impl Kubelet {
             return None;
         }
         let (requests, again) = machine.beat(now, &self.nodes, self.seed);
-        turn.requests.extend(requests);
+        let by = if machine.leaving { Sender::Operator } else { Sender::Node(name.to_owned()) };
+        turn.send(&by, requests);
         again
     }
 
@@ -351,8 +353,9 @@ impl Kubelet {
         if !machine.linked {
             return pod.due();
         }
+        let by = Sender::Node(pod.node.clone());
         if self.nodes.events {
-            turn.requests.extend(notes.write(pod, now, &mut self.written));
+            turn.send(&by, notes.write(pod, now, &mut self.written));
         }
         pod.moments.clear();
         // One that was found finished has said all.
@@ -364,14 +367,14 @@ impl Kubelet {
                 pod.ip.map(|ip| machine.address(ip))
             };
             let status = status::status(pod, now, &Addresses { host: &host, pod: address });
-            turn.requests.extend(report.say(key, &pod.uid, status, now));
+            turn.send(&by, report.say(key, &pod.uid, status, now));
         }
         if pod.may_go() && report.may_delete(now) {
             let options = json!({
                 "gracePeriodSeconds": 0,
                 "preconditions": { "uid": pod.uid },
             });
-            turn.requests.push(Request::Delete(target(&PODS, key, ""), options));
+            turn.send(&by, [Request::Delete(target(&PODS, key, ""), options)]);
         }
         [pod.due(), report.again(pod.may_go())].into_iter().flatten().min()
     }

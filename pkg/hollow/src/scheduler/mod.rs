@@ -24,7 +24,7 @@ use crate::alarms::Alarms;
 use crate::fields::{find, key, list, pairs, text};
 use crate::kinds::{CLAIMS, NAMESPACES, NODES, PODS};
 use crate::seed::Seed;
-use crate::{Change, Part, Turn};
+use crate::{Change, Part, Sender, Turn};
 use cluster::Cluster;
 use filter::{Reason, Refusal, Tally, refuse};
 use pod::Pod;
@@ -226,7 +226,7 @@ impl Scheduler {
         self.alarms.set(key, None);
         self.words.forget(key);
         if assumed == node {
-            turn.requests.push(self.words.scheduled(&pod, node, now));
+            turn.send(&Sender::Scheduler, [self.words.scheduled(&pod, node, now)]);
         }
     }
 }
@@ -248,7 +248,7 @@ impl Scheduler {
     fn bind(&mut self, pod: &Arc<Pod>, place: usize, now: Time, turn: &mut Turn) {
         let Some(host) = self.cluster.host(place) else { return };
         let node = host.name.clone();
-        turn.requests.push(words::bind(pod, &node));
+        turn.send(&Sender::Scheduler, [words::bind(pod, &node)]);
         self.cluster.put(pod, &node);
         self.alarms.set(&pod.key, Some(now + ASSUMED));
         self.assumed.insert(pod.key.clone(), (Arc::clone(pod), node));
@@ -277,14 +277,16 @@ impl Scheduler {
                     makes_room = true;
                     let victims = victims.iter().filter(|victim| !victim.is_deleted());
                     for victim in victims {
-                        turn.requests.extend(self.words.preempted(victim, pod, &node, now));
+                        let preempted = self.words.preempted(victim, pod, &node, now);
+                        turn.send(&Sender::Scheduler, preempted);
                     }
                     (why.to_owned(), node)
                 }
             }
         };
         self.cluster.nominate(pod, &nominated);
-        turn.requests.extend(self.words.failed(pod, &message, &nominated, now));
+        let failed = self.words.failed(pod, &message, &nominated, now);
+        turn.send(&Sender::Scheduler, failed);
         let nap = if makes_room { RETRY } else { PARKED_MAX };
         self.queue.park(pod, nap, now);
     }
