@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Key, Resource};
 use bytes::Bytes;
-use hollow::{Kubelet, Nodes, Part, Scheduler, Sent};
+use hollow::{Kubelet, Nodes, Part, Scheduler, Sender, Sent};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::follow::Follower;
-use crate::{Request, Server};
+use crate::{Request, Server, User};
 
 /// A server with nodes and a scheduler, until the runtime of the server is cancelled. Clones are
 /// the same one.
@@ -55,8 +55,8 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
         let changes = follower.changes();
         let now = runtime.clock.now();
         let turn = part.lock().unwrap_or_else(PoisonError::into_inner).step(now, &changes);
-        for Sent { request, .. } in turn.requests {
-            let request = as_http(request);
+        for Sent { by, request } in turn.requests {
+            let request = as_http(request).by(user(&by));
             let path = request.path.clone();
             let answer = server.call(request);
             if !answer.status().is_success() {
@@ -79,6 +79,15 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
     }
 }
 
+/// As whom a part sends.
+fn user(by: &Sender) -> User {
+    match by {
+        Sender::Node(name) => User::node(name),
+        Sender::Scheduler => User::new("system:kube-scheduler", &[]),
+        Sender::Operator => User::admin(),
+    }
+}
+
 /// A request of a part as the server takes it.
 fn as_http(request: hollow::Request) -> Request {
     let (method, kind, target, body) = match request {
@@ -93,7 +102,7 @@ fn as_http(request: hollow::Request) -> Request {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     let body = json(&body);
-    Request { method, path, query: String::new(), headers, body }
+    Request { headers, body, ..Request::new(method, &path, "") }
 }
 
 fn path(method: &Method, resource: &Resource, key: &Key, subresource: &str) -> String {

@@ -27,6 +27,7 @@
 //!
 //! What differs from a real API server stands in `pkg/sandbox/README.md`.
 
+mod access;
 mod admission;
 mod cluster;
 mod follow;
@@ -40,12 +41,13 @@ mod store;
 mod surface;
 mod write;
 
+pub use access::{Refusal, User};
 pub use cluster::Cluster;
 pub use follow::Follower;
 pub use hollow::{Change, Nodes};
 pub use read::Watch;
 pub use request::Request;
-pub use server::{Answer, Expired, Options, Server};
+pub use server::{Answer, Expired, Options, Policy, Server};
 pub use shell::{Body, Service};
 pub use status::Status;
 pub use store::Counts;

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use runtime::{Latest, Reader, Runtime};
 use serde_json::Value;
 
+use crate::access::{Access, Refusal, Refusals, User};
 use crate::admission;
 use crate::read::{self, Opening, Watch, render};
 use crate::registry::Registry;
@@ -44,6 +45,23 @@ pub struct Options {
     /// noted, and not what others take from them or add to their maps: objects are smaller by a
     /// half, and all is faster.
     pub track_updates: bool,
+    /// Who asks without credentials: the administrator, as on a port that only this machine
+    /// reaches, or [`User::anonymous`].
+    pub stranger: User,
+    /// Tokens that are good for ever, and whose they are (`--token-auth-file`).
+    pub tokens: BTreeMap<String, User>,
+    /// Whether the roles and bindings that an API server makes are objects.
+    pub policy: Policy,
+}
+
+/// What becomes of the roles and bindings that an API server makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// They are objects.
+    Shown,
+    /// They hold all the same, but only those are objects that aggregation and administrators need:
+    /// there is less to list.
+    Hidden,
 }
 
 /// An API server. Clones are the same one.
@@ -68,6 +86,9 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
+    pub(crate) access: Access,
+    /// Whom that has refused what.
+    pub(crate) refusals: Refusals,
     pub(crate) runtime: Runtime,
     pub(crate) options: Options,
 }
@@ -102,15 +123,18 @@ impl Server {
     /// A server without any object.
     pub(crate) fn empty(runtime: &Runtime, options: Options) -> Self {
         let store = Store::new(options.limits());
-        Self::with(runtime, options, store)
+        Self::around(State::new(store, runtime, options))
     }
 
     /// A server that goes on where [`Server::save`] was. Says what is wrong with the document if
     /// it cannot be read.
     pub fn load(runtime: &Runtime, options: Options, document: &[u8]) -> Result<Self, String> {
         let store = Store::load(document, options.limits())?;
-        let server = Self::with(runtime, options, store);
+        let server = Self::around(State::new(store, runtime, options));
         surface::definitions_changed(&mut server.state());
+        // What it knows of roles may be older than these.
+        admission::bootstrap(&mut server.state());
+        server.publish();
         Ok(server)
     }
 
@@ -119,10 +143,14 @@ impl Server {
     /// else. The objects are shared, so it costs little.
     pub fn as_of(&self, revision: u64) -> Result<Self, Expired> {
         let state = self.state();
-        let store = state.store.as_of(revision.min(state.store.revision()));
+        let revision = revision.min(state.store.revision());
+        let store = state.store.as_of(revision).map_err(|_| Expired)?;
+        let (access, refusals) = (state.access.as_of(revision), state.refusals.clone());
         drop(state);
         let (runtime, options) = (&self.shared.runtime, self.shared.options.clone());
-        let server = Self::with(runtime, options, store.map_err(|_| Expired)?);
+        let access = access.unwrap_or_else(|| Access::of(&store, &options));
+        let (registry, runtime) = (Registry::new(), runtime.clone());
+        let server = Self::around(State { store, registry, access, refusals, runtime, options });
         surface::definitions_changed(&mut server.state());
         Ok(server)
     }
@@ -143,21 +171,14 @@ impl Server {
         Time::parse(document.get("time")?.as_str()?).ok()
     }
 
-    fn with(runtime: &Runtime, options: Options, store: Store) -> Self {
-        let revision = Latest::new(store.revision());
-        let state = State {
-            store,
-            registry: Registry::new(),
-            runtime: runtime.clone(),
-            options: options.clone(),
-        };
+    fn around(state: State) -> Self {
         let shared = Shared {
-            state: Mutex::new(state),
-            revision,
+            revision: Latest::new(state.store.revision()),
             tables: Mutex::default(),
             watches: AtomicUsize::new(0),
-            runtime: runtime.clone(),
-            options,
+            runtime: state.runtime.clone(),
+            options: state.options.clone(),
+            state: Mutex::new(state),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -186,6 +207,11 @@ impl Server {
                 render::status(&Status::bad_request("a watch needs a stream to be shown in"), false)
             }
         }
+    }
+
+    /// Whom it has refused what, because no role allows it; some hundreds at most.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        self.state().refusals.all()
     }
 
     /// The clock, the randomness, and when it ends.
@@ -334,6 +360,17 @@ impl Server {
     }
 }
 
+// === impl State ===
+
+impl State {
+    /// A store that is served.
+    pub(crate) fn new(store: Store, runtime: &Runtime, options: Options) -> Self {
+        let access = Access::of(&store, &options);
+        let (registry, refusals) = (Registry::new(), Refusals::default());
+        Self { store, registry, access, refusals, runtime: runtime.clone(), options }
+    }
+}
+
 /// A page. Who has it already is told so.
 fn respond(page: Page, headers: &HeaderMap) -> Response<Bytes> {
     let mut response = Response::new(page.body);
@@ -365,6 +402,9 @@ impl Default for Options {
             require_service_accounts: false,
             guard_nodes_and_volumes: false,
             track_updates: true,
+            stranger: User::admin(),
+            tokens: BTreeMap::new(),
+            policy: Policy::Shown,
         }
     }
 }

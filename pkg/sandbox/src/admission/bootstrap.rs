@@ -3,7 +3,8 @@
 use api::Time;
 use serde_json::{Value, json};
 
-use crate::server::State;
+use crate::access;
+use crate::server::{Options, Policy, State};
 use crate::write::insert_quietly;
 
 /// The namespaces that are always there.
@@ -13,99 +14,10 @@ const ADDRESS: &str = "10.0.0.1";
 const PORT: u16 = 6443;
 /// `2026-01-31`
 const DAY_LENGTH: usize = 10;
-const READ: &[&str] = &["get", "list", "watch"];
-const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
-/// What viewers see: by group, plurals.
-const VIEW: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "configmaps",
-            "endpoints",
-            "persistentvolumeclaims",
-            "persistentvolumeclaims/status",
-            "pods",
-            "replicationcontrollers",
-            "replicationcontrollers/scale",
-            "serviceaccounts",
-            "services",
-            "services/status",
-            "bindings",
-            "events",
-            "limitranges",
-            "namespaces/status",
-            "pods/log",
-            "pods/status",
-            "replicationcontrollers/status",
-            "resourcequotas",
-            "resourcequotas/status",
-            "namespaces",
-        ],
-    ),
-    ("discovery.k8s.io", &["endpointslices"]),
-    ("apps", APPS_VIEW),
-    ("autoscaling", &["horizontalpodautoscalers", "horizontalpodautoscalers/status"]),
-    ("batch", &["cronjobs", "cronjobs/status", "jobs", "jobs/status"]),
-    ("policy", &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
-    ("networking.k8s.io", &["ingresses", "ingresses/status", "networkpolicies"]),
-];
-const APPS_VIEW: &[&str] = &[
-    "controllerrevisions",
-    "daemonsets",
-    "daemonsets/status",
-    "deployments",
-    "deployments/scale",
-    "deployments/status",
-    "replicasets",
-    "replicasets/scale",
-    "replicasets/status",
-    "statefulsets",
-    "statefulsets/scale",
-    "statefulsets/status",
-];
-/// What editors change.
-const EDIT: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "pods",
-            "pods/attach",
-            "pods/exec",
-            "pods/portforward",
-            "pods/proxy",
-            "configmaps",
-            "events",
-            "persistentvolumeclaims",
-            "replicationcontrollers",
-            "replicationcontrollers/scale",
-            "secrets",
-            "serviceaccounts",
-            "services",
-            "services/proxy",
-        ],
-    ),
-    (
-        "apps",
-        &[
-            "daemonsets",
-            "deployments",
-            "deployments/rollback",
-            "deployments/scale",
-            "replicasets",
-            "replicasets/scale",
-            "statefulsets",
-            "statefulsets/scale",
-        ],
-    ),
-    ("autoscaling", &["horizontalpodautoscalers"]),
-    ("batch", &["cronjobs", "jobs"]),
-    ("policy", &["poddisruptionbudgets"]),
-    ("networking.k8s.io", &["ingresses", "networkpolicies"]),
-];
 
 /// Makes what is not there yet.
 pub(super) fn make(state: &mut State) {
-    for (place, objects) in all(state.runtime.clock.now()) {
+    for (place, objects) in all(state.runtime.clock.now(), &state.options) {
         let (group, version, plural) = place;
         let Some(served) = state.registry.get(group, version, plural).cloned() else { continue };
         for mut object in objects {
@@ -123,8 +35,9 @@ pub(super) fn make(state: &mut State) {
 /// Group, version and plural.
 type Place = (&'static str, &'static str, &'static str);
 
-fn all(now: Time) -> Vec<(Place, Vec<Value>)> {
+fn all(now: Time, options: &Options) -> Vec<(Place, Vec<Value>)> {
     let rbac = "rbac.authorization.k8s.io";
+    let roles = |plural: &str| policy(&format!("{plural}.{rbac}"), options);
     let flow = "flowcontrol.apiserver.k8s.io";
     vec![
         (("", "v1", "namespaces"), NAMESPACES.iter().map(|name| namespace(name)).collect()),
@@ -139,8 +52,10 @@ fn all(now: Time) -> Vec<(Place, Vec<Value>)> {
         (("", "v1", "services"), vec![service()]),
         (("", "v1", "endpoints"), vec![endpoints()]),
         (("discovery.k8s.io", "v1", "endpointslices"), vec![endpoint_slice()]),
-        ((rbac, "v1", "clusterroles"), cluster_roles()),
-        ((rbac, "v1", "clusterrolebindings"), vec![cluster_admins()]),
+        ((rbac, "v1", "clusterroles"), roles("clusterroles")),
+        ((rbac, "v1", "clusterrolebindings"), roles("clusterrolebindings")),
+        ((rbac, "v1", "roles"), roles("roles")),
+        ((rbac, "v1", "rolebindings"), roles("rolebindings")),
         ((flow, "v1", "prioritylevelconfigurations"), priority_levels()),
         ((flow, "v1", "flowschemas"), flow_schemas()),
     ]
@@ -224,73 +139,12 @@ fn endpoint_slice() -> Value {
     })
 }
 
-/// The marks of what the API server makes for authorization.
-fn rbac_metadata(name: &str) -> Value {
-    json!({
-        "name": name,
-        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
-        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
-    })
-}
-
-/// `cluster-admin`, and the three that the clusterrole-aggregation controller fills.
-fn cluster_roles() -> Vec<Value> {
-    let everything = json!([
-        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-        {"nonResourceURLs": ["*"], "verbs": ["*"]},
-    ]);
-    let mut roles = vec![json!({"metadata": rbac_metadata("cluster-admin"), "rules": everything})];
-    // Admins are editors are viewers.
-    let chain = [("admin", Some("cluster-admin")), ("edit", Some("admin")), ("view", Some("edit"))];
-    for (name, part_of) in chain {
-        let mut role = json!({"metadata": rbac_metadata(name)});
-        let mark = |name: &str| format!("rbac.authorization.k8s.io/aggregate-to-{name}");
-        if let Some(part_of) = part_of.filter(|it| *it != "cluster-admin") {
-            label(&mut role, &mark(part_of));
-        }
-        let selector = json!({"matchLabels": {mark(name): "true"}});
-        role["aggregationRule"] = json!({"clusterRoleSelectors": [selector]});
-        role["rules"] = Value::Null;
-        roles.push(role);
-        let mut part = json!({
-            "metadata": rbac_metadata(&format!("system:aggregate-to-{name}")),
-            "rules": rules(name),
-        });
-        label(&mut part, &mark(name));
-        roles.push(part);
-    }
-    roles
-}
-
-fn label(object: &mut Value, key: &str) {
-    let labels = crate::write::fields::map(object, &["metadata", "labels"]);
-    labels.insert(key.to_owned(), "true".into());
-}
-
-fn rules(role: &str) -> Value {
-    let rule = |(group, resources): &(&str, &[&str]), verbs: &[&str]| {
-        let groups = [group];
-        json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
-    };
-    match role {
-        "view" => VIEW.iter().map(|it| rule(it, READ)).collect(),
-        "edit" => EDIT.iter().map(|it| rule(it, WRITE)).collect(),
-        _ => {
-            let reviews: (&str, &[&str]) = ("authorization.k8s.io", &["localsubjectaccessreviews"]);
-            let roles: (&str, &[&str]) = ("rbac.authorization.k8s.io", &["rolebindings", "roles"]);
-            let verbs = [WRITE, READ].concat();
-            json!([rule(&reviews, &["create"]), rule(&roles, &verbs)])
-        }
-    }
-}
-
-fn cluster_admins() -> Value {
-    let group = "rbac.authorization.k8s.io";
-    json!({
-        "metadata": rbac_metadata("cluster-admin"),
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"apiGroup": group, "kind": "Group", "name": "system:masters"}],
-    })
+/// Roles and bindings of a table.
+fn policy(table: &str, options: &Options) -> Vec<Value> {
+    let of = access::policy().iter().filter(|(of, _)| *of == table);
+    let shown =
+        of.filter(|(_, object)| options.policy == Policy::Shown || access::is_basic(object));
+    shown.map(|(_, object)| object.clone()).collect()
 }
 
 /// The two that the API server cannot do without.

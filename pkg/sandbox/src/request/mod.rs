@@ -7,7 +7,6 @@ mod list;
 mod media;
 mod path;
 mod query;
-mod user;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +17,7 @@ use api::Time;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
+use crate::access::{self, Attributes, To, User};
 use crate::registry::Served;
 use crate::server::State;
 use crate::status::Status;
@@ -27,7 +27,6 @@ pub(crate) use fields::Fields;
 pub(crate) use labels::Labels;
 pub(crate) use list::{ListOptions, Match};
 pub(crate) use media::{Form, Include, negotiate, wants_pretty};
-pub(crate) use user::user_of;
 
 /// A request, whole.
 #[derive(Clone, Debug)]
@@ -42,6 +41,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+    /// Whom the client's certificate names; none: it has none, and the headers say who asks.
+    pub user: Option<User>,
 }
 
 /// What a request turned out to be.
@@ -83,20 +84,18 @@ pub(crate) enum Verb {
     DeleteCollection,
 }
 
-/// Who asks: the server believes what it is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct User {
-    pub(crate) name: String,
-    pub(crate) groups: Vec<String>,
-}
-
 // === impl Request ===
 
 impl Request {
     /// A request without headers and body.
     pub fn new(method: Method, path: &str, query: &str) -> Self {
         let (path, query) = (path.to_owned(), query.to_owned());
-        Self { method, path, query, headers: HeaderMap::new(), body: Bytes::new() }
+        Self { method, path, query, headers: HeaderMap::new(), body: Bytes::new(), user: None }
+    }
+
+    /// The same from somebody.
+    pub fn by(self, user: User) -> Self {
+        Self { user: Some(user), ..self }
     }
 
     /// The same with a JSON body.
@@ -107,15 +106,21 @@ impl Request {
         self
     }
 
-    /// Finds out what is asked for (upstream's RequestInfo, and its routes).
+    /// Finds out what is asked for, and whether who asks may (upstream's RequestInfo, its filters
+    /// for authentication and authorization, and its routes). Who may not does not learn whether
+    /// there is such a thing.
     pub(crate) fn ask(self, state: &State) -> Result<Asked, Status> {
         let now = state.runtime.clock.now();
         let parameters = query::parse(&self.query);
+        let user = access::authenticate(state, &self)?;
         let Some(path) = path::parse(&self.path)? else {
+            let verb = self.method.as_str().to_ascii_lowercase();
+            let path = query::decode(&self.path).unwrap_or_default();
+            permit(state, &user, &Attributes { verb: &verb, to: To::Path(&path) })?;
             return Ok(Asked::Page(Box::new(self)));
         };
+        permit(state, &user, &path.attributes(&self.method, &parameters))?;
         let route = path.route(&state.registry, &self.method, &parameters)?;
-        let user = user_of(&self.headers);
         let path::Route { verb, served, namespace, name, subresource } = route;
         let mut call = Call {
             verb,
@@ -132,6 +137,17 @@ impl Request {
         check_body(&mut call)?;
         Ok(Asked::Call(Box::new(call)))
     }
+}
+
+/// Refuses what somebody may not do.
+fn permit(state: &State, user: &User, what: &Attributes<'_>) -> Result<(), Status> {
+    let verdict = state.access.judge(user, what);
+    if verdict.is_allowed() {
+        return Ok(());
+    }
+    let status = access::forbidden(user, what, &verdict.reason());
+    state.refusals.note(&user.name, &status.message);
+    Err(status)
 }
 
 // === impl Call ===

@@ -6,6 +6,7 @@ use http::Method;
 use serde_json::json;
 
 use super::{Verb, query};
+use crate::access::{Attributes, Resource, To};
 use crate::registry::{Registry, Served};
 use crate::status::Status;
 
@@ -70,9 +71,43 @@ pub(super) fn parse(path: &str) -> Result<Option<Path>, Status> {
     Ok(Some(Path { group, version, watches, namespace, resource, name, subresource, is_longer }))
 }
 
+/// The one object that a list or a watch is about.
+fn chosen(parameters: &[(String, String)]) -> Option<&str> {
+    let terms = query::first(parameters, "fieldSelector")?.split(',');
+    let mut names = terms.filter_map(|term| {
+        let value = term.trim().strip_prefix("metadata.name=")?;
+        Some(value.strip_prefix('=').unwrap_or(value))
+    });
+    names.next().filter(|it| !it.contains(['/', '%']) && !matches!(*it, "." | ".."))
+}
+
 // === impl Path ===
 
 impl Path {
+    /// What is done to what, as far as roles are concerned.
+    pub(super) fn attributes<'a>(
+        &'a self,
+        method: &Method,
+        parameters: &'a [(String, String)],
+    ) -> Attributes<'a> {
+        let watches = self.watches || query::switch(parameters, "watch").unwrap_or(false);
+        let (mut verb, mut name) = (self.verb(method, watches), self.name.as_str());
+        if *method == Method::HEAD {
+            verb = Some(if name.is_empty() { Verb::List } else { Verb::Get });
+        }
+        if name.is_empty() && !self.watches && matches!(verb, Some(Verb::List | Verb::Watch)) {
+            name = chosen(parameters).unwrap_or_default();
+        }
+        let resource = Resource {
+            group: &self.group,
+            plural: &self.resource,
+            subresource: &self.subresource,
+            namespace: self.namespace.as_deref().unwrap_or_default(),
+            name,
+        };
+        Attributes { verb: verb.map_or("", Verb::name), to: To::Resource(resource) }
+    }
+
     /// What is served there, and what the method does with it.
     pub(super) fn route(
         self,

@@ -10,7 +10,7 @@ use super::*;
 use crate::server::{Options, Server};
 
 fn server() -> Server {
-    Server::new(&Runtime::simulated(Time::EPOCH, 1), Options::default())
+    Server::empty(&Runtime::simulated(Time::EPOCH, 1), Options::default())
 }
 
 fn method(name: &str) -> Method {
@@ -378,42 +378,6 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         headers.append(*name, value.parse().unwrap());
     }
     headers
-}
-
-#[test]
-fn users_are_who_they_say() {
-    type Row = (&'static [(&'static str, &'static str)], &'static str);
-    let rows: [Row; 7] = [
-        (&[], "kubernetes-admin: system:masters system:authenticated"),
-        (&[("impersonate-user", "jane")], "jane: system:authenticated"),
-        (
-            &[("impersonate-user", "jane"), ("impersonate-group", "a"), ("impersonate-group", "b")],
-            "jane: a b system:authenticated",
-        ),
-        (
-            &[("impersonate-user", "system:serviceaccount:ns:sa")],
-            "system:serviceaccount:ns:sa: system:serviceaccounts system:serviceaccounts:ns \
-             system:authenticated",
-        ),
-        (&[("impersonate-user", "system:anonymous")], "system:anonymous: system:unauthenticated"),
-        // {"sub":"system:serviceaccount:ns:sa"}
-        (
-            &[(
-                "authorization",
-                "Bearer e30.eyJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291bnQ6bnM6c2EifQ.c2ln",
-            )],
-            "system:serviceaccount:ns:sa: system:serviceaccounts system:serviceaccounts:ns \
-             system:authenticated",
-        ),
-        (
-            &[("authorization", "Bearer odd")],
-            "kubernetes-admin: system:masters system:authenticated",
-        ),
-    ];
-    for (pairs, want) in rows {
-        let user = user_of(&headers(pairs));
-        assert_eq!(format!("{}: {}", user.name, user.groups.join(" ")), want);
-    }
 }
 
 /// Rows in the manner of upstream's TestNegotiate.

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use runtime::Clock;
 
 use super::Body;
+use crate::access::User;
 use crate::read::render;
 use crate::request::Request;
 use crate::server::{Answer, Server};
@@ -26,6 +27,7 @@ const BODY_READ_MAX: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub struct Service {
     server: Server,
+    user: Option<User>,
 }
 
 type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
@@ -33,7 +35,13 @@ type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>>
 impl Server {
     /// The server as a tower service, without a socket.
     pub fn service(&self) -> Service {
-        Service { server: self.clone() }
+        Service { server: self.clone(), user: None }
+    }
+
+    /// The same for a client whose certificate names somebody. A token counts only beside
+    /// [`User::anonymous`].
+    pub fn service_as(&self, user: User) -> Service {
+        Service { server: self.clone(), user: Some(user) }
     }
 }
 
@@ -52,10 +60,10 @@ where
     }
 
     fn call(&mut self, request: http::Request<B>) -> Answering {
-        let server = self.server.clone();
+        let Self { server, user } = self.clone();
         Box::pin(async move {
             let answer = match read(&server, request).await {
-                Ok(request) => server.answer(request),
+                Ok(request) => server.answer(Request { user, ..request }),
                 Err(status) => Answer::Whole(render::status(&status, false)),
             };
             Ok(match answer {
@@ -94,5 +102,5 @@ where
     };
     let path = head.uri.path().to_owned();
     let query = head.uri.query().unwrap_or_default().to_owned();
-    Ok(Request { method: head.method, path, query, headers: head.headers, body })
+    Ok(Request { method: head.method, path, query, headers: head.headers, body, user: None })
 }

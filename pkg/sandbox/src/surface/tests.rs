@@ -9,7 +9,6 @@ use runtime::Runtime;
 use serde_json::Value;
 
 use super::*;
-use crate::registry::Registry;
 use crate::store::Store;
 
 /// When these tests take place.
@@ -18,15 +17,11 @@ const NOW: &str = "2024-03-01T12:00:00Z";
 /// A server without objects.
 fn state() -> State {
     let start = api::Time::parse(NOW).unwrap();
-    State {
-        store: Store::new(100),
-        registry: Registry::new(),
-        runtime: Runtime::simulated(start, 1),
-        options: crate::server::Options {
-            guard_nodes_and_volumes: true,
-            ..crate::server::Options::default()
-        },
-    }
+    let options = crate::server::Options {
+        guard_nodes_and_volumes: true,
+        ..crate::server::Options::default()
+    };
+    State::new(Store::new(100), &Runtime::simulated(start, 1), options)
 }
 
 fn request(path: &str, accept: &'static str) -> Request {
@@ -34,7 +29,7 @@ fn request(path: &str, accept: &'static str) -> Request {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
     let (path, query) = (path.to_owned(), query.to_owned());
-    Request { method: Method::GET, path, query, headers, body: Bytes::new() }
+    Request { headers, ..Request::new(Method::GET, &path, &query) }
 }
 
 fn json(state: &State, path: &str) -> Value {

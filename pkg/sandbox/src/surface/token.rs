@@ -1,11 +1,9 @@
-//! Tokens of service accounts. They are not signed: the sandbox believes what it is told.
+//! Tokens of service accounts. They are not signed: the sandbox believes that it made them.
 
 use api::Time;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
-
-use crate::request::User;
 
 /// What each token starts with.
 const PREFIX: &str = "sandbox.";
@@ -56,21 +54,4 @@ pub(crate) fn read_token(token: &str) -> Option<Token> {
         audiences: audiences.filter_map(|it| it.as_str().map(str::to_owned)).collect(),
         expires: Time::from_unix(claims.get("expires")?.as_i64()?, 0),
     })
-}
-
-// === impl Token ===
-
-impl Token {
-    /// Who asks with it.
-    pub(crate) fn user(&self) -> User {
-        let Self { namespace, name, .. } = self;
-        User {
-            name: format!("system:serviceaccount:{namespace}:{name}"),
-            groups: vec![
-                "system:serviceaccounts".to_owned(),
-                format!("system:serviceaccounts:{namespace}"),
-                "system:authenticated".to_owned(),
-            ],
-        }
-    }
 }

@@ -11,6 +11,7 @@ use super::{
     Document, Written, about, about_kind, check_metadata, complete, is_definition, key, names, put,
     with_environment,
 };
+use crate::access;
 use crate::admission::{self, Attributes, Operation};
 use crate::registry::Served;
 use crate::request::Call;
@@ -41,7 +42,7 @@ fn created(
     let (mut object, mut warnings) = (decoded.object, decoded.warnings);
     let served = &call.served;
     if !served.verbs.contains(&"get") {
-        let reviewed = surface::review(call, &object)?.unwrap_or(object);
+        let reviewed = surface::review(state, call, &object)?.unwrap_or(object);
         return Ok(Written { code: 201, document: reviewed.into(), warnings });
     }
     for field in SYSTEM_FIELDS {
@@ -53,6 +54,7 @@ fn created(
     let attributes = Attributes::of(call, Operation::Create);
     admission::admit(state, &attributes, &mut object, None)?;
     warnings.extend(single_owners(&mut object, Admission::After));
+    access::check_escalation(&state.access, call, &object, None)?;
     let document = insert(state, call, options, &object, &mut warnings)?;
     Ok(Written { code: 201, document, warnings })
 }
@@ -172,7 +174,7 @@ pub(crate) fn insert_quietly(state: &mut State, served: &Served, mut object: Val
     map.insert("uid".to_owned(), uid.into());
     let key = api::Key::new(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
     if state.store.get(&served.table, &key).is_none() {
-        state.store.put(&served.table, &key, object);
+        put(state, &served.table, &key, object);
     }
 }
 

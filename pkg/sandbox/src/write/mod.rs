@@ -168,6 +168,7 @@ fn with_environment<T>(state: &State, call: &Call, act: impl FnOnce(&Environment
 /// Puts an object into the store and tells whoever depends on its kind.
 fn put(state: &mut State, table: &Table, key: &Key, object: Value) -> Arc<Stored> {
     let stored = state.store.put(table, key, object);
+    state.access.changed(table, key, (stored.revision, Some(&stored.object)));
     if is_definition(table) {
         crate::surface::definitions_changed(state);
     }
@@ -177,6 +178,7 @@ fn put(state: &mut State, table: &Table, key: &Key, object: Value) -> Arc<Stored
 /// Removes an object from the store and tells whoever depends on its kind.
 fn remove(state: &mut State, served: &Served, key: &Key) -> Option<Arc<Stored>> {
     let removed = state.store.remove(&served.table, key)?;
+    state.access.changed(&served.table, key, (state.store.revision(), None));
     // A definition that is being deleted waits for its last object.
     if served.custom || is_definition(&served.table) {
         crate::surface::definitions_changed(state);

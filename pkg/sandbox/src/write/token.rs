@@ -9,6 +9,7 @@ use super::body::{Wanted, put_in_namespace};
 use super::fields::{map, metadata, number, text, texts};
 use super::options::{Of, Options};
 use super::{Written, found};
+use crate::access::AUDIENCE;
 use crate::admission::{self, Attributes, Operation};
 use crate::request::Call;
 use crate::server::State;
@@ -17,8 +18,6 @@ use crate::surface;
 
 /// The kind of the documents.
 const REQUEST: (&str, &str, &str) = ("authentication.k8s.io", "v1", "TokenRequest");
-/// Whom a token is for if nobody says it.
-const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 const LIFETIME_SECONDS_DEFAULT: i64 = 3600;
 const LIFETIME_SECONDS_MIN: i64 = 600;
 const LIFETIME_SECONDS_MAX: i64 = 1 << 32;

@@ -15,6 +15,7 @@ use super::{
     Document, Written, about, about_kind, check_metadata, complete, existing, is_definition, key,
     put as store, remove, with_environment,
 };
+use crate::access;
 use crate::admission::{self, Attributes, Operation};
 use crate::registry::Served;
 use crate::request::Call;
@@ -85,6 +86,7 @@ pub(super) fn update(
     let attributes = Attributes::of(call, Operation::Update);
     admission::admit(state, &attributes, &mut sent, Some(&old))?;
     warnings.extend(single_owners(&mut sent, Admission::After));
+    access::check_escalation(&state.access, call, &sent, Some(&old))?;
     check_version(change, &mut sent, &old)?;
     let (new, more) = prepared(state, change, sent, &old)?;
     warnings.extend(more);
@@ -175,6 +177,7 @@ fn create(
     let attributes = Attributes::of(call, Operation::Create);
     admission::admit(state, &attributes, &mut sent, None)?;
     warnings.extend(single_owners(&mut sent, Admission::After));
+    access::check_escalation(&state.access, call, &sent, None)?;
     let document = insert(state, call, change.options, &sent, &mut warnings)?;
     Ok(Written { code: 201, document, warnings })
 }

@@ -236,18 +236,20 @@ async fn followers() {
 /// Saved, loaded, and watched on: what was before is too old.
 #[test]
 fn saved_and_loaded() {
-    let world = World::new();
-    world.put("n", "a", &json!({}));
+    let runtime = Runtime::simulated(Time::EPOCH, 1);
+    let world = World { server: Server::new(&runtime, Options::default()) };
+    let old = world.put("n", "a", &json!({}));
     world.touch();
-    let runtime = world.server.shared.runtime.clone();
+    let now = old + 1;
     let loaded = Server::load(&runtime, Options::default(), &world.server.save()).unwrap();
     let loaded = World { server: loaded };
     assert_eq!(loaded.get("/api/v1/pods"), world.get("/api/v1/pods"));
-    let mut watch = loaded.watch("/api/v1/pods?watch=1&resourceVersion=2");
-    assert_eq!(drain(&mut watch), "ERROR 410 too old resource version: 2 (3)");
-    let mut watch = loaded.watch("/api/v1/pods?watch=1&resourceVersion=3");
-    loaded.put("n", "a", &json!({}));
-    assert_eq!(drain(&mut watch), "MODIFIED a@4");
+    let watch = |version| loaded.watch(&format!("/api/v1/pods?watch=1&resourceVersion={version}"));
+    let too_old = format!("ERROR 410 too old resource version: {old} ({now})");
+    assert_eq!(drain(&mut watch(old)), too_old);
+    let mut watch = watch(now);
+    let newer = loaded.put("n", "a", &json!({}));
+    assert_eq!(drain(&mut watch), format!("MODIFIED a@{newer}"));
     assert!(Server::load(&runtime, Options::default(), b"[]").is_err());
 }
 

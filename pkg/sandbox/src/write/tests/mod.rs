@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 
 use super::fields::{has, text};
 use super::{Written, write};
-use crate::registry::{Registry, Rules, Served};
-use crate::request::{Call, User, Verb};
+use crate::access::User;
+use crate::registry::{Rules, Served};
+use crate::request::{Call, Verb};
 use crate::server::{Options, State};
 use crate::status::Status;
 use crate::store::Store;
@@ -27,12 +28,8 @@ pub(crate) const NOW: Time = Time::from_unix(1_767_225_600, 0);
 
 /// An empty server with the namespace `default`.
 pub(crate) fn state() -> State {
-    let mut state = State {
-        store: Store::new(100),
-        registry: Registry::new(),
-        runtime: Runtime::simulated(NOW, 7),
-        options: Options { guard_nodes_and_volumes: true, ..Options::default() },
-    };
+    let options = Options { guard_nodes_and_volumes: true, ..Options::default() };
+    let mut state = State::new(Store::new(100), &Runtime::simulated(NOW, 7), options);
     have(&mut state, "v1/namespaces", &json!({"metadata": {"name": "default"}}));
     state
 }

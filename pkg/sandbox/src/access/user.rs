@@ -1,0 +1,81 @@
+//! Who asks.
+
+/// Whoever is in this group may do everything, whatever the roles say.
+const MASTERS: &str = "system:masters";
+const ANONYMOUS: &str = "system:anonymous";
+const ACCOUNT: &str = "system:serviceaccount:";
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Such as `system:kube-scheduler`.
+    pub name: String,
+    /// Such as `system:authenticated`.
+    pub groups: Vec<String>,
+}
+
+impl User {
+    /// A user of these groups, and of that of everybody who said who they are. A client certificate
+    /// says it so: its common name and its organizations.
+    pub fn new(name: &str, groups: &[&str]) -> Self {
+        let mut groups: Vec<_> = groups.iter().map(|group| (*group).to_owned()).collect();
+        let everybody = match name {
+            ANONYMOUS => "system:unauthenticated",
+            _ => "system:authenticated",
+        };
+        if !groups.iter().any(|group| group == everybody) {
+            groups.push(everybody.to_owned());
+        }
+        Self { name: name.to_owned(), groups }
+    }
+
+    /// Whoever may do everything.
+    pub fn admin() -> Self {
+        Self::new("kubernetes-admin", &[MASTERS])
+    }
+
+    /// Whoever has no credentials.
+    pub fn anonymous() -> Self {
+        Self::new(ANONYMOUS, &[])
+    }
+
+    /// A service account.
+    pub fn account(namespace: &str, name: &str) -> Self {
+        let of_namespace = format!("system:serviceaccounts:{namespace}");
+        let groups = ["system:serviceaccounts", of_namespace.as_str()];
+        Self::new(&format!("{ACCOUNT}{namespace}:{name}"), &groups)
+    }
+
+    /// The kubelet of a node.
+    pub fn node(name: &str) -> Self {
+        Self::new(&format!("system:node:{name}"), &["system:nodes"])
+    }
+
+    /// A user of these groups; a service account is of its own unless others are named.
+    pub(crate) fn named(name: &str, groups: &[&str]) -> Self {
+        let account = name.strip_prefix(ACCOUNT).and_then(|it| it.split_once(':'));
+        match account {
+            Some((namespace, account)) if groups.is_empty() => Self::account(namespace, account),
+            Some(_) | None => Self::new(name, groups),
+        }
+    }
+
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.name == ANONYMOUS
+    }
+
+    /// Whether no role is asked.
+    pub(crate) fn is_master(&self) -> bool {
+        self.is_in(MASTERS)
+    }
+
+    /// Whether it is a kubelet (`DefaultNodeIdentifier`).
+    pub(crate) fn is_node(&self) -> bool {
+        let name = self.name.strip_prefix("system:node:");
+        name.is_some_and(|name| !name.is_empty()) && self.is_in("system:nodes")
+    }
+
+    fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|it| it == group)
+    }
+}
