@@ -69,6 +69,35 @@ fn another_seed_gives_another_run() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Rule: a controller whose role lacks a verb fails a script, which names it, the verb and the
+/// resource; whatever it prints.
+#[test]
+fn a_verb_that_is_not_granted_fails_by_name() -> anyhow::Result<()> {
+    let account = "system:serviceaccount:kube-system:replicaset-controller";
+    let cannot = |what: &str| format!("User \"{account}\" cannot {what} in API group");
+    let rows = [
+        ("/rules/3/verbs/0", cannot("create resource \"pods\"")),
+        ("/rules/1", cannot("update resource \"replicasets/status\"")),
+        ("/rules/4", cannot("create resource \"events\"")),
+    ];
+    for (part, want) in rows {
+        let role = "clusterrole/system:controller:replicaset-controller";
+        let set = "{\"apiVersion\": \"apps/v1\", \"kind\": \"ReplicaSet\", \"metadata\": \
+                   {\"name\": \"web\"}, \"spec\": {\"replicas\": 1, \"selector\": \
+                   {\"matchLabels\": {\"app\": \"web\"}}, \"template\": {\"metadata\": \
+                   {\"labels\": {\"app\": \"web\"}}, \"spec\": {\"containers\": \
+                   [{\"name\": \"main\", \"image\": \"img:1\"}]}}}}";
+        let script = format!(
+            "> patch json {role} '[{{\"op\": \"remove\", \"path\": \"{part}\"}}]'\n> create\n| \
+             {set}\n> tick 10s\n"
+        );
+        let told = play(&Script::parse(&script)?).map(|_| ());
+        let told = told.expect_err(part).to_string();
+        ensure!(told.contains(&want), "{part}: {told}");
+    }
+    Ok(())
+}
+
 fn play(script: &Script) -> anyhow::Result<Played> {
     run(script, SEED).map(|(played, _)| played)
 }
@@ -118,8 +147,9 @@ fn run(script: &Script, seed: u64) -> anyhow::Result<(Played, Vec<u8>)> {
         let runtime = Runtime::simulated(START, seed);
         let world = World::start(&WorldOptions::of(script, seed), &runtime)?;
         let played = Player::new(&world, "default").await?.play(script).await;
-        let state = world.cluster.server().save();
+        let (state, refused) = (world.cluster.server().save(), world.refused());
         runtime.cancel.cancel();
+        refused?;
         Ok((played?, state))
     })
 }

@@ -36,7 +36,7 @@ pub(crate) fn play(path: &Path, arguments: &Arguments) -> anyhow::Result<ExitCod
         player.play(&script).await?;
         drop(view);
         runtime.cancel.cancel();
-        anyhow::Ok(())
+        anyhow::Ok(world.refused()?)
     };
     match arguments.speed {
         // Time that is paused passes when everybody waits.

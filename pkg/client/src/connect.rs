@@ -58,7 +58,16 @@ pub(crate) enum Source {
     /// Over the network.
     Network(Arc<Network>),
     /// In this process.
-    Inside(Inside),
+    Inside(Ways),
+}
+
+/// The ways to an API server in this process.
+#[derive(Clone)]
+pub(crate) struct Ways {
+    /// As the user of the connection.
+    user: Inside,
+    /// As nobody.
+    nobody: Inside,
 }
 
 /// What decides besides the options; tests have their own.
@@ -197,9 +206,9 @@ impl Connection {
         Self::new(self.source.clone(), Purpose { user, guard: None, liveness })
     }
 
-    /// A connection to an API server in this process, for a sandbox and for simulation. Nobody
-    /// needs credentials there.
-    pub fn inside<S, B>(server: S) -> Self
+    /// A connection to an API server in this process, for a sandbox and for simulation: as its
+    /// user, and as nobody for clients that send tokens of their own.
+    pub fn inside<S, B>(user: S, nobody: S) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
         S::Future: Send,
@@ -207,9 +216,13 @@ impl Connection {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let wrap = |body: B| body.map_err(Into::into).boxed_unsync();
-        let server = server.map_response(move |answer| answer.map(wrap));
-        Self::to_inside(BoxCloneSyncService::new(server.map_err(Into::into)), None)
+        let body = |body: B| body.map_err(Into::into).boxed_unsync();
+        let wrap = |server: S| {
+            let server = server.map_response(move |answer| answer.map(body));
+            BoxCloneSyncService::new(server.map_err(Into::into))
+        };
+        let ways = Ways { user: wrap(user), nobody: wrap(nobody) };
+        Self::to_inside(ways, GatedUser::Same, None)
     }
 
     fn new(source: Source, purpose: Purpose) -> Self {
@@ -217,11 +230,17 @@ impl Connection {
             Source::Network(network) => {
                 Self { transport: network.transport(purpose), host: network.host(), source }
             }
-            Source::Inside(server) => Self::to_inside(server.clone(), purpose.guard.as_ref()),
+            Source::Inside(ways) => {
+                Self::to_inside(ways.clone(), purpose.user, purpose.guard.as_ref())
+            }
         }
     }
 
-    fn to_inside(server: Inside, guard: Option<&Guard>) -> Self {
+    fn to_inside(ways: Ways, user: GatedUser, guard: Option<&Guard>) -> Self {
+        let server = match user {
+            GatedUser::Same => &ways.user,
+            GatedUser::Nobody => &ways.nobody,
+        };
         let (gate, inner) = (guard.cloned(), server.clone());
         let gated = tower::service_fn(move |request: Request<Body>| {
             let (gate, inner) = (gate.clone(), inner.clone());
@@ -234,7 +253,7 @@ impl Connection {
             }
         });
         let transport = kube::Client::new(gated, "default").into();
-        Self { transport, host: "sandbox".to_owned(), source: Source::Inside(server) }
+        Self { transport, host: "sandbox".to_owned(), source: Source::Inside(ways) }
     }
 }
 

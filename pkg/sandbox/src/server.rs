@@ -48,7 +48,7 @@ pub struct Options {
     /// Who asks without credentials: the administrator, as on a port that only this machine
     /// reaches, or [`User::anonymous`].
     pub stranger: User,
-    /// Tokens that are good for ever, and whose they are (`--token-auth-file`).
+    /// Tokens that are good for ever, and whose they are.
     pub tokens: BTreeMap<String, User>,
     /// Whether the roles and bindings that an API server makes are objects.
     pub policy: Policy,

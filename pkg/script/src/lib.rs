@@ -79,4 +79,4 @@ pub use cluster::{Ask, Cluster, NodeAct, Reply, Unsupported};
 pub use command::Command;
 pub use parse::{Entry, Script, ScriptError, Step};
 pub use play::{Difference, Played, Player, Told};
-pub use world::{World, WorldOptions};
+pub use world::{Refused, World, WorldOptions};

@@ -10,6 +10,7 @@ use manager::debug::Source;
 use manager::options::Options;
 use manager::start::Manager;
 use runtime::Runtime;
+use sandbox::User;
 
 use crate::{Ask, Cluster, NodeAct, Reply, Script, Unsupported};
 
@@ -33,6 +34,10 @@ pub struct World {
     runtime: Runtime,
 }
 
+/// Requests that no role allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(Vec<String>);
+
 /// The controllers whose keys are objects of a resource.
 const CONTROLLERS: [(&str, &str); 10] = [
     ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
@@ -46,6 +51,9 @@ const CONTROLLERS: [(&str, &str); 10] = [
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
 ];
+
+/// As whom the manager asks for what is no controller's own.
+const MANAGER: &str = "system:kube-controller-manager";
 
 /// What an explanation says of an object that differs from run to run.
 const VOLATILE: [&str; 1] = ["resource version"];
@@ -66,20 +74,30 @@ impl World {
         // A manager that was told which controllers to run may make no accounts.
         let has_choice = options.flags.iter().any(|flag| flag.starts_with("--controllers="));
         let defaults = sandbox::Options::default();
-        let settings = sandbox::Options { require_service_accounts: !has_choice, ..defaults };
+        let settings = sandbox::Options {
+            require_service_accounts: !has_choice,
+            stranger: User::anonymous(),
+            ..defaults
+        };
         let server = sandbox::Server::new(runtime, settings);
         let nodes = sandbox::Nodes::new(options.nodes);
         let cluster = sandbox::Cluster::start(server, &nodes, options.seed);
         Self::on(cluster, &options.flags, runtime)
     }
 
-    /// Starts the manager on a cluster.
+    /// Starts the manager on a cluster. It has its own user there, and each controller its service
+    /// account.
     pub fn on(
         cluster: sandbox::Cluster,
         flags: &[String],
         runtime: &Runtime,
     ) -> anyhow::Result<Self> {
-        let given = ["--leader-elect=false", "--secure-port=0", "--controller-start-interval=0s"];
+        let given = [
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--controller-start-interval=0s",
+            "--use-service-account-credentials=true",
+        ];
         let limits = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
         let words = given.iter().chain(&limits).map(|it| (*it).to_owned());
         let options = Options::parse(words.chain(flags.iter().cloned()))
@@ -87,7 +105,9 @@ impl World {
         if let Some(error) = options.validate().first() {
             anyhow::bail!("{error}");
         }
-        let connection = Connection::inside(cluster.server().service());
+        let server = cluster.server();
+        let user = server.service_as(User::new(MANAGER, &[]));
+        let connection = Connection::inside(user, server.service_as(User::anonymous()));
         let manager = Manager::new(options, connection, runtime)?;
         let source = manager.source();
         runtime::spawn("manager", async move {
@@ -96,6 +116,14 @@ impl World {
             }
         });
         Ok(Self { cluster, source, runtime: runtime.clone() })
+    }
+
+    /// Whom the server has refused what, each different one once: a controller whose role lacks a
+    /// verb tries for ever, and shows nothing of it.
+    pub fn refused(&self) -> Result<(), Refused> {
+        let refusals = self.cluster.server().refusals();
+        let messages: Vec<_> = refusals.into_iter().map(|it| it.message).collect();
+        if messages.is_empty() { Ok(()) } else { Err(Refused(messages)) }
     }
 }
 
@@ -146,3 +174,13 @@ fn lines(controller: &str, explanation: &Explanation) -> Vec<String> {
     lines.extend(last.map(|failure| format!("  last failure: {}", failure.error)));
     lines
 }
+
+// === impl Refused ===
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no role allows this, and somebody asked for it:\n{}", self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -96,7 +96,8 @@ async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let guard: Guard = Arc::new(move || {
         if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("the lease ended".to_owned()) }
     });
-    let gated = Connection::inside(server).gated(&guard, GatedUser::Same, None);
+    let inside = Connection::inside(server.clone(), server);
+    let gated = inside.gated(&guard, GatedUser::Same, None);
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: gated.host };
     let client = Client::new(gated.transport, settings, &metrics, &runtime);

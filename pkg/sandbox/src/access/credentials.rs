@@ -128,5 +128,5 @@ fn impersonated(state: &State, headers: &HeaderMap, own: User) -> Result<User, S
             return Err(forbidden(&own, &what, &verdict.reason()));
         }
     }
-    Ok(User::named(name, &groups))
+    Ok(if groups.is_empty() { User::named(name) } else { User::new(name, &groups) })
 }

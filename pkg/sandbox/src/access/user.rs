@@ -51,12 +51,12 @@ impl User {
         Self::new(&format!("system:node:{name}"), &["system:nodes"])
     }
 
-    /// A user of these groups; a service account is of its own unless others are named.
-    pub(crate) fn named(name: &str, groups: &[&str]) -> Self {
+    /// A user by name; a service account is in its groups.
+    pub fn named(name: &str) -> Self {
         let account = name.strip_prefix(ACCOUNT).and_then(|it| it.split_once(':'));
         match account {
-            Some((namespace, account)) if groups.is_empty() => Self::account(namespace, account),
-            Some(_) | None => Self::new(name, groups),
+            Some((namespace, account)) => Self::account(namespace, account),
+            None => Self::new(name, &[]),
         }
     }
 
