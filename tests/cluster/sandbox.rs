@@ -6,6 +6,8 @@ mod abuse;
 mod manifests;
 #[path = "sandbox/protobuf.rs"]
 mod protobuf;
+#[path = "sandbox/rbac.rs"]
+mod rbac;
 
 use anyhow::ensure;
 use cluster_tests::{Sandbox, wait_until};

@@ -38,6 +38,11 @@ impl Sandbox {
     /// Starts a sandbox, built in the profile of the running test, and returns when all its nodes
     /// are ready.
     pub async fn start(nodes: usize) -> anyhow::Result<Self> {
+        Self::start_with(nodes, &[]).await
+    }
+
+    /// The same with further flags.
+    pub async fn start_with(nodes: usize, flags: &[String]) -> anyhow::Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("sandbox-{}-{count}", std::process::id()));
@@ -52,6 +57,7 @@ impl Sandbox {
             flag("nodes", nodes),
             flag("port", port),
         ];
+        let args = args.iter().chain(flags);
         let process = Process::spawn("sandbox", Path::new("sh"), args, &dir, 0)?;
         let guard = Guard::spawn(process.pid(), Some(&dir))?;
         let url = format!("http://127.0.0.1:{port}");
