@@ -193,6 +193,26 @@ fn no_fault_at_a_write_shows_at_the_end() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Rule: a controller whose role lacks a verb breaks a promise, which names it, the verb and the
+/// resource.
+#[test]
+fn a_verb_that_is_not_granted_is_found() -> anyhow::Result<()> {
+    // A role of the same name goes before the one that the sandbox has.
+    let role = "> create\n| apiVersion: rbac.authorization.k8s.io/v1\n| kind: ClusterRole\n\
+                | metadata: {name: 'system:controller:replicaset-controller'}\n\
+                | rules: [{verbs: ['*'], apiGroups: [apps], resources: ['*']}]\n";
+    let set = "> create\n| apiVersion: apps/v1\n| kind: ReplicaSet\n| metadata: {name: web}\n\
+               | spec:\n|   {replicas: 1, selector: {matchLabels: {app: web}},\n\
+               |   template: {metadata: {labels: {app: web}},\n\
+               |   spec: {containers: [{name: main, image: 'img:1'}]}}}\n";
+    let text = format!("@nodes 1\n# seed 7\n# managers 1\n{role}{set}> tick 1m\n");
+    let broken = run(&Case::parse(&text)?)?.broken.context("nothing was found")?;
+    let want = "User \"system:serviceaccount:kube-system:replicaset-controller\" cannot create \
+                resource \"pods\" in API group \"\" in the namespace \"default\"";
+    ensure!(broken.rule == "granted" && broken.text.contains(want), "{}", broken.text);
+    Ok(())
+}
+
 /// A case that was read from its own text is the same.
 #[test]
 fn cases_are_written_and_read() -> anyhow::Result<()> {

@@ -10,7 +10,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
+use manager::registry::REGISTRY;
 use runtime::{Cancel, Clock, Process};
+use sandbox::{Server, User};
 use serde_json::{Value, json};
 use tower::{BoxError, ServiceExt as _};
 
@@ -18,7 +20,7 @@ use crate::fault::Fault;
 use crate::flow::Flow;
 use crate::lease::Sent;
 use crate::older;
-use crate::oracle::{Stream, Tried, Written};
+use crate::oracle::{Broken, Stream, Tried, Written};
 use crate::site::Site;
 use crate::wire::Wire;
 
@@ -89,6 +91,20 @@ impl About {
     /// Whether it is about the Lease that is contended for.
     pub(crate) fn is_of_election(&self) -> bool {
         self.account == "leader-election"
+    }
+
+    /// As whom it is sent: a controller as its service account, as with
+    /// `--use-service-account-credentials`, and all else as the manager. The user agent says it
+    /// rather than a token, so that no request for one gets in the way.
+    fn user(&self) -> User {
+        let own = REGISTRY.iter().any(|entry| {
+            entry.account == self.account && entry.user == manager::registry::User::Account
+        });
+        if own {
+            User::account("kube-system", &self.account)
+        } else {
+            User::new("system:kube-controller-manager", &[])
+        }
     }
 
     pub(crate) fn watches(&self) -> bool {
@@ -338,6 +354,13 @@ impl Life {
         self.forward(about, request, fault).await
     }
 
+    /// Whether somebody asked for what no role allows.
+    fn judge_refusals(&self, server: &Server) {
+        let refusals = server.refusals().into_iter();
+        let broken = refusals.map(|it| Broken { rule: "granted", text: it.message });
+        self.site.log().oracle.broken.extend(broken);
+    }
+
     fn set_wall(&self, step_ms: i64, seconds: u64) {
         self.site.log().oracle.clocks_are_wrong();
         self.clock.set_wall(i64::try_from(seconds).unwrap_or(0).saturating_mul(step_ms));
@@ -376,7 +399,10 @@ impl Life {
         let trimmed = about.method != Method::GET && ask_for_whole(request.headers_mut());
         self.site.look();
         let (server, fault) = older::answers(&self.site, about, fault, request.uri_mut());
-        let answer = server.service().oneshot(request).await?;
+        let answer = server.service_as(about.user()).oneshot(request).await?;
+        if answer.status() == StatusCode::FORBIDDEN {
+            self.judge_refusals(&server);
+        }
         if about.watches() && answer.status() == StatusCode::OK {
             let flow = |body| Flow::new(self, about, body, fault);
             if let Some(revision) =

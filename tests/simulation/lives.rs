@@ -80,7 +80,8 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
     ];
     let options = Options::parse(words.map(str::to_owned));
     let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
-    let manager = Manager::new(options, Connection::inside(life.clone()), runtime)?;
+    let connection = Connection::inside(life.clone(), life.clone());
+    let manager = Manager::new(options, connection, runtime)?;
     life.site.log().oracle.knowledge.join(&life.name, &*manager.source());
     if case.managers > 1 {
         let now = life.site.now();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use runtime::{Clock, Runtime};
-use sandbox::Server;
+use sandbox::{Policy, Server, User};
 use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 
 use crate::case::Case;
@@ -61,7 +61,13 @@ pub(crate) struct Log {
 
 impl Site {
     pub(crate) fn new(runtime: &Runtime, case: &Case) -> Self {
-        let options = sandbox::Options { track_updates: false, ..sandbox::Options::default() };
+        // Who has no credentials is nobody, and roles hold that nobody sees: there is less to list.
+        let options = sandbox::Options {
+            track_updates: false,
+            stranger: User::anonymous(),
+            policy: Policy::Hidden,
+            ..sandbox::Options::default()
+        };
         let server = Server::new(runtime, options);
         let nodes = sandbox::Nodes::new(case.nodes).beat(BEAT);
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
