@@ -37,8 +37,8 @@ struct Arguments {
     #[arg(long, default_value_t = 8001)]
     port: u16,
 
-    /// The address to serve on. Whoever reaches it may do everything, but for who sends a token of a
-    /// service account or impersonates somebody (kubectl --as): these may do what roles allow.
+    /// The address to serve on. Whoever reaches it may do everything. Who sends a token of an
+    /// account, or impersonates somebody (kubectl --as), may do what roles allow.
     #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
     bind_address: IpAddr,
 
