@@ -139,8 +139,8 @@ struct WireSpec {
     requestor: Requestor,
 }
 
-/// The lists in it may be `null`, too: what came as `[]` from whoever authenticated the user is none
-/// once it was stored as protobuf.
+/// The lists in it may be `null`, too: what came as `[]` from whoever authenticated the user is
+/// none once it was stored as protobuf.
 fn from_extra<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
