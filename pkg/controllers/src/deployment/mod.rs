@@ -1,9 +1,9 @@
 //! Deployment: replaces the pods of one template by those of the next, ReplicaSet by ReplicaSet.
 //!
 //! Reads: Deployment, ReplicaSet, Pod; live, the Deployment before it adopts, and after a failure
-//! the name that a new ReplicaSet would get. Writes: ReplicaSet (create, update, delete, patch of the owner),
-//! Deployment/status, Deployment (only to roll back), Event. Upstream: `pkg/controller/deployment`
-//! (v1.36).
+//! the name that a new ReplicaSet would get. Writes: ReplicaSet (create, update, delete, patch of
+//! the owner), Deployment/status, Deployment (only to roll back), Event. Upstream:
+//! `pkg/controller/deployment` (v1.36).
 //!
 //! **Invariant:** scales and deletes only ReplicaSets that the Deployment controls and selects, and
 //! deletes none that has pods or wants some.
