@@ -70,7 +70,9 @@ fn objects(list: &Value) -> anyhow::Result<BTreeMap<String, Value>> {
     for item in list["items"].as_array().context("no items")? {
         let mut object = item.clone();
         let metadata = object["metadata"].as_object_mut().context("no metadata")?;
-        OWN.iter().for_each(|field| drop(metadata.remove(*field)));
+        for field in OWN {
+            metadata.remove(field);
+        }
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
         objects.insert(format!("{}/{}", text("namespace"), text("name")), object.clone());
     }
@@ -178,19 +180,19 @@ fn requests() -> anyhow::Result<Vec<Ask>> {
         json!({"user": "x"}),
     ];
     for spec in specs {
-        asks.push(Ask::new(User::Admin, &accesses, review("SubjectAccessReview", spec))?);
+        asks.push(Ask::new(User::Admin, &accesses, review("SubjectAccessReview", &spec))?);
     }
     let spec = json!({"resourceAttributes": {"verb": "get", "resource": "nodes"}});
-    let review_own = review("SelfSubjectAccessReview", spec);
+    let review_own = review("SelfSubjectAccessReview", &spec);
     asks.push(Ask::new(controller, &format!("{own}subjectaccessreviews"), review_own)?);
-    let rules = review("SelfSubjectRulesReview", json!({"namespace": "kube-system"}));
+    let rules = review("SelfSubjectRulesReview", &json!({"namespace": "kube-system"}));
     for user in [controller, User::ControllerManager, User::Admin] {
         asks.push(Ask::new(user, &format!("{own}subjectrulesreviews"), rules.clone())?);
     }
     Ok(asks)
 }
 
-fn review(kind: &str, spec: Value) -> Value {
+fn review(kind: &str, spec: &Value) -> Value {
     json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
 }
 
