@@ -42,7 +42,8 @@ fn sample() -> Value {
     let inner =
         json!({"name": "a\"b", "count": 3, "lists": [[1, 2], [], [-3]], "labels": {"e": "é"}});
     json!({
-        "name": "x", "isThere": true, "count": 200, "size": "Large", "text": "t", "since": "2026-01-02T03:04:05Z", "unknown": [{"a": [1]}],
+        "name": "x", "isThere": true, "count": 200, "size": "Large", "text": "t",
+        "since": "2026-01-02T03:04:05Z", "unknown": [{"a": [1]}],
         "labels": {"k8s.io/app": "a,b", "z": "}]"},
         "items": [{"key": "k", "inner": null}, {"key": "l\\", "inner": inner}],
         "lists": [[100, 200], [300]],
