@@ -102,7 +102,7 @@ pub(crate) fn answers(
 #[cfg(test)]
 mod older_tests {
     use anyhow::ensure;
-    use http::Request;
+    use http::{Request, header};
     use http_body_util::BodyExt as _;
     use kube::client::Body;
     use runtime::Runtime;
@@ -118,7 +118,9 @@ mod older_tests {
     /// The names in what a request brings, with its code and its version.
     async fn ask(life: &Life, query: &str) -> anyhow::Result<String> {
         let path = format!("/api/v1/namespaces/default/configmaps{query}");
-        let request = Request::get(path).body(Body::empty())?;
+        // It may list whatever there is.
+        let agent = "simulation/generic-garbage-collector";
+        let request = Request::get(path).header(header::USER_AGENT, agent).body(Body::empty())?;
         let mut answer = life.clone().oneshot(request).await.map_err(anyhow::Error::from_boxed)?;
         let mut names = vec![answer.status().as_u16().to_string()];
         let is_watch = query.contains("watch=true");
