@@ -142,9 +142,9 @@ async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
         }
     }
     site.tick(GRACE).await;
-    site.log().oracle.be_quiet(true);
+    site.log().oracle.be_quiet();
     site.tick(SILENCE).await;
-    site.log().oracle.be_quiet(false);
+    site.log().oracle.be_loud();
     let acts = site.log().oracle.wake(&asleep);
     if !acts.is_empty() {
         site.tell("somebody looks at those that sleep");

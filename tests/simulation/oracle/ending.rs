@@ -61,8 +61,7 @@ impl Oracle {
     /// The objects that nobody need look at before something changes:
     /// - those whose keys were given up, after as many failures as upstream's;
     /// - Deployments of which a pod, or a set, was said to be of an owner of a kind that there is
-    ///   not: that it is gone wakes nobody, as upstream's `getDeploymentsForReplicaSet`;
-    /// - Jobs whose time is up by a clock that somebody has set since.
+    ///   not: that it is gone wakes nobody, as upstream's `getDeploymentsForReplicaSet`.
     pub(crate) fn asleep(&self) -> BTreeSet<Key> {
         let given_up = self.knowledge.given_up();
         let is_given_up = |account: &str, (_, namespace, name): &Key| {
@@ -77,7 +76,6 @@ impl Oracle {
         let sleeps = |(key, object): &(&Key, &std::sync::Arc<Value>)| match key.0.as_str() {
             "Deployment" => is_given_up("deployment-controller", key) || is_of_odd(object),
             "Secret" | "ServiceAccount" => is_given_up("tokens-controller", key),
-            "Job" => self.sleeps_too_long(object),
             _ => false,
         };
         self.objects.all().filter(sleeps).map(|(key, _)| key.clone()).collect()
@@ -95,12 +93,13 @@ impl Oracle {
         those.map(look).collect()
     }
 
-    /// From now on no controller has anything left to do, or may have again.
-    pub(crate) fn be_quiet(&mut self, quiet: bool) {
-        if !quiet {
-            self.quiet = None;
-            return;
-        }
+    /// From now on a controller may have something to do again.
+    pub(crate) fn be_loud(&mut self) {
+        self.quiet = None;
+    }
+
+    /// From now on no controller has anything left to do.
+    pub(crate) fn be_quiet(&mut self) {
         let sets = self.objects.of_kind("DaemonSet");
         let has_none = |set: &&std::sync::Arc<Value>| {
             self.objects.children("ControllerRevision", uid(set)).next().is_none()
@@ -337,6 +336,10 @@ impl Oracle {
                 // Those of a Deployment it sees to itself.
                 "ReplicaSet" if is_broken(template) && !is_of_deployment(object) => {
                     acts.push(format!("> set image {named} main=img:1\n"));
+                }
+                // Who has set a clock right looks at what went by it.
+                "Job" if self.sleeps_too_long(object) => {
+                    acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }
                 "Pod" if is_broken(at(object, "/spec")) => acts.push(format!("> delete {named}\n")),
                 _ => {}

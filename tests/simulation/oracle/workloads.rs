@@ -180,15 +180,8 @@ impl Oracle {
         let limit = 1 + i64::from(surge > 0);
         let nodes: std::collections::BTreeSet<_> = pods.iter().map(|pod| node_of(pod)).collect();
         // Where none is available the next one is made beyond all surge, as upstream's.
-        let set = self.objects.find(owner);
-        let waits = set.map_or(0, |(_, set)| number(set, "/spec/minReadySeconds"));
-        let waits = Duration::from_secs(u64::try_from(waits).unwrap_or(0));
-        let since = self.decider.begun.saturating_sub(waits);
-        let serves = |pod: &Value| {
-            let ready = self.ready_since.get(uid(pod));
-            ready.is_some_and(|it| it.is && it.at < since && self.knows("Pod", it.revision))
-        };
-        let served = |node: &str| pods.iter().any(|pod| node_of(pod) == node && serves(pod));
+        let served =
+            |node: &str| pods.iter().any(|pod| node_of(pod) == node && self.serves(owner, pod));
         let is_double = |node: &&str| on(node) > 1 && served(node);
         let double = count(nodes.into_iter().filter(is_double).count());
         let owner_name = text(it.got, "/metadata/generateName");
@@ -199,6 +192,17 @@ impl Oracle {
             let text = format!("{owner_name} has two pods on {double} nodes, {surge} at most");
             self.blame("daemon-surge", text);
         }
+    }
+
+    /// Whether a pod of an owner is available as far as whoever decided on the present write can
+    /// know.
+    fn serves(&self, owner: &str, pod: &Value) -> bool {
+        let owner = self.objects.find(owner);
+        let waits = owner.map_or(0, |(_, owner)| number(owner, "/spec/minReadySeconds"));
+        let waits = Duration::from_secs(u64::try_from(waits).unwrap_or(0));
+        let since = self.decider.begun.saturating_sub(waits);
+        let ready = self.ready_since.get(uid(pod));
+        ready.is_some_and(|it| it.is && it.at < since && self.knows("Pod", it.revision))
     }
 
     /// A DaemonSet takes the last ready pod of a node only while its budget allows it.
@@ -215,7 +219,9 @@ impl Oracle {
             .objects
             .children("Pod", &owner)
             .any(|it| node_of(it) == node && is_live(it) && born(it) < born(pod));
-        if has_other || has_older || !is_ready(pod) {
+        // One that is not available is replaced beyond all budget, as upstream's
+        // (`rollingUpdate` in update.go); seed 10324.
+        if has_other || has_older || !self.serves(&owner, pod) {
             return;
         }
         self.emptied.entry(owner.clone()).or_default().insert(node, it.at);
