@@ -33,6 +33,12 @@ async fn a_leader_outlives_its_connections() -> anyhow::Result<()> {
     let mut manager =
         Manager::start(&cluster, Binary::under_test()?, User::ControllerManager, &args)?;
     manager.healthy().await?;
+    // Who begins to lead asks whether the API server is healthy, and ends if it says nothing, as
+    // upstream's `WaitForAPIServer`.
+    wait_until("a leader at work", LIMIT, async || {
+        Ok(manager.log().contains("starting workers").then_some(()))
+    })
+    .await?;
     scene(&cluster, &cut).await.with_context(|| manager.log())
 }
 
