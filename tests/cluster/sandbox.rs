@@ -211,7 +211,7 @@ async fn everything_can_be_looked_at() -> anyhow::Result<()> {
             ("auth can-i list pods", 0, &["yes"]),
             ("auth can-i --list", 0, &["*.*"]),
             ("auth whoami --as=jane", 0, &["Username    jane"]),
-            ("get pods --as=jane", 0, &["web-"]),
+            ("get pods --as=jane", 1, &["User \"jane\" cannot list resource \"pods\""]),
             ("top nodes", 1, &["error: Metrics API not available"]),
             ("logs deployment/web", 0, &["this pod is hollow, nothing runs in it"]),
             (
