@@ -422,8 +422,7 @@ impl Life {
             let of = (self.name.as_str(), about.account.as_str());
             log.oracle.heard(of, &about.path, &body, at);
             if about.lists() {
-                let list = serde_json::from_slice(&body).unwrap_or_default();
-                log.oracle.knowledge.listed(&about.stream(), &list, at);
+                log.oracle.knowledge.listed(&about.stream(), &body, at);
             }
         } else if about.method != Method::GET {
             let got = serde_json::from_slice(&body).unwrap_or_default();

@@ -94,10 +94,13 @@ impl Knowledge {
     }
 
     /// What is watched was listed. Who lists and does not watch has no cache.
-    pub(crate) fn listed(&mut self, stream: &Stream, list: &Value, now: Duration) {
-        let revision = text(list, "/metadata/resourceVersion").parse();
-        let goes_on = !text(list, "/metadata/continue").is_empty();
-        if let (Some(shown), Ok(revision), false) = (self.shown(stream), revision, goes_on) {
+    pub(crate) fn listed(&mut self, stream: &Stream, body: &[u8], now: Duration) {
+        let Some(shown) = self.shown(stream) else { return };
+        let list: Value = serde_json::from_slice(body).unwrap_or_default();
+        let goes_on = !text(&list, "/metadata/continue").is_empty();
+        if let Ok(revision) = text(&list, "/metadata/resourceVersion").parse()
+            && !goes_on
+        {
             shown.until(revision, now);
         }
     }
@@ -169,10 +172,7 @@ impl Knowledge {
 
     /// What a manager still tries again; none: nothing.
     pub(super) fn fails(&self) -> Option<String> {
-        let engines = self.0.values().flat_map(|lived| lived.engines.iter());
-        let mut all =
-            engines.flat_map(|(account, engines)| engines.iter().map(move |it| (account, it)));
-        all.find_map(|(account, engine)| {
+        self.engines().find_map(|(account, engine)| {
             let failing = engine.status().failing;
             let failure = failing.iter().find(|it| !fails_for_ever(account, &it.error))?;
             Some(format!("{account} fails with {}: {}", failure.key, failure.error))
@@ -181,12 +181,17 @@ impl Knowledge {
 
     /// The keys that a manager has given up, by account.
     pub(super) fn given_up(&self) -> BTreeSet<(String, String)> {
-        let engines = self.0.values().flat_map(|lived| lived.engines.iter());
-        let keys = engines.flat_map(|(account, engines)| {
-            let failures = engines.iter().flat_map(|engine| engine.status().given_up);
-            failures.map(move |failure| ((*account).to_owned(), failure.key))
+        let keys = self.engines().flat_map(|(account, engine)| {
+            let failures = engine.status().given_up.into_iter();
+            failures.map(move |failure| (account.to_owned(), failure.key))
         });
         keys.collect()
+    }
+
+    /// The controllers of all managers, with their accounts.
+    fn engines(&self) -> impl Iterator<Item = (&'static str, &dyn Inspect)> {
+        let by_account = self.0.values().flat_map(|lived| &lived.engines);
+        by_account.flat_map(|(account, engines)| engines.iter().map(move |it| (*account, &**it)))
     }
 
     /// Whether the life of a decider goes on.
