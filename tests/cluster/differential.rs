@@ -36,6 +36,11 @@ const ENDING: &[&str] =
 /// What their events count is a matter of moments, as it is how often a set tries what is refused.
 const LOOSE: [&str; 4] = ["loose", "pauses", "d-surges", "old"];
 
+/// They tell Events, too: the scheduler, and the API server when it finds that the address of its own
+/// Service is not noted down yet (1.36.3, pkg/registry/core/service/ipallocator/controller).
+const OTHERS: [&str; 3] =
+    ["default-scheduler", "ipallocator-repair-controller", "portallocator-repair-controller"];
+
 /// What was seen on one cluster.
 #[derive(Default)]
 struct Story {
@@ -500,7 +505,7 @@ impl Teller {
     async fn end(mut self) -> anyhow::Result<Story> {
         let mut loose = BTreeSet::new();
         for event in Objects::of(&self.cluster, "")?.list("events").await? {
-            if event["reportingComponent"] == "default-scheduler" {
+            if OTHERS.iter().any(|other| event["reportingComponent"] == *other) {
                 continue;
             }
             let (told, count) = self.normal.event(&event);
