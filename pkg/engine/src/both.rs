@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use runtime::Instant;
 
 use crate::record::{FAILING_MAX, IN_WORK_MAX, PLANS_MAX};
-use crate::{Explanation, Inspect, Phase, Status, Viewer};
+use crate::{Explanation, InWork, Inspect, Phase, Status, Viewer};
 
 /// Two engines of one controller, each with a queue of its own, as upstream's garbage collector has
 /// one for deletions and one for owners that leave their dependents behind.
@@ -17,6 +17,10 @@ pub struct Both(pub Arc<dyn Inspect>, pub Arc<dyn Inspect>);
 impl Inspect for Both {
     fn status(&self) -> Status {
         merged(self.0.status(), self.1.status())
+    }
+
+    fn in_work(&self) -> Vec<InWork> {
+        oldest(self.0.in_work(), self.1.in_work())
     }
 
     /// The first engine's, unless only the second one finds the object.
@@ -52,9 +56,6 @@ fn merged(a: Status, b: Status) -> Status {
     let mut reads = joined(a.reads, b.reads);
     reads.sort();
     reads.dedup();
-    let mut in_work = joined(a.in_work, b.in_work);
-    in_work.sort_by_key(|work| work.since);
-    in_work.truncate(IN_WORK_MAX);
     let last = |a, b| {
         let mut failures = joined(a, b);
         failures.sort_by(by_time);
@@ -78,7 +79,7 @@ fn merged(a: Status, b: Status) -> Status {
         queued: a.queued + b.queued,
         delayed: a.delayed + b.delayed,
         unsettled: a.unsettled + b.unsettled,
-        in_work,
+        in_work: oldest(a.in_work, b.in_work),
         failing,
         given_up,
         last_error: errors.into_iter().next(),
@@ -87,6 +88,13 @@ fn merged(a: Status, b: Status) -> Status {
         failures: a.failures + b.failures,
         panics: a.panics + b.panics,
     }
+}
+
+fn oldest(a: Vec<InWork>, b: Vec<InWork>) -> Vec<InWork> {
+    let mut in_work = joined(a, b);
+    in_work.sort_by_key(|work| work.since);
+    in_work.truncate(IN_WORK_MAX);
+    in_work
 }
 
 fn joined<T>(mut a: Vec<T>, b: Vec<T>) -> Vec<T> {

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use runtime::{Instant, fenced, fenced_async};
 
 use crate::expectations::{Awaits, LIMIT, NEVER};
-use crate::inspect::{Fact, Phase, Place, Planned, Unsettled, WaitingFor};
+use crate::inspect::{Fact, InWork, Phase, Place, Planned, Unsettled, WaitingFor};
 use crate::worker::TOO_MANY_FETCHES;
 use crate::{Engine, Explanation, Inspect, Status, Viewer};
 
@@ -55,6 +55,10 @@ impl Inspect for Engine {
             failures: state.failures,
             panics: state.panics,
         }
+    }
+
+    fn in_work(&self) -> Vec<InWork> {
+        self.act.record.state().in_work()
     }
 
     fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {

@@ -14,6 +14,9 @@ pub trait Inspect: Send + Sync {
     /// How it gets on.
     fn status(&self) -> Status;
 
+    /// The part of the status that changes with every sync, without the cost of the rest.
+    fn in_work(&self) -> Vec<InWork>;
+
     /// Observes and decides for `key` now, and acts on nothing. A plan that asks for live reads
     /// gets them. Takes at most ten seconds, and a panic inside is part of the answer. Of bodies it
     /// shows what `viewer` may see.

@@ -239,7 +239,7 @@ impl Lived {
     /// The syncs that controllers of an account have in work.
     fn working(&self, account: &str) -> BTreeSet<(String, String, Time)> {
         let engines = self.engines.get(account).into_iter().flatten();
-        let work = engines.flat_map(|engine| engine.status().in_work);
+        let work = engines.flat_map(|engine| engine.in_work());
         work.map(|work| (account.to_owned(), work.key, work.since)).collect()
     }
 

@@ -239,6 +239,10 @@ impl Inspect for Fake {
         self.status.clone()
     }
 
+    fn in_work(&self) -> Vec<InWork> {
+        self.status.in_work.clone()
+    }
+
     fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {
         async move {
             if let Some(gate) = &self.gate {
