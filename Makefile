@@ -16,6 +16,9 @@ kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
 # CI builds what the lock file says, or nothing.
 locked := $(if $(filter true,$(CI)),--locked)
 
+# Each rung has a budget in minutes, for two cores and a cold start.
+rung := .ci/rung
+
 # Simulation has a profile of its own, and deliberate bugs that can be switched on.
 simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
 	cargo test $(locked) --profile sim --features mutants -p cluster-tests --test simulation --
@@ -39,9 +42,10 @@ demo: ## Play three minutes with a whole cluster in one process
 
 check: ## Format, lints, docs and the rules of the tree
 	cargo fmt --check
-	cargo clippy $(locked) --workspace --all-targets --features cluster-tests/mutants -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings cargo doc $(locked) --workspace --no-deps
-	cargo test $(locked) -p cluster-tests --test tidy
+	$(rung) lints 6 cargo clippy $(locked) --workspace --all-targets --features cluster-tests/mutants \
+		-- -D warnings
+	$(rung) docs 2 env RUSTDOCFLAGS=-Dwarnings cargo doc $(locked) --workspace --no-deps
+	$(rung) tidy 5 cargo test $(locked) -p cluster-tests --test tidy
 
 deny: ## Licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
@@ -56,9 +60,9 @@ alerts: ## What the alerts in deploy/ say to made-up metrics; needs promtool
 	promtool test rules deploy/prometheus/alerts_test.yaml
 
 test: ## All tests: those without a cluster, then those with one
-	cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
-	cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
-	$(simulation)
+	$(rung) units 9 cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
+	$(rung) processes 5 cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
+	$(rung) simulation 8 env $(simulation)
 	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
 		$(MAKE) --no-print-directory test-cluster; \
 	else \
@@ -77,7 +81,8 @@ sim-mutants: ## Let seeds find each deliberate bug, and print the table: ONLY=No
 
 # One cluster at a time: each keeps two cores busy.
 test-cluster: cluster-tools
-	cargo test $(locked) -p cluster-tests --no-fail-fast $(cluster_suite) -- --test-threads=1
+	$(rung) cluster 30 cargo test $(locked) -p cluster-tests --no-fail-fast $(cluster_suite) -- \
+		--test-threads=1
 
 cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube)) ## Build etcd, Kubernetes and kwok
 
