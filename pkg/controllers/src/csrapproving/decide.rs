@@ -70,11 +70,10 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
             Err(error) => return Plan::failed("the review failed", error.to_string()),
         }
     }
-    let why = format!("{} may not have it", go::quote(&csr.requestor.username));
     let tried = tried.join(" ");
     let error =
         format!("recognized csr {name} as [{tried}] but subject access review was not approved");
-    Plan::failed_quietly(why, error)
+    Plan::failed_quietly("its author may not have it", error)
 }
 
 /// Why there is nothing to decide.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{CertificateRequest, CertificateSigningRequest, Key, RequestError, go};
+use api::{CertificateRequest, CertificateSigningRequest, Key, RequestError};
 use controller::View;
 
 /// A wish for a certificate.
@@ -32,15 +32,14 @@ impl Snapshot {
         let csr = &self.csr;
         let mut facts = vec![
             ("signer", csr.signer_name.to_string()),
-            ("asked by", csr.requestor.username.clone()),
             ("usages", list(csr.usages.iter().map(|usage| &**usage).collect())),
             ("conditions", list(csr.conditions.iter().map(|kind| &**kind).collect())),
         ];
+        // Who they are is shown to those who may get the request: by the API server.
         if let Some(Ok(request)) = &self.request {
-            // Somebody else has written them: they may hold anything.
-            let organizations: Vec<_> = request.organizations.iter().map(go::quote).collect();
-            facts.push(("common name", go::quote(&request.common_name)));
-            facts.push(("organizations", list(organizations.iter().map(String::as_str).collect())));
+            let is_own = csr.requestor.username == request.common_name;
+            let author = if is_own { "who it is for" } else { "somebody else" };
+            facts.push(("asked by", author.to_owned()));
         }
         facts
     }
