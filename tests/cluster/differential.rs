@@ -36,8 +36,8 @@ const ENDING: &[&str] =
 /// What their events count is a matter of moments, as it is how often a set tries what is refused.
 const LOOSE: [&str; 4] = ["loose", "pauses", "d-surges", "old"];
 
-/// They tell Events, too: the scheduler, and the API server when it finds that the address of its own
-/// Service is not noted down yet (1.36.3, pkg/registry/core/service/ipallocator/controller).
+/// They tell Events, too: the scheduler, and the API server when it finds that the address of its
+/// own Service is not noted down yet (1.36.3, pkg/registry/core/service/ipallocator/controller).
 const OTHERS: [&str; 3] =
     ["default-scheduler", "ipallocator-repair-controller", "portallocator-repair-controller"];
 

@@ -43,7 +43,6 @@ mod fields;
 mod kinds;
 mod kubelet;
 mod part;
-mod quantity;
 mod scheduler;
 mod seed;
 mod span;

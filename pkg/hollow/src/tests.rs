@@ -173,32 +173,6 @@ fn a_big_cluster_is_cheap() {
 }
 
 #[test]
-fn quantities() {
-    // Text, in thousandths, in whole units. As upstream's TestQuantityParse.
-    let rows = [
-        ("0", Some(0), Some(0)),
-        ("100m", Some(100), Some(1)),
-        ("1.5", Some(1500), Some(2)),
-        (".5", Some(500), Some(1)),
-        ("2k", Some(2_000_000), Some(2000)),
-        ("1Ki", Some(1_024_000), Some(1024)),
-        ("1.5Gi", Some(1_610_612_736_000), Some(1_610_612_736)),
-        ("1e3", Some(1_000_000), Some(1000)),
-        ("1E-3", Some(1), Some(1)),
-        ("1u", Some(1), Some(1)),
-        ("-1500m", Some(-1500), Some(-1)),
-        ("9E", Some(i64::MAX), Some(9_000_000_000_000_000_000)),
-        ("", None, None),
-        ("1x", None, None),
-        ("Gi", None, None),
-    ];
-    for (text, millis, units) in rows {
-        let found = (crate::quantity::millis(text), crate::quantity::units(text));
-        assert_eq!(found, (millis, units), "{text}");
-    }
-}
-
-#[test]
 fn spans() {
     let rows = [
         ("2s", Some(2000)),

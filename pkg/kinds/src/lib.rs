@@ -27,7 +27,6 @@ mod node;
 mod plain;
 pub mod pod;
 mod policy;
-mod quantity;
 mod rbac;
 mod replicationcontroller;
 mod resource;
@@ -53,6 +52,7 @@ pub use admissionregistration::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, WebhookConfiguration,
 };
 pub use apiextensions::CustomResourceDefinition;
+pub use apimachinery::Quantity;
 pub use apiregistration::APIService;
 pub use apps::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
 pub use autoscaling::HorizontalPodAutoscaler;
@@ -69,7 +69,6 @@ pub use node::RuntimeClass;
 pub use plain::Plain;
 pub use pod::Pod;
 pub use policy::PodDisruptionBudget;
-pub use quantity::Quantity;
 pub use rbac::{Binding, ClusterRole, Role};
 pub use replicationcontroller::ReplicationController;
 pub use resource::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};

@@ -22,13 +22,14 @@ use std::io::{stderr, stdout};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use apimachinery::Quantity;
 use runtime::{Clock, Zone};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{Handle, Layer as Reload};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
-use crate::flags::{Flags, bytes, handles};
+use crate::flags::{Flags, handles};
 use lines::Lines;
 use output::Output;
 use threshold::Threshold;
@@ -92,10 +93,16 @@ impl Settings {
             format,
             verbosity: u32::try_from(flags.int(handles::VERBOSITY)).unwrap_or(u32::MAX),
             modules: flags.text(handles::VMODULE).to_owned(),
-            split: flags.switch(split).then(|| bytes(flags.text(size))),
+            split: flags.switch(split).then(|| buffer(flags.text(size))),
             flush_every: flags.positive(handles::LOG_FLUSH_FREQUENCY),
         }
     }
+}
+
+/// How many bytes are held back; less than nothing is nothing.
+fn buffer(size: &str) -> usize {
+    let bytes = Quantity::parse(size).unwrap_or_default().value();
+    usize::try_from(bytes).unwrap_or(0)
 }
 
 /// Starts logging of warnings for `-v=0`, or at the level below: for a program in which the manager

@@ -9,7 +9,6 @@ mod decode;
 pub mod openapi;
 pub mod patch;
 mod pointer;
-pub mod quantity;
 mod table;
 
 pub use decode::{DecodeError, Decoded, Strictness, complete, decode, decode_value, from_protobuf};

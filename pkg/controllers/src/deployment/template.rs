@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use api::Labels;
+use apimachinery::Quantity;
 use controller::history::safe_encode;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -123,46 +124,8 @@ fn whole(number: &serde_json::Number) -> Option<Value> {
     format!("{float:.0}").parse::<i64>().ok().map(Value::from)
 }
 
-/// A quantity by its value, such as `1Ki` and `1024`; the text itself if it is none.
+/// A quantity by its value, such as `1Ki` and `1024`; the text itself if it cannot be read.
 fn quantity(text: String) -> Value {
-    nanos(&text).map_or(Value::String(text), |nanos| Value::String(nanos.to_string()))
-}
-
-/// How many billionths a quantity is; none if it cannot be read, is too large, or has a part of a
-/// billionth.
-pub(super) fn nanos(text: &str) -> Option<i128> {
-    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
-    let (number, suffix) = text.split_at(text.find(|c| !is_digit(c)).unwrap_or(text.len()));
-    let (factor, tens): (i128, i32) = match suffix {
-        "n" => (1, 0),
-        "u" => (1, 3),
-        "m" => (1, 6),
-        "" => (1, 9),
-        "k" => (1, 12),
-        "M" => (1, 15),
-        "G" => (1, 18),
-        "T" => (1, 21),
-        "P" => (1, 24),
-        "E" => (1, 27),
-        "Ki" => (1 << 10, 9),
-        "Mi" => (1 << 20, 9),
-        "Gi" => (1 << 30, 9),
-        "Ti" => (1 << 40, 9),
-        "Pi" => (1 << 50, 9),
-        "Ei" => (1 << 60, 9),
-        exponent => {
-            let exponent: i32 = exponent.strip_prefix(['e', 'E'])?.parse().ok()?;
-            (1, exponent.checked_add(9)?)
-        }
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let part = part.trim_end_matches('0');
-    let digits: i128 = format!("{whole}{part}").parse().ok()?;
-    let tens = tens.checked_sub(i32::try_from(part.len()).ok()?)?;
-    let power = 10_i128.checked_pow(tens.unsigned_abs())?;
-    let value = digits.checked_mul(factor)?;
-    if tens >= 0 {
-        return value.checked_mul(power);
-    }
-    (value % power == 0).then_some(value / power)
+    let nanos = Quantity::parse(&text).ok().and_then(Quantity::nanos);
+    nanos.map_or(Value::String(text), |nanos| Value::String(nanos.to_string()))
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{Key, Labels, Taint};
+use apimachinery::Quantity;
 use serde_json::Value;
 
 use super::pod::{Amounts, Pod, Port, taint};
 use crate::fields::{find, flag, list, pairs, text};
-use crate::quantity;
 
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -57,8 +57,8 @@ pub(crate) struct Cluster {
 
 impl Host {
     fn read(node: &Value) -> Self {
-        let pods = find(node, "status.allocatable.pods").and_then(Value::as_str);
-        let pods_max = pods.and_then(quantity::units).and_then(|it| usize::try_from(it).ok());
+        let pods = find(node, "status.allocatable.pods").and_then(Quantity::from_json);
+        let pods_max = pods.and_then(|it| usize::try_from(it.value()).ok());
         Self {
             name: text(node, "metadata.name").to_owned(),
             labels: Labels::new(pairs(node, "metadata.labels")),

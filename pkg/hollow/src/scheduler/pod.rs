@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Effect, Key, Labels, Taint, Time, Toleration};
+use apimachinery::Quantity;
 use serde_json::Value;
 
 use super::select::{NodeWish, Selector};
 use crate::fields::{find, flag, int, key, list, pairs, text, texts, time};
-use crate::quantity;
 
 /// What a container counts for in scores if it asks for nothing: upstream's
 /// `DefaultMilliCPURequest` and `DefaultMemoryRequest`.
@@ -84,15 +84,13 @@ impl Amounts {
     pub(crate) fn read(object: &Value, path: &str) -> Self {
         let mut amounts = Self::default();
         for (name, amount) in find(object, path).and_then(Value::as_object).into_iter().flatten() {
-            // The API takes numbers too.
-            let amount = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
-            let units = || quantity::units(&amount).unwrap_or(0);
+            let amount = Quantity::from_json(amount).unwrap_or_default();
             match name.as_str() {
-                "cpu" => amounts.cpu_millis = quantity::millis(&amount).unwrap_or(0),
-                "memory" => amounts.memory = units(),
-                "ephemeral-storage" => amounts.storage = units(),
+                "cpu" => amounts.cpu_millis = amount.milli_value(),
+                "memory" => amounts.memory = amount.value(),
+                "ephemeral-storage" => amounts.storage = amount.value(),
                 "pods" => {}
-                name => drop(amounts.others.insert(name.to_owned(), units())),
+                name => drop(amounts.others.insert(name.to_owned(), amount.value())),
             }
         }
         amounts

@@ -7,7 +7,6 @@ mod controllers;
 mod duration;
 pub(crate) mod handles;
 mod process;
-mod quantity;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -18,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub use duration::GoDuration;
-pub(crate) use quantity::bytes;
 pub use syntax::{Failure, command, parse};
 pub(crate) use value::boolean;
 pub use value::{Kind, Value};

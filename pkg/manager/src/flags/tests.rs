@@ -216,6 +216,7 @@ fn bad_values_are_refused_in_pflags_words() {
             "quantities must match the regular expression \
              '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
+        ("log-text-info-buffer-size", "1.5K", "unable to parse quantity's suffix"),
         ("min-resync-period", "3", r#"time: missing unit in duration "3""#),
     ];
     for (flag, value, what) in rows {

@@ -4,6 +4,8 @@
 use std::net::IpAddr;
 use std::num::IntErrorKind;
 
+use apimachinery::Quantity;
+
 use super::duration::GoDuration;
 use super::version::semantic;
 use crate::options::KUBERNETES_VERSION;
@@ -144,10 +146,9 @@ impl Kind {
                 Value::List(gates.map(str::to_owned).collect())
             }
             Self::Pairs => Value::List(pairs(text)?),
-            Self::Quantity if is_quantity(text) => as_is(),
             Self::Quantity => {
-                let pattern = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$";
-                return Err(format!("quantities must match the regular expression '{pattern}'"));
+                Quantity::parse(text)?;
+                as_is()
             }
             Self::Level => Value::Int(level(text)?),
             Self::Patterns => {
@@ -348,17 +349,6 @@ fn pairs(text: &str) -> Result<Vec<String>, String> {
         Some(bad) => Err(format!("{bad} must be formatted as key=value")),
         None => Ok(pairs),
     }
-}
-
-fn is_quantity(text: &str) -> bool {
-    let number = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let suffix = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let digits = &number[..number.len() - suffix.len()];
-    let exponent = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
-    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-    !digits.is_empty()
-        && digits.matches('.').count() < 2
-        && exponent.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn pattern(part: &str) -> Result<(), String> {

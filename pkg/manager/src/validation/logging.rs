@@ -1,5 +1,7 @@
 //! The flags of section "Logs" (k8s.io/component-base/logs/api/v1, `Validate`).
 
+use apimachinery::Quantity;
+
 use crate::flags::{Flags, GoDuration};
 use crate::gates::{Gates, features};
 
@@ -35,16 +37,11 @@ pub(super) fn errors(flags: &Flags, gates: &Gates) -> Vec<String> {
             if flags.value(&format!("log-{format}-split-stream")).switch() {
                 errors.push(field("splitStream"));
             }
-            if !is_zero(flags.value(&format!("log-{format}-info-buffer-size")).text()) {
+            let size = flags.value(&format!("log-{format}-info-buffer-size")).text();
+            if Quantity::parse(size) != Ok(Quantity::ZERO) {
                 errors.push(field("infoBufferSize"));
             }
         }
     }
     errors
-}
-
-/// Whether a quantity is nothing, whatever its suffix.
-fn is_zero(quantity: &str) -> bool {
-    let mut number = quantity.chars().take_while(|c| c.is_ascii_digit() || "+-.".contains(*c));
-    number.all(|c| !('1'..='9').contains(&c))
 }

@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use apimachinery::Quantity;
 use serde_json::{Map, Value};
 
 use super::json::{Json, number};
 use super::moment::{Layout, normal};
-use crate::{Field, Scalar, Schema, Shape, Type, TypeId, quantity};
+use crate::{Field, Scalar, Schema, Shape, Type, TypeId};
 
 /// More unknown and doubled fields are not reported.
 const FAULTS_MAX: usize = 100;
@@ -238,9 +239,9 @@ impl Reader<'_> {
                 Err(_) => Err(self.wrong(&format!("number {text}"), "int32")),
             },
             (Scalar::IntOrString, _) => Err(self.wrong(json.word(), "int32")),
-            (Scalar::Quantity, Json::String(text)) => Ok(quantity::canonical(text.trim())?.into()),
-            (Scalar::Quantity, Json::Number(text)) => Ok(quantity::canonical(text)?.into()),
-            (Scalar::Quantity, _) => Ok(quantity::canonical("true")?.into()),
+            (Scalar::Quantity, Json::String(text)) => Ok(Quantity::canonical(text.trim())?.into()),
+            (Scalar::Quantity, Json::Number(text)) => Ok(Quantity::canonical(text)?.into()),
+            (Scalar::Quantity, _) => Ok(Quantity::canonical("true")?.into()),
             _ => Ok(self.mismatch(json.word(), go, shape)),
         }
     }

@@ -139,7 +139,7 @@ proptest::proptest! {
 
     #[test]
     fn quantities_and_times_never_panic(text in "[-+0-9.eEinumkKMGTPZ:T]{0,30}") {
-        let _ = crate::quantity::canonical(&text);
+        let _ = apimachinery::Quantity::canonical(&text);
         let _ = moment::normal(&text, moment::Layout::Micros);
         let _ = moment::normal(&text, moment::Layout::Seconds);
     }

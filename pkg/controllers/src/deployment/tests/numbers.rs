@@ -220,34 +220,6 @@ fn templates_that_mean_the_same_are_equal() {
     }
 }
 
-#[test]
-fn quantities_are_read_by_value() {
-    let one = 1_000_000_000_i128;
-    for (text, expected) in [
-        ("1", Some(one)),
-        ("+1", Some(one)),
-        ("-1.50", Some(-one * 3 / 2)),
-        ("1n", Some(1)),
-        ("1u", Some(1000)),
-        ("1m", Some(one / 1000)),
-        ("1k", Some(one * 1000)),
-        ("1e3", Some(one * 1000)),
-        ("1E3", Some(one * 1000)),
-        ("1E", Some(one * 1_000_000_000_000_000_000)),
-        ("1Ki", Some(one * 1024)),
-        ("0.5Mi", Some(one * 512 * 1024)),
-        ("1Ei", Some(one << 60)),
-        ("0.0000000001", None),
-        ("1e99", None),
-        ("1e2147483647", None),
-        ("one", None),
-        ("1Qi", None),
-        ("", None),
-    ] {
-        assert_eq!(template::nanos(text), expected, "{text}");
-    }
-}
-
 /// TestGenerateReplicaSetName, TestDeploymentController_generateReplicaSetName.
 #[test]
 fn names_are_cut_to_what_a_name_may_have() {

@@ -1,17 +1,16 @@
 //! Amounts such as `100m` and `1Gi` (apimachinery's resource.Quantity).
 
+mod canonical;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde_json::Value;
 
-#[cfg(test)]
-mod tests;
-
 const NANOS: i128 = 1_000_000_000;
 /// What amounts with binary suffixes are cut to.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
-/// 10 to the power of this fits; what is larger saturates.
-const POWER_MAX: u32 = 38;
 
 const BINARY: [(&str, u32); 6] =
     [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
@@ -100,6 +99,17 @@ impl Quantity {
             Value::Number(number) => Self::parse(&number.to_string()).ok(),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         }
+    }
+
+    /// The text in canonical form, as Quantity.MarshalJSON has it: `1000m` is `1`, `0.5` is `500m`.
+    /// Of any size, and what is nearly canonical stays as it came. The error is upstream's.
+    pub fn canonical(text: &str) -> Result<String, &'static str> {
+        canonical::canonical(text)
+    }
+
+    /// In billionths; none: there are more than can be held.
+    pub fn nanos(self) -> Option<i128> {
+        (self.nanos.unsigned_abs() != i128::MAX.unsigned_abs()).then_some(self.nanos)
     }
 
     /// In whole units, rounded away from zero.
@@ -211,7 +221,7 @@ fn scaled(whole: &str, part: &str, power: i32, factor: i128) -> i128 {
 }
 
 fn ten_to(power: u32) -> i128 {
-    10_i128.pow(power.min(POWER_MAX))
+    10_i128.checked_pow(power).unwrap_or(i128::MAX)
 }
 
 fn away_from_zero(value: i128, unit: i128) -> i128 {

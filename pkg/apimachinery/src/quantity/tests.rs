@@ -89,6 +89,29 @@ fn amounts_round_up_and_add() {
     assert_eq!(read("1Ki").plus(read("1k")).to_string(), "2024");
 }
 
+/// Every suffix, by its value.
+#[test]
+fn amounts_are_billionths() {
+    let one = 1_000_000_000_i128;
+    for (text, expected) in [
+        ("+1", Some(one)),
+        ("-1.50", Some(-one * 3 / 2)),
+        ("1n", Some(1)),
+        ("1u", Some(1000)),
+        ("1m", Some(one / 1000)),
+        ("1k", Some(one * 1000)),
+        ("1e3", Some(one * 1000)),
+        ("1E", Some(one * 1_000_000_000_000_000_000)),
+        ("1Ki", Some(one * 1024)),
+        ("0.5Mi", Some(one * 512 * 1024)),
+        ("1Ei", Some(one << 60)),
+        ("1e99", None),
+        ("-1e2147483647", None),
+    ] {
+        assert_eq!(Quantity::parse(text).unwrap().nanos(), expected, "{text}");
+    }
+}
+
 /// Huge and tiny amounts are cut, and never panic.
 #[test]
 fn amounts_saturate() {

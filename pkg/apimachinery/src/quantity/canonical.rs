@@ -1,5 +1,5 @@
-//! Quantities as the API server writes them (apimachinery's resource.Quantity): `1000m` is `1`,
-//! `0.5` is `500m`, `1024Ki` is `1Mi`. What is nearly canonical stays as it came, as upstream.
+//! Quantities as the API server writes them: `1000m` is `1`, `0.5` is `500m`, `1024Ki` is `1Mi`.
+//! What is nearly canonical stays as it came, as upstream.
 
 /// The text is not a quantity at all.
 const FORMAT: &str = "quantities must match the regular expression \
@@ -42,7 +42,7 @@ struct Decimal {
 }
 
 /// The canonical form of a quantity. The error is upstream's.
-pub fn canonical(text: &str) -> Result<String, &'static str> {
+pub(super) fn canonical(text: &str) -> Result<String, &'static str> {
     if text.is_empty() {
         return Err(FORMAT);
     }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn quantities_are_canonical() {
         // What Quantity.MarshalJSON of apimachinery 0.36.3 prints.
-        for line in include_str!("decode/testdata/quantities.txt").lines() {
+        for line in include_str!("quantities.txt").lines() {
             let (text, expected) = line.split_once('\t').unwrap();
             let read = canonical(text.trim()).unwrap_or_else(str::to_owned);
             assert_eq!(read, expected, "{text}");
