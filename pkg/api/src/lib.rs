@@ -65,7 +65,7 @@ pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};
 pub use root_ca::RootCa;
 pub use scheduling::{Effect, Placement, Taint, Toleration};
-pub use selector::{Requirement, Selector, SelectorError};
+pub use selector::{Requirement, Selector, SelectorError, check_requirement};
 pub use served::{Served, ServedKind, Subresource, Verb};
 pub use serviceaccount::ServiceAccount;
 pub use time::Time;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::selector::check;
+use crate::selector::check_requirement;
 use crate::wire::null_is_empty;
 use crate::{Labels, Requirement, Text, intern, is_label_value};
 
@@ -262,17 +262,14 @@ impl WireCondition {
             [number] if is_label_value(number) => number.parse::<i64>().ok(),
             _ => None,
         };
-        let set = || self.values.iter().cloned().collect();
-        let requirement = match self.operator.as_str() {
+        match self.operator.as_str() {
             "Gt" => return Some(Condition::Greater(key, number()?)),
             "Lt" => return Some(Condition::Less(key, number()?)),
-            "In" if !self.values.is_empty() => Requirement::In(set()),
-            "NotIn" if !self.values.is_empty() => Requirement::NotIn(set()),
-            "Exists" if self.values.is_empty() => Requirement::Exists,
-            "DoesNotExist" if self.values.is_empty() => Requirement::DoesNotExist,
-            _ => return None,
-        };
-        check(&key, &requirement).ok()?;
+            _ => {}
+        }
+        let values = self.values.iter().cloned().collect();
+        let requirement = Requirement::read(&key, &self.operator, values).ok()?;
+        check_requirement(&key, &requirement).ok()?;
         Some(Condition::Label(key, requirement))
     }
 

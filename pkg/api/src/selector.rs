@@ -99,6 +99,27 @@ impl Selector {
 }
 
 impl Requirement {
+    /// What an expression of a selector says about a label, as upstream's `labels.NewRequirement`
+    /// but for [`check_requirement`]: older objects may hold values that no label can have.
+    pub fn read(
+        key: &str,
+        operator: &str,
+        values: BTreeSet<String>,
+    ) -> Result<Self, SelectorError> {
+        let requirement = match (operator, values.is_empty()) {
+            ("In", false) => Self::In(values),
+            ("NotIn", false) => Self::NotIn(values),
+            ("Exists", true) => Self::Exists,
+            ("DoesNotExist", true) => Self::DoesNotExist,
+            ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => {
+                let (key, operator) = (key.to_owned(), operator.to_owned());
+                return Err(SelectorError::Values { key, operator });
+            }
+            _ => return Err(SelectorError::Operator(operator.to_owned())),
+        };
+        Ok(requirement)
+    }
+
     /// Whether it holds of the value of its label; none: there is no such label.
     pub fn holds(&self, value: Option<&str>) -> bool {
         match self {
@@ -123,31 +144,23 @@ impl WireSelector {
         let labels = labels.map(|(key, value)| (key, Requirement::In(BTreeSet::from([value]))));
         let expressions = self.match_expressions.into_iter().map(WireRequirement::parse);
         let requirements: Vec<_> = labels.map(Ok).chain(expressions).collect::<Result<_, _>>()?;
-        requirements.iter().try_for_each(|(key, requirement)| check(key, requirement))?;
+        requirements
+            .iter()
+            .try_for_each(|(key, requirement)| check_requirement(key, requirement))?;
         Ok(Selector { requirements })
     }
 }
 
 impl WireRequirement {
     fn parse(self) -> Result<(String, Requirement), SelectorError> {
-        let Self { key, operator, values } = self;
-        let wants_values = matches!(operator.as_str(), "In" | "NotIn");
-        let requirement = match operator.as_str() {
-            "In" | "NotIn" | "Exists" | "DoesNotExist" if wants_values == values.is_empty() => {
-                return Err(SelectorError::Values { key, operator });
-            }
-            "In" => Requirement::In(values.into_iter().collect()),
-            "NotIn" => Requirement::NotIn(values.into_iter().collect()),
-            "Exists" => Requirement::Exists,
-            "DoesNotExist" => Requirement::DoesNotExist,
-            _ => return Err(SelectorError::Operator(operator)),
-        };
-        Ok((key, requirement))
+        let values = self.values.into_iter().collect();
+        let requirement = Requirement::read(&self.key, &self.operator, values)?;
+        Ok((self.key, requirement))
     }
 }
 
-/// As upstream's `labels.NewRequirement`. The API server lets older objects keep invalid values.
-pub(crate) fn check(key: &str, requirement: &Requirement) -> Result<(), SelectorError> {
+/// Whether there can be such a label. The API server lets older objects keep invalid values.
+pub fn check_requirement(key: &str, requirement: &Requirement) -> Result<(), SelectorError> {
     if !is_label_key(key) {
         return Err(SelectorError::Key(key.to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api::{Requirement, is_label_key, is_label_value};
+use api::{Requirement, is_label_value};
 use serde_json::Value;
 
 use crate::formats::{label_key, label_value};
@@ -108,25 +108,13 @@ impl Term {
         let values = items(expression, "/values").iter();
         let values: BTreeSet<String> =
             values.map(|value| value.as_str().unwrap_or_default().to_owned()).collect();
-        let requirement = match (text(expression, "/operator"), values.is_empty()) {
-            ("In", false) => Requirement::In(values),
-            ("NotIn", false) => Requirement::NotIn(values),
-            ("Exists", true) => Requirement::Exists,
-            ("DoesNotExist", true) => Requirement::DoesNotExist,
-            _ => return None,
-        };
-        Self { key: text(expression, "/key").to_owned(), requirement, is_label: false }.checked()
+        let key = text(expression, "/key");
+        let requirement = Requirement::read(key, text(expression, "/operator"), values).ok()?;
+        Self { key: key.to_owned(), requirement, is_label: false }.checked()
     }
 
-    /// As upstream's labels.NewRequirement.
     fn checked(self) -> Option<Self> {
-        let valid = match &self.requirement {
-            Requirement::In(values) | Requirement::NotIn(values) => {
-                values.iter().all(|value| is_label_value(value))
-            }
-            Requirement::Exists | Requirement::DoesNotExist => true,
-        };
-        (valid && is_label_key(&self.key)).then_some(self)
+        api::check_requirement(&self.key, &self.requirement).is_ok().then_some(self)
     }
 }
 

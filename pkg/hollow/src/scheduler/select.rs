@@ -1,6 +1,8 @@
 //! Which labels a selector takes, and which nodes a pod asks for.
 
-use api::Labels;
+use std::collections::BTreeSet;
+
+use api::{Labels, Requirement};
 use serde_json::Value;
 
 use crate::fields::{find, list, pairs, text, texts};
@@ -12,10 +14,8 @@ pub(crate) struct Selector(Vec<(String, Test)>);
 /// What must hold of a label.
 #[derive(Clone, Debug)]
 enum Test {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
+    /// What a label selector may ask, too.
+    Label(Requirement),
     Greater(i64),
     Less(i64),
     /// It cannot be read, and so it never holds.
@@ -43,24 +43,23 @@ impl Test {
     fn read(requirement: &Value) -> Self {
         let values = texts(requirement, "values");
         let number = || values.first().and_then(|value| value.parse().ok());
-        match text(requirement, "operator") {
-            "In" => Self::In(values),
-            "NotIn" => Self::NotIn(values),
-            "Exists" => Self::Exists,
-            "DoesNotExist" => Self::DoesNotExist,
+        let operator = text(requirement, "operator");
+        match operator {
             "Gt" => number().map_or(Self::Never, Self::Greater),
             "Lt" => number().map_or(Self::Never, Self::Less),
-            _ => Self::Never,
+            _ => Requirement::read("", operator, values.into_iter().collect())
+                .map_or(Self::Never, Self::Label),
         }
+    }
+
+    fn is(value: &str) -> Self {
+        Self::Label(Requirement::In([value.to_owned()].into()))
     }
 
     fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self {
-            Self::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
-            Self::NotIn(values) => value.is_none_or(|value| values.iter().all(|it| it != value)),
-            Self::Exists => value.is_some(),
-            Self::DoesNotExist => value.is_none(),
+            Self::Label(requirement) => requirement.holds(value),
             Self::Greater(bound) => number().is_some_and(|number| number > *bound),
             Self::Less(bound) => number().is_some_and(|number| number < *bound),
             Self::Never => false,
@@ -81,8 +80,7 @@ impl Selector {
 
     /// Labels with these values.
     fn equal<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let test = |(key, value): (&str, &str)| (key.to_owned(), Test::In(vec![value.to_owned()]));
-        Self(labels.map(test).collect())
+        Self(labels.map(|(key, value)| (key.to_owned(), Test::is(value))).collect())
     }
 
     fn tests(requirements: &[Value]) -> Self {
@@ -100,7 +98,8 @@ impl Selector {
     /// Asks for these labels to be other than here.
     pub(crate) fn without(mut self, keys: &[String], labels: &Labels) -> Self {
         let have = keys.iter().filter_map(|key| Some((key, labels.get(key)?)));
-        self.0.extend(have.map(|(key, it)| (key.clone(), Test::NotIn(vec![it.to_owned()]))));
+        let other = |it: &str| Test::Label(Requirement::NotIn([it.to_owned()].into()));
+        self.0.extend(have.map(|(key, it)| (key.clone(), other(it))));
         self
     }
 
@@ -130,9 +129,9 @@ impl Term {
     }
 
     /// The only nodes that it can take; none: it does not say.
-    fn names(&self) -> Option<&[String]> {
+    fn names(&self) -> Option<&BTreeSet<String>> {
         self.fields.0.iter().find_map(|(key, test)| match test {
-            Test::In(names) if key == "metadata.name" => Some(names.as_slice()),
+            Test::Label(Requirement::In(names)) if key == "metadata.name" => Some(names),
             _ => None,
         })
     }
@@ -167,7 +166,7 @@ impl NodeWish {
     /// The only nodes that will do, if the pod names them, as those of a DaemonSet do.
     pub(crate) fn names(&self) -> Option<Vec<&str>> {
         let terms = self.terms.as_ref()?;
-        let names: Vec<&[String]> = terms.iter().map(Term::names).collect::<Option<_>>()?;
+        let names: Vec<&BTreeSet<String>> = terms.iter().map(Term::names).collect::<Option<_>>()?;
         Some(names.into_iter().flatten().map(String::as_str).collect())
     }
 }
