@@ -126,7 +126,7 @@ fn try_seeds(from: u64, count: u64) -> anyhow::Result<()> {
         match &result {
             Ok((_, Outcome { broken: None, .. })) => return ControlFlow::Continue(()),
             Ok((_, Outcome { broken: Some(broken), .. })) => {
-                println!("seed {}: {}: {}", seed(at), broken.rule, broken.text);
+                println!("seed {}: {broken}", seed(at));
             }
             Err(error) => println!("{error:#}"),
         }
@@ -209,7 +209,7 @@ fn a_verb_that_is_not_granted_is_found() -> anyhow::Result<()> {
     let broken = run(&Case::parse(&text)?)?.broken.context("nothing was found")?;
     let want = "User \"system:serviceaccount:kube-system:replicaset-controller\" cannot create \
                 resource \"pods\" in API group \"\" in the namespace \"default\"";
-    ensure!(broken.rule == "granted" && broken.text.contains(want), "{}", broken.text);
+    ensure!(broken.rule() == "granted" && broken.text.contains(want), "{broken}");
     Ok(())
 }
 
@@ -238,20 +238,17 @@ fn files() -> anyhow::Result<Vec<PathBuf>> {
 /// A case that failed is shrunk and told.
 fn judge(case: &Case, outcome: &Outcome) -> anyhow::Result<()> {
     let Some(broken) = &outcome.broken else { return Ok(()) };
-    let short = shrink::shrink(case, broken.rule)?;
+    let short = shrink::shrink(case, broken.rule())?;
     let again = run(&short)?;
     let is_read = |line: &&String| line.contains(" GET ") && line.ends_with(" 200");
     let lines: Vec<_> = again.trace.iter().filter(|line| !is_read(line)).cloned().collect();
     let lines = &lines[lines.len().saturating_sub(TAIL)..];
     let broken = again.broken.as_ref().unwrap_or(broken);
     bail!(
-        "seed {}: {}: {}\n\nKeep this in tests/simulation/seeds:\n\n{short}\n\
-        The end of its trace:\n{}\n{}: {}",
+        "seed {}: {broken}\n\nKeep this in tests/simulation/seeds:\n\n{short}\n\
+        The end of its trace:\n{}\n{broken}\nThe promise: {}",
         case.seed,
-        broken.rule,
-        broken.text,
         lines.join("\n"),
-        broken.rule,
-        broken.text,
+        broken.promise(),
     )
 }

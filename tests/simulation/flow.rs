@@ -314,7 +314,7 @@ mod flow_tests {
             let fault = |number| if behind && number < 60 { Fault::End(2) } else { fault };
             case.plan.extend((0..400).map(|number| (Point::Watch(number), fault(number))));
             let outcome = run(&case)?;
-            let broken = outcome.broken.as_ref().map(|it| format!("{}: {}", it.rule, it.text));
+            let broken = outcome.broken.as_ref().map(ToString::to_string);
             ensure!(broken.is_none(), "{:?}: {broken:?}", fault(399));
             let counts = &outcome.stats.faults;
             for what in happens {

@@ -9,6 +9,7 @@
 //! election itself do not: that somebody leads no longer is told by who leads no longer.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use manager::debug::{Role, Source};
 use sandbox::Server;
 use serde_json::Value;
 
-use crate::oracle::Broken;
+use crate::oracle::{Broken, Check, broken};
 
 const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
 /// The one that is contended for.
@@ -78,6 +79,13 @@ fn is_lease(object: &Value) -> bool {
 }
 
 // === impl Sent ===
+
+impl fmt::Display for Sent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { life, account, method, path, .. } = self;
+        write!(f, "{life} {account} {method} {path}")
+    }
+}
 
 impl Sent<'_> {
     /// Whether only the leader may send it.
@@ -157,23 +165,32 @@ impl Contest {
 
     /// Judges what is sent at this moment.
     pub(crate) fn sent(&mut self, it: &Sent<'_>) {
-        let Some(lived) = self.lives.get(it.life) else { return };
-        if !it.is_leaders() {
-            return;
-        }
-        let Sent { life, account, method, path, at } = it;
-        let what = format!("{life} {account} {method} {path}");
-        if lived.identity != self.holder && !self.is_edited(*at) {
-            let holder = self.holder.as_deref().unwrap_or("nobody");
-            let text = format!("{what}: the lease is held by {holder:?}");
-            self.broken.push(Broken { rule: "lease", text });
-            return;
-        }
-        let age = lived.renewed.map(|renewed| at.saturating_sub(renewed));
-        if age.is_none_or(|age| age >= RENEW_DEADLINE) {
-            let text = format!("{what}: the last renewal was sent {age:?} ago");
-            self.broken.push(Broken { rule: "fence", text });
-        }
+        let broken = broken(|check| match check {
+            Check::Sent(check) => check(self, it),
+            _ => None,
+        });
+        self.broken.extend(broken);
+    }
+
+    /// Who sends what only the leader may send, if it contends.
+    fn sender(&self, it: &Sent<'_>) -> Option<&Lived> {
+        self.lives.get(it.life).filter(|_| it.is_leaders())
+    }
+
+    /// Only who has the lease sends anything.
+    pub(crate) fn without_lease(&self, it: &Sent<'_>) -> Option<String> {
+        let lived = self.sender(it)?;
+        let is_another = lived.identity != self.holder && !self.is_edited(it.at);
+        let holder = self.holder.as_deref().unwrap_or("nobody");
+        is_another.then(|| format!("{it}: the lease is held by {holder:?}"))
+    }
+
+    /// Nothing is sent later than the deadline after the last renewal was.
+    pub(crate) fn past_deadline(&self, it: &Sent<'_>) -> Option<String> {
+        let renewed = self.sender(it)?.renewed;
+        let age = renewed.map(|renewed| it.at.saturating_sub(renewed));
+        let is_late = age.is_none_or(|age| age >= RENEW_DEADLINE);
+        is_late.then(|| format!("{it}: the last renewal was sent {age:?} ago"))
     }
 
     /// The lives that lead, as far as they know.
@@ -186,10 +203,6 @@ impl Contest {
     /// Judges the present. To be called often.
     pub(crate) fn judge(&mut self, now: Duration) {
         let leaders: Vec<_> = self.leaders().into_iter().map(ToOwned::to_owned).collect();
-        if leaders.len() > 1 && !self.is_edited(now) {
-            let text = format!("{} lead", leaders.join(" and "));
-            self.broken.push(Broken { rule: "one-leader", text });
-        }
         if !leaders.is_empty() {
             self.led = now;
         }
@@ -197,24 +210,42 @@ impl Contest {
             lived.has_led |= leaders.contains(name);
             if !lived.has_led || leaders.contains(name) {
                 lived.over = None;
-                continue;
-            }
-            let over = *lived.over.get_or_insert(now);
-            if now > over.max(lived.trouble) + END {
-                let text = format!("{name} leads no longer since {over:?}, and goes on");
-                self.broken.push(Broken { rule: "ends", text });
+            } else {
+                lived.over.get_or_insert(now);
             }
         }
+        let broken = broken(|check| match check {
+            Check::Contended(check) => check(self, now),
+            _ => None,
+        });
+        self.broken.extend(broken);
+    }
+
+    /// One leads at a time.
+    pub(crate) fn many_lead(&self, now: Duration) -> Option<String> {
+        let leaders = self.leaders();
+        (leaders.len() > 1 && !self.is_edited(now))
+            .then(|| format!("{} lead", leaders.join(" and ")))
+    }
+
+    /// Who led and does no more ends.
+    pub(crate) fn goes_on(&self, now: Duration) -> Option<String> {
+        self.lives.iter().find_map(|(name, lived)| {
+            let over = lived.over?;
+            (now > over.max(lived.trouble) + END)
+                .then(|| format!("{name} leads no longer since {over:?}, and goes on"))
+        })
+    }
+
+    /// If somebody can lead somebody does.
+    pub(crate) fn nobody_leads(&self, now: Duration) -> Option<String> {
         let well = |(_, lived): &(_, &Lived)| now > lived.trouble.max(self.led) + TAKEOVER;
-        if let Some((name, lived)) = self.lives.iter().find(well) {
-            let (led, trouble) = (self.led, lived.trouble);
-            let text = format!(
-                "nobody leads since {led:?}, and {name} is well since {trouble:?}; the lease is \
-                 held by {:?}",
-                self.holder
-            );
-            self.broken.push(Broken { rule: "takeover", text });
-        }
+        let (name, Lived { trouble, .. }) = self.lives.iter().find(well)?;
+        let (led, holder) = (self.led, &self.holder);
+        Some(format!(
+            "nobody leads since {led:?}, and {name} is well since {trouble:?}; the lease is held \
+             by {holder:?}"
+        ))
     }
 
     /// What an election still lacks when nothing goes wrong any more.

@@ -20,7 +20,7 @@ use crate::fault::Fault;
 use crate::flow::Flow;
 use crate::lease::Sent;
 use crate::older;
-use crate::oracle::{Broken, Stream, Tried, Written};
+use crate::oracle::{Stream, Tried, Written};
 use crate::site::Site;
 use crate::wire::Wire;
 
@@ -356,9 +356,8 @@ impl Life {
 
     /// Whether somebody asked for what no role allows.
     fn judge_refusals(&self, server: &Server) {
-        let refusals = server.refusals().into_iter();
-        let broken = refusals.map(|it| Broken { rule: "granted", text: it.message });
-        self.site.log().oracle.broken.extend(broken);
+        let mut log = self.site.log();
+        server.refusals().iter().for_each(|it| log.oracle.refused(&it.message));
     }
 
     fn set_wall(&self, step_ms: i64, seconds: u64) {
@@ -441,9 +440,11 @@ impl Life {
             if about.collection() == "subjectaccessreviews" {
                 body = log.oracle.reviewed(&written).to_string().into();
             }
-            log.oracle.judge(&written);
+            let judged = log.oracle.judge(&written);
             log.oracle.look(self.site.cluster.server(), at);
-            log.oracle.judge_after(&written);
+            if let Some(judged) = judged {
+                log.oracle.judge_after(&judged);
+            }
             let server = self.site.cluster.server();
             log.contest.look(server, about.is_of_election(), at);
             if about.is_of_election() && code < 300 {

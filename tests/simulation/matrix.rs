@@ -81,7 +81,7 @@ impl Story {
         let outcome = run(&case).with_context(|| context.clone())?;
         let is = end(&outcome.state)?;
         let complaint = match &outcome.broken {
-            Some(broken) => Some(format!("{}: {}", broken.rule, broken.text)),
+            Some(broken) => Some(broken.to_string()),
             None if is != self.end => {
                 Some(format!("ends differently: {}", difference(&self.end, &is)))
             }
@@ -98,7 +98,7 @@ impl Matrix {
         self.stats.add(&reference.stats);
         println!("{account}: {} requests, {writes} writes", reference.stats.requests);
         if let Some(broken) = &reference.broken {
-            let text = format!("{account}, no fault: {}: {}", broken.rule, broken.text);
+            let text = format!("{account}, no fault: {broken}");
             self.complaints.push(text);
             return None;
         }

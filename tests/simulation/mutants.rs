@@ -4,6 +4,7 @@
 //! A bug is there for a whole process, and tests share theirs. So each bug has a process of its
 //! own: the test starts its own binary again, for the same test, with the bug's name in `MUTANT`.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +16,7 @@ use mutant::Mutant;
 
 use crate::case::Case;
 use crate::cores;
+use crate::oracle::{Broken, Rule};
 use crate::run::run;
 use crate::shrink;
 
@@ -64,9 +66,9 @@ fn deliberate_bugs_are_found() -> anyhow::Result<()> {
 #[test]
 fn cases_of_deliberate_bugs_are_well_without_them() -> anyhow::Result<()> {
     for bug in Mutant::ALL {
-        let (case, _) = kept(bug)?;
+        let case = kept(bug)?;
         if let Some(broken) = run(&case)?.broken {
-            bail!("{}: {}: {}", file(bug).display(), broken.rule, broken.text);
+            bail!("{}: {broken}", file(bug).display());
         }
     }
     Ok(())
@@ -93,13 +95,18 @@ fn file(bug: Mutant) -> PathBuf {
     folder.join(name).with_extension("txt")
 }
 
-/// The case that is kept of a bug, and the promise that it breaks.
-fn kept(bug: Mutant) -> anyhow::Result<(Case, String)> {
+/// The case that is kept of a bug: it breaks the rule that the bug is to break.
+fn kept(bug: Mutant) -> anyhow::Result<Case> {
     let path = file(bug);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let rule = text.lines().find_map(|line| line.strip_prefix("# breaks "));
-    let rule = rule.with_context(|| format!("{}: breaks nothing", path.display()))?.to_owned();
-    Ok((Case::parse(&text).with_context(|| path.display().to_string())?, rule))
+    let breaks = text.lines().find_map(|line| line.strip_prefix("# breaks "));
+    ensure!(breaks == Some(rule(bug)?), "{}: breaks {breaks:?}", path.display());
+    Case::parse(&text).with_context(|| path.display().to_string())
+}
+
+/// The rule that a bug is to break.
+fn rule(bug: Mutant) -> anyhow::Result<&'static str> {
+    Ok(Rule::of(bug).with_context(|| format!("{bug:?} breaks no rule"))?.name())
 }
 
 /// What it says there, as a part of the table.
@@ -126,32 +133,39 @@ fn now() -> Instant {
 fn with(bug: Mutant) -> anyhow::Result<String> {
     let begun = now();
     let Some(seeds) = env::var(SEEDS).ok().map(|text| text.parse::<u64>()).transpose()? else {
-        let (case, rule) = kept(bug)?;
+        let case = kept(bug)?;
         mutant::only(Some(bug));
         let broken = run(&case)?.broken.context("its kept case shows nothing")?;
-        ensure!(broken.rule == rule, "it breaks {}: {}", broken.rule, broken.text);
-        return Ok(columns("kept", begun, broken.rule, &broken.text));
+        ensure!(broken.rule() == rule(bug)?, "it breaks {broken}");
+        return Ok(columns("kept", begun, &broken));
     };
+    let rule = rule(bug)?;
+    let mut others = BTreeMap::new();
     for seed in 0..seeds {
         let case = Case::draw(seed);
         mutant::only(Some(bug));
         let Some(broken) = run(&case)?.broken else { continue };
+        if broken.rule() != rule {
+            *others.entry(broken.rule()).or_insert(0) += 1;
+            continue;
+        }
         mutant::only(None);
         if run(&case)?.broken.is_some() {
             continue;
         }
         if env::var_os(UPDATE).is_some() {
-            keep(bug, &case, broken.rule)?;
+            keep(bug, &case, rule)?;
         }
         let tried = (seed + 1).to_string();
-        return Ok(columns(&tried, begun, broken.rule, &broken.text));
+        return Ok(columns(&tried, begun, &broken));
     }
-    bail!("{seeds} seeds are well")
+    bail!("{seeds} seeds keep {rule}; others break: {others:?}")
 }
 
-fn columns(seeds: &str, begun: Instant, rule: &str, text: &str) -> String {
-    let text: String = text.lines().collect::<Vec<_>>().join(" ").chars().take(90).collect();
-    format!("{seeds:>6} {:>8.1}  {rule}: {text}", begun.elapsed().as_secs_f64())
+fn columns(seeds: &str, begun: Instant, broken: &Broken) -> String {
+    let text = broken.to_string().lines().collect::<Vec<_>>().join(" ");
+    let text: String = text.chars().take(110).collect();
+    format!("{seeds:>6} {:>8.1}  {text}", begun.elapsed().as_secs_f64())
 }
 
 /// Shrinks the case, and writes it to its file.

@@ -6,7 +6,11 @@
 //! it became so. Time excuses nothing, but that creations of one minute count as of one sync
 //! (`tries`), and that where a clock was set nobody knows how long a pod has been ready.
 //!
-//! - `accounts`: which account writes what.
+//! What is looked at when stands in one table, `rules`. Here and in the other files is what the
+//! checks of that table ask, and what is remembered for them. A check looks and remembers nothing.
+//!
+//! - `rules`: the table.
+//! - `accounts`: what each account is for.
 //! - `certificates`: which requests are approved.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
@@ -38,6 +42,8 @@ mod objects;
 mod order;
 #[path = "oracle/ownership.rs"]
 mod ownership;
+#[path = "oracle/rules.rs"]
+mod rules;
 #[path = "oracle/tries.rs"]
 mod tries;
 #[path = "oracle/volumes.rs"]
@@ -46,6 +52,8 @@ mod volumes;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,22 +66,18 @@ use knowledge::Decider;
 pub(crate) use knowledge::{Knowledge, Stream};
 pub(crate) use objects::Key;
 use objects::{KINDS, Objects, key_of, kind_of, plural_of};
+pub(crate) use rules::{Broken, Check, Rule, broken};
 pub(crate) use tries::Tried;
 use workloads::Limits;
 
+use crate::run::Settling;
+
 /// The accounts that keep as many pods as a set asks for.
 const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
+/// The account that keeps pods on nodes.
+const DAEMONS: &str = "daemon-set-controller";
 /// Objects with this label are nobody's business.
 pub(crate) const FOREIGN: &str = "foreign";
-
-/// A promise that was broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    /// Which.
-    pub(crate) rule: &'static str,
-    /// How.
-    pub(crate) text: String,
-}
 
 /// A write of the manager.
 pub(crate) struct Written<'a> {
@@ -86,6 +90,14 @@ pub(crate) struct Written<'a> {
     /// What the server answered, whether or not the manager is told.
     pub(crate) got: &'a Value,
     pub(crate) at: Duration,
+}
+
+/// A write of a controller, with what the oracle knows of it.
+pub(crate) struct Judged<'a> {
+    write: &'a Written<'a>,
+    target: Target,
+    /// What there was before.
+    before: Option<Arc<Value>>,
 }
 
 /// What a path is about.
@@ -130,8 +142,6 @@ pub(crate) struct Oracle {
     /// What the manager is writing to right now, and as whom.
     writing: Option<Key>,
     writer: String,
-    /// What there was before.
-    before: Option<Arc<Value>>,
     /// By uid of a pod: since when it is ready, or not.
     ready_since: BTreeMap<String, Ready>,
     /// The uids of what controlled something, as it said, that is of a kind that there is not.
@@ -197,21 +207,59 @@ impl Target {
         Self { plural: part(0), name: part(1), sub: part(2), ..target }
     }
 
-    fn verb(&self, method: &str) -> &'static str {
-        match method {
-            "POST" => "create",
-            "PUT" => "update",
-            "PATCH" => "patch",
-            "DELETE" if self.name.is_empty() => "deletecollection",
-            "DELETE" => "delete",
-            _ => "get",
-        }
-    }
-
     fn key(&self) -> Option<Key> {
         let kind = kind_of(&self.plural)?.to_owned();
         (!self.name.is_empty()).then(|| (kind, self.namespace.clone(), self.name.clone()))
     }
+}
+
+// === impl Judged ===
+
+impl<'a> Deref for Judged<'a> {
+    type Target = Written<'a>;
+
+    fn deref(&self) -> &Written<'a> {
+        self.write
+    }
+}
+
+impl Judged<'_> {
+    /// The pod that it changes or deletes, if it does.
+    fn pod(&self) -> Option<&Value> {
+        let is_pod = self.target.plural == "pods" && self.target.sub.is_empty();
+        self.before.as_deref().filter(|_| is_pod)
+    }
+
+    /// The live pod that an account of these deletes, if it does.
+    fn live_pod_of(&self, accounts: &[&str]) -> Option<&Value> {
+        let is_deleted = self.method == "DELETE" && accounts.contains(&self.account);
+        self.pod().filter(|pod| is_deleted && is_live(pod))
+    }
+
+    /// What it changes, if it does.
+    fn changed(&self) -> Option<&Value> {
+        self.before.as_deref().filter(|_| ["PUT", "PATCH"].contains(&self.method))
+    }
+
+    /// The owner of the pod that an account of these has made, if it has.
+    fn owner_of_new_pod(&self, accounts: &[&str]) -> Option<&str> {
+        let makes = self.method == "POST" && self.path.ends_with("/pods");
+        controller(self.got).filter(|_| makes && accounts.contains(&self.account))
+    }
+}
+
+impl fmt::Display for Judged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written { account, method, path, .. } = self.write;
+        write!(f, "{account} {method} {path}")
+    }
+}
+
+/// An update names the version that was decided on.
+fn update_names_version(it: &Written<'_>) -> Option<String> {
+    let Written { account, method, path, sent, .. } = it;
+    let is_blind = *method == "PUT" && text(sent, "/metadata/resourceVersion").is_empty();
+    is_blind.then(|| format!("{account} {method} {path}"))
 }
 
 // === impl Oracle ===
@@ -389,59 +437,74 @@ impl Oracle {
         last.any(|(kind, revision)| !self.knows(kind, *revision))
     }
 
-    fn blame(&mut self, rule: &'static str, text: String) {
-        self.broken.push(Broken { rule, text });
+    /// Asks all rules that `ask` knows how to ask.
+    fn ask(&mut self, ask: impl Fn(&Self, &Check) -> Option<String>) {
+        let broken = broken(|check| ask(self, check));
+        self.broken.extend(broken);
     }
 
-    /// What a write must be like, by what there was before it.
-    pub(crate) fn judge(&mut self, it: &Written<'_>) {
-        let Written { account, method, path, sent, .. } = it;
-        let target = Target::of(path);
-        self.judge_account(it, &target);
-        let version = text(sent, "/metadata/resourceVersion");
-        if *method == "PUT" && version.is_empty() {
-            self.blame("update-names-version", format!("{account} {method} {path}"));
-        }
-        if ["events", "leases", ""].contains(&target.plural.as_str()) || path.contains("reviews") {
-            return;
-        }
-        let is_one = *method == "DELETE" && !target.name.is_empty();
-        if is_one && text(sent, "/preconditions/uid").is_empty() {
-            self.blame("delete-names-uid", format!("{account} {method} {path} names no uid"));
+    /// The server has refused something for want of a role.
+    pub(crate) fn refused(&mut self, message: &str) {
+        self.ask(|_, check| match check {
+            Check::Refused(check) => check(message),
+            _ => None,
+        });
+    }
+
+    /// Nothing goes wrong any more.
+    pub(crate) fn settles(&mut self, it: &Settling) {
+        self.ask(|_, check| match check {
+            Check::Settling(check) => check(it),
+            _ => None,
+        });
+    }
+
+    /// What a write must be like, by what there was before it; if it is one of a controller, it is
+    /// to be judged again when it shows.
+    pub(crate) fn judge<'a>(&mut self, it: &'a Written<'a>) -> Option<Judged<'a>> {
+        self.ask(|_, check| match check {
+            Check::Any(check) => check(it),
+            _ => None,
+        });
+        let target = Target::of(it.path);
+        let others = ["events", "leases", ""];
+        if others.contains(&target.plural.as_str()) || it.path.contains("reviews") {
+            return None;
         }
         let made = text(it.got, "/metadata/name").to_owned();
-        let target = match *method {
+        let target = match it.method {
             "POST" if target.name.is_empty() && it.code < 300 => Target { name: made, ..target },
             _ => target,
         };
         self.writing = target.key();
-        (*account).clone_into(&mut self.writer);
+        it.account.clone_into(&mut self.writer);
         self.decider = self.decider_of(it, &target);
         let before = self.writing.as_ref();
         let before = before
             .and_then(|(kind, namespace, name)| self.objects.get(kind, namespace, name).cloned());
-        self.before.clone_from(&before);
-        self.learn_raise(it, before.as_deref());
-        self.judge_collector(it, before.as_deref());
-        self.judge_quiet(it, &target);
-        if it.code >= 300 {
-            return;
+        let judged = Judged { write: it, target, before };
+        self.learn_raise(&judged);
+        self.ask(|oracle, check| match check {
+            Check::Asked(check) => check(oracle, &judged),
+            _ => None,
+        });
+        if it.code < 300 {
+            self.learn_deletion(&judged);
+            self.ask(|oracle, check| match check {
+                Check::Done(check) => check(oracle, &judged),
+                _ => None,
+            });
         }
-        self.judge_most(it, before.as_deref());
-        self.judge_purpose(it, &target, before.as_ref());
-        let Some(before) = before else { return };
-        if ["PUT", "PATCH"].contains(method) {
-            self.judge_change(it, &before);
-            self.judge_news(it, &before);
-            self.judge_wait(it, &before);
+        Some(judged)
+    }
+
+    /// What a deletion is remembered for.
+    fn learn_deletion(&mut self, it: &Judged<'_>) {
+        if it.method == "DELETE" {
+            self.count_deletion(it);
+            self.learn_victim(it);
+            self.learn_emptied(it);
         }
-        if *method == "DELETE" {
-            self.count_deletion(it, &target, &before);
-        }
-        if target.plural == "pods" && target.sub.is_empty() {
-            self.judge_pod(it, &before);
-        }
-        self.judge_adoption(it, &before);
     }
 
     /// Who has decided on a write: the sync of the object, or of an owner of it.
@@ -458,60 +521,50 @@ impl Oracle {
         self.knowledge.decider(it.life, it.account, &keys.collect::<Vec<_>>(), it.at)
     }
 
-    /// What is done to a pod.
-    fn judge_pod(&mut self, it: &Written<'_>, pod: &Arc<Value>) {
-        let Written { account, method, path, .. } = it;
-        let ends = self.objects.get("Namespace", "", text(pod, "/metadata/namespace"));
-        let ends = ends.is_none_or(|it| is_ending(it));
-        // Whose owner somebody has taken away is anybody's who selects it, and pods without a node
-        // or beyond a limit are collected whoever made them.
-        let is_foreign = !at(pod, &format!("/metadata/labels/{FOREIGN}")).is_null()
-            && (controlling(pod).is_some_and(|it| text(it, "/kind") == "Thing")
-                || text(pod, "/metadata/labels/app") == "stray")
-            && *account != "pod-garbage-collector";
-        if is_foreign && !ends {
-            self.blame("foreign", format!("{account} {method} {path}: it is not its pod"));
-        }
-        let last = self.owned.get(uid(pod));
-        let is_owned = last.is_some_and(|last| !self.knows("Pod", *last));
-        let is_owned = is_owned || controller(pod).is_some();
-        let by_owner = [SETS[0], SETS[1], "daemon-set-controller"].contains(account);
-        if *method == "DELETE" && by_owner && !is_owned {
-            self.blame("deletes-own", format!("{account} {method} {path}: it has no controller"));
-        }
-        if *method == "DELETE" && is_live(pod) {
-            match *account {
-                account if SETS.contains(&account) => self.judge_set_deletion(it, pod),
-                "daemon-set-controller" => self.judge_daemon_deletion(it, pod),
-                _ => {}
-            }
-        }
-    }
-
-    /// What must hold after a write.
-    pub(crate) fn judge_after(&mut self, it: &Written<'_>) {
-        let (written, before) = (self.writing.take(), self.before.take());
+    /// What must hold when a write shows.
+    pub(crate) fn judge_after(&mut self, it: &Judged<'_>) {
+        self.writing = None;
         if it.code >= 300 {
             return;
         }
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.makers.insert(uid(it.got).to_owned(), it.life.to_owned());
-            let Some(uid) = controller(it.got) else { return };
-            let uid = uid.to_owned();
-            match it.account {
-                account if SETS.contains(&account) => self.judge_pod_of_set(it, &uid),
-                "daemon-set-controller" => self.judge_daemon(it, &uid),
-                _ => {}
-            }
         }
-        self.judge_order(it);
-        if it.account == "deployment-controller" && it.path.contains("/replicasets") {
-            self.judge_surge(it);
-        }
-        let is_of_set = it.account == SETS[0] && it.method == "DELETE";
-        if let Some(pod) = before.filter(|_| is_of_set && written.is_some_and(|it| it.0 == "Pod")) {
-            self.judge_available(it, &pod);
-        }
+        self.ask(|oracle, check| match check {
+            Check::Shown(check) => check(oracle, it),
+            _ => None,
+        });
+    }
+
+    /// A deletion names the uid of what was decided on.
+    fn delete_names_uid(&self, it: &Judged<'_>) -> Option<String> {
+        let is_one = it.method == "DELETE" && !it.target.name.is_empty();
+        let is_blind = is_one && text(it.sent, "/preconditions/uid").is_empty();
+        is_blind.then(|| format!("{it} names no uid"))
+    }
+
+    /// Pods of others are left alone. Whose owner somebody has taken away is anybody's who selects
+    /// it, and pods without a node or beyond a limit are collected whoever made them.
+    fn foreign(&self, it: &Judged<'_>) -> Option<String> {
+        let pod = it.pod()?;
+        let ends = self.objects.get("Namespace", "", text(pod, "/metadata/namespace"));
+        let ends = ends.is_none_or(|it| is_ending(it));
+        let is_foreign = !at(pod, &format!("/metadata/labels/{FOREIGN}")).is_null()
+            && (controlling(pod).is_some_and(|it| text(it, "/kind") == "Thing")
+                || text(pod, "/metadata/labels/app") == "stray")
+            && it.account != "pod-garbage-collector";
+        (is_foreign && !ends).then(|| format!("{it}: it is not its pod"))
+    }
+
+    /// Who keeps pods deletes none that nobody controls.
+    fn deletes_own(&self, it: &Judged<'_>) -> Option<String> {
+        let pod = it.pod()?;
+        let last = self.owned.get(uid(pod));
+        let is_owned = last.is_some_and(|last| !self.knows("Pod", *last));
+        let is_owned = is_owned || controller(pod).is_some();
+        let by_owner = [SETS[0], SETS[1], DAEMONS].contains(&it.account);
+        (it.method == "DELETE" && by_owner && !is_owned)
+            .then(|| format!("{it}: it has no controller"))
     }
 
     /// How many writes of the manager may be needed for what there is, once nothing goes wrong any

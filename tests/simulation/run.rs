@@ -45,6 +45,19 @@ pub(crate) struct Stats {
     pub(crate) faults: BTreeMap<&'static str, u64>,
 }
 
+/// How far a cluster is in which nothing goes wrong any more.
+#[derive(Default)]
+pub(crate) struct Settling {
+    /// How long that has been so.
+    waited: Duration,
+    /// What is not as it should be.
+    lack: Option<String>,
+    /// How much was written.
+    written: u64,
+    /// How much may be.
+    writes_max: u64,
+}
+
 /// Runs a case.
 pub(crate) fn run(case: &Case) -> anyhow::Result<Outcome> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -129,18 +142,8 @@ async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
     }
     repair(site, &mut player).await?;
     site.tell("the faults stop");
-    let writes = site.log().writes.values().sum::<u64>();
     let Some(asleep) = become_well(site, case, &mut player, true).await? else { return Ok(()) };
     site.tell("all is as it should be");
-    {
-        let mut log = site.log();
-        let (written, most) = (log.writes.values().sum::<u64>() - writes, log.oracle.writes_max());
-        if written > most {
-            let text = format!("{written} writes for what needs {most} at most");
-            log.oracle.broken.push(Broken { rule: "writes", text });
-            return Ok(());
-        }
-    }
     site.tick(GRACE).await;
     site.log().oracle.be_quiet();
     site.tick(SILENCE).await;
@@ -162,31 +165,44 @@ async fn become_well(
     player: &mut Player<'_, Site>,
     may_sleep: bool,
 ) -> anyhow::Result<Option<BTreeSet<Key>>> {
-    let (mut waited, mut repaired) = (Duration::ZERO, Duration::ZERO);
+    let written = || site.log().writes.values().sum::<u64>();
+    let (before, mut repaired, mut settling) = (written(), Duration::ZERO, Settling::default());
     loop {
         site.tick(LOOK).await;
-        waited += LOOK;
+        settling.waited += LOOK;
+        settling.written = written() - before;
         site.look();
-        let (lack, asleep) = {
-            let log = site.log();
+        let asleep = {
+            let mut log = site.log();
+            let asleep = if may_sleep { log.oracle.asleep() } else { BTreeSet::new() };
+            let lack = log.oracle.lacks_but(case.nodes, &asleep);
+            settling.lack = lack.or_else(|| log.oracle.fails()).or_else(|| log.contest.lacks());
+            settling.writes_max = settling.writes_max.max(log.oracle.writes_max());
+            log.oracle.settles(&settling);
             if !log.oracle.broken.is_empty() {
                 return Ok(None);
             }
-            let asleep = if may_sleep { log.oracle.asleep() } else { BTreeSet::new() };
-            let lack = log.oracle.lacks_but(case.nodes, &asleep);
-            let lack = lack.or_else(|| log.oracle.fails()).or_else(|| log.contest.lacks());
-            (lack, asleep)
+            asleep
         };
-        let Some(lack) = lack else { return Ok(Some(asleep)) };
-        if waited >= CONVERGE {
-            site.log().oracle.broken.push(Broken { rule: "converges", text: lack });
-            return Ok(None);
+        if settling.lack.is_none() {
+            return Ok(Some(asleep));
         }
-        if waited >= repaired + REPAIR {
-            repaired = waited;
+        if settling.waited >= repaired + REPAIR {
+            repaired = settling.waited;
             repair(site, player).await?;
         }
     }
+}
+
+/// In the end all is as it should be.
+pub(crate) fn converges(it: &Settling) -> Option<String> {
+    it.lack.clone().filter(|_| it.waited >= CONVERGE)
+}
+
+/// Until then there are not too many writes.
+pub(crate) fn writes_too_much(it: &Settling) -> Option<String> {
+    let Settling { written, writes_max, .. } = it;
+    (written > writes_max).then(|| format!("{written} writes for what needs {writes_max} at most"))
 }
 
 /// People put right what they did.

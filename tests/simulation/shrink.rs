@@ -15,7 +15,7 @@ pub(crate) fn shrink(case: &Case, rule: &str) -> anyhow::Result<Case> {
             return Ok(false);
         }
         left -= 1;
-        Ok(run(case)?.broken.is_some_and(|broken| broken.rule == rule))
+        Ok(run(case)?.broken.is_some_and(|broken| broken.rule() == rule))
     };
     loop {
         let size = (best.acts.len(), best.plan.len());

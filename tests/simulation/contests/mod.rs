@@ -70,7 +70,8 @@ fn play_with(faults: &str, story: Story) -> anyhow::Result<()> {
         let lines: Vec<_> = log.trace.iter().filter(|it| !it.contains(" GET ")).cloned().collect();
         let trace = lines[lines.len().saturating_sub(60)..].join("\n");
         ends.map_err(|error| anyhow::anyhow!("{trace}\n{error:#}"))?;
-        ensure!(log.oracle.broken.is_empty(), "{trace}\n{:?}", log.oracle.broken);
+        let broken: Vec<_> = log.oracle.broken.iter().map(ToString::to_string).collect();
+        ensure!(broken.is_empty(), "{trace}\n{}", broken.join("\n"));
         Ok(())
     })
 }

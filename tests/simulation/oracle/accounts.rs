@@ -1,145 +1,50 @@
-//! What each account may write at all: as the bootstrap roles of the API server grant it, and as
-//! little of that as its controller is for. The sandbox has no RBAC of its own.
+//! What each account is for: less than what its role grants, which the sandbox sees to.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::fields::{at, has_ended, is_ending, list, text, uid};
-use super::{Oracle, Target, Written};
+use super::{Judged, Oracle, Target, Written};
 
-/// By account: resources with their verbs. `*` is every resource.
-const TABLE: [(&str, &[(&str, &str)]); 16] = [
-    ("certificate-controller", &[("certificatesigningrequests/approval", "update")]),
-    ("clusterrole-aggregation-controller", &[("clusterroles", "update patch")]),
-    (
-        "daemon-set-controller",
-        &[
-            ("daemonsets/status", "update"),
-            ("pods", "create delete patch"),
-            ("controllerrevisions", "create delete update patch"),
-        ],
-    ),
-    (
-        "deployment-controller",
-        &[
-            ("deployments", "update"),
-            ("deployments/status", "update"),
-            ("replicasets", "create update patch delete"),
-            ("pods", "update"),
-        ],
-    ),
-    ("generic-garbage-collector", &[("*", "patch update delete")]),
-    ("legacy-service-account-token-cleaner", &[("secrets", "patch delete")]),
-    (
-        "namespace-controller",
-        &[
-            ("namespaces", "delete"),
-            ("namespaces/finalize", "update"),
-            ("namespaces/status", "update"),
-            ("*", "delete deletecollection"),
-        ],
-    ),
-    ("pod-garbage-collector", &[("pods", "delete"), ("pods/status", "patch")]),
-    ("pvc-protection-controller", &[("persistentvolumeclaims", "update")]),
-    (
-        "replicaset-controller",
-        &[
-            ("replicasets", "update"),
-            ("replicasets/status", "update"),
-            ("pods", "patch create delete"),
-        ],
-    ),
-    (
-        "replication-controller",
-        &[
-            ("replicationcontrollers", "update"),
-            ("replicationcontrollers/status", "update"),
-            ("pods", "patch create delete"),
-        ],
-    ),
-    ("root-ca-cert-publisher", &[("configmaps", "create update")]),
-    ("service-account-controller", &[("serviceaccounts", "create")]),
-    // It has no role: it writes as the manager itself.
-    ("tokens-controller", &[("secrets", "create update delete"), ("serviceaccounts", "update")]),
-    ("ttl-after-finished-controller", &[("jobs", "delete")]),
-    ("ttl-controller", &[("nodes", "update patch")]),
-];
-/// Those that may write no events, or have none to write.
-const NO_EVENTS: [&str; 4] = [
-    "clusterrole-aggregation-controller",
-    "namespace-controller",
-    "pod-garbage-collector",
-    super::jobs::ACCOUNT,
-];
 /// The annotation that the ttl controller is for.
 const TTL: &str = "node.alpha.kubernetes.io/ttl";
 
 impl Oracle {
-    /// Whether the account may do this at all.
-    pub(super) fn judge_account(&mut self, it: &Written<'_>, target: &Target) {
-        let Written { account, method, path, .. } = it;
-        if target.plural == "leases" || path.contains("reviews") {
-            return;
-        }
-        if target.plural == "events" && *method != "DELETE" {
-            if NO_EVENTS.contains(account) {
-                self.blame("verbs", format!("{account} {method} {path}: it writes no events"));
-            }
-            return;
-        }
-        let verb = target.verb(method);
-        let resource = match target.sub.as_str() {
-            "" => target.plural.clone(),
-            sub => format!("{}/{sub}", target.plural),
-        };
-        let rules = TABLE.iter().find(|(known, _)| known == account).map_or(&[][..], |row| row.1);
-        let may = rules.iter().any(|(known, verbs)| {
-            (*known == resource || *known == "*") && verbs.split(' ').any(|it| it == verb)
-        });
-        if !may {
-            self.blame("verbs", format!("{account} {method} {path}: it may not"));
-        }
+    /// A controller writes what it is for.
+    pub(super) fn purpose(&self, it: &Judged<'_>) -> Option<String> {
+        let wrong = self.beside_purpose(it).map(|wrong| format!("{it}: {wrong}"));
+        wrong.or_else(|| changes_more(it))
     }
 
-    /// Whether what it does is what it is for, by what there was before; `None`: nothing.
-    pub(super) fn judge_purpose(
-        &mut self,
-        it: &Written<'_>,
-        target: &Target,
-        before: Option<&Arc<Value>>,
-    ) {
-        let wrong = match it.account {
+    /// Why what is done is not what its account is for.
+    fn beside_purpose(&self, it: &Judged<'_>) -> Option<&'static str> {
+        let before = it.before.as_deref();
+        match it.account {
             "service-account-controller" if text(it.sent, "/metadata/name") != "default" => {
                 Some("makes an account of another name")
             }
             "root-ca-cert-publisher" if text(it.sent, "/metadata/name") != "kube-root-ca.crt" => {
                 Some("writes another ConfigMap")
             }
-            super::jobs::ACCOUNT => before.and_then(|before| self.job_stays(before, it)),
-            "ttl-controller" => before.and_then(|before| ttl(it, before)),
+            super::jobs::ACCOUNT => self.job_stays(before?, it),
+            "ttl-controller" => ttl(it, before?),
             "clusterrole-aggregation-controller" => {
-                let is_sum = |it: &Arc<Value>| !at(it, "/aggregationRule").is_null();
-                let was = before.is_none_or(is_sum) || self.was_sum(target);
+                let was = before.is_none_or(|it| !at(it, "/aggregationRule").is_null());
+                let was = was || self.was_sum(&it.target);
                 (!was).then_some("writes a role that aggregates nothing")
             }
-            "certificate-controller" => before.and_then(|before| self.unapproved(before, it)),
-            "pvc-protection-controller" => before.and_then(|before| self.claim_is_used(before, it)),
-            "tokens-controller" if it.method == "DELETE" => {
-                before.and_then(|before| self.token_is_good(before))
-            }
+            "certificate-controller" => self.unapproved(before?, it),
+            "pvc-protection-controller" => self.claim_is_used(before?, it),
+            "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
             // It says that a pod has failed before it deletes it.
-            "pod-garbage-collector" => before.and_then(|before| self.keeps_pod(before)),
-            "namespace-controller" => self.namespace_stays(target, it),
+            "pod-garbage-collector" => self.keeps_pod(before?),
+            "namespace-controller" => self.namespace_stays(it),
             "deployment-controller" if it.method == "DELETE" => {
-                let has_pods = |it: &&Arc<Value>| at(it, "/spec/replicas") != 0;
-                before.filter(has_pods).map(|_| "deletes a ReplicaSet that wants pods")
+                let has_pods = *at(before?, "/spec/replicas") != 0;
+                has_pods.then_some("deletes a ReplicaSet that wants pods")
             }
             _ => None,
-        };
-        if let Some(wrong) = wrong {
-            let Written { account, method, path, .. } = it;
-            self.blame("purpose", format!("{account} {method} {path}: {wrong}"));
         }
     }
 
@@ -180,7 +85,8 @@ impl Oracle {
     }
 
     /// Why a namespace is left alone, or not yet let go.
-    fn namespace_stays(&self, target: &Target, it: &Written<'_>) -> Option<&'static str> {
+    fn namespace_stays(&self, it: &Judged<'_>) -> Option<&'static str> {
+        let target = &it.target;
         let name = if target.plural == "namespaces" { &target.name } else { &target.namespace };
         let namespace = self.objects.get("Namespace", "", name)?;
         if !is_ending(namespace) {
@@ -191,56 +97,54 @@ impl Oracle {
         let has_content = all.any(|(key, _)| key.1 == *name);
         (lets_go && has_content && it.code < 300).then_some("there still is something in it")
     }
+}
 
-    /// Whether a write changed more than its account is for.
-    pub(super) fn judge_change(&mut self, it: &Written<'_>, before: &Value) {
-        let allowed: &[&str] = match it.account {
-            "certificate-controller" => &["/status/conditions"],
-            "clusterrole-aggregation-controller" => &["/rules"],
-            "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
-            "pvc-protection-controller" => &["/metadata/finalizers"],
-            "ttl-controller" => &["/metadata/annotations"],
-            "replicaset-controller" | "replication-controller" | "daemon-set-controller"
-                if it.path.ends_with("/status") =>
-            {
-                &["/status"]
-            }
-            "replicaset-controller" | "replication-controller" | "daemon-set-controller"
-                if it.method == "PATCH" =>
-            {
-                &["/metadata/ownerReferences", "/metadata/labels"]
-            }
-            "root-ca-cert-publisher" => &["/data", "/metadata/annotations"],
-            "deployment-controller" if it.path.contains("/replicasets/") => &[
-                "/spec/replicas",
-                "/metadata/annotations",
-                "/metadata/ownerReferences",
-                "/spec/minReadySeconds",
-                "/metadata/labels",
-            ],
-            "deployment-controller" => &["/status", "/metadata/annotations"],
-            _ => return,
-        };
-        let bare = |object: &Value| {
-            let mut object = object.clone();
-            let always =
-                ["/metadata/managedFields", "/metadata/resourceVersion", "/metadata/generation"];
-            for path in allowed.iter().chain(&always) {
-                if let Some((parent, field)) = path.rsplit_once('/')
-                    && let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut)
-                {
-                    parent.remove(field);
-                }
-            }
-            object
-        };
-        // The last patch of finalizers lets it go, and is answered with a last version.
-        if uid(it.got) == uid(before) && bare(before) != bare(it.got) {
-            let Written { account, method, path, .. } = it;
-            let text = format!("{account} {method} {path}: changes more than {allowed:?}");
-            self.blame("purpose", text);
+/// How a write changes more than its account is for.
+fn changes_more(it: &Judged<'_>) -> Option<String> {
+    let before = it.changed()?;
+    let allowed: &[&str] = match it.account {
+        "certificate-controller" => &["/status/conditions"],
+        "clusterrole-aggregation-controller" => &["/rules"],
+        "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
+        "pvc-protection-controller" => &["/metadata/finalizers"],
+        "ttl-controller" => &["/metadata/annotations"],
+        "replicaset-controller" | "replication-controller" | "daemon-set-controller"
+            if it.path.ends_with("/status") =>
+        {
+            &["/status"]
         }
-    }
+        "replicaset-controller" | "replication-controller" | "daemon-set-controller"
+            if it.method == "PATCH" =>
+        {
+            &["/metadata/ownerReferences", "/metadata/labels"]
+        }
+        "root-ca-cert-publisher" => &["/data", "/metadata/annotations"],
+        "deployment-controller" if it.path.contains("/replicasets/") => &[
+            "/spec/replicas",
+            "/metadata/annotations",
+            "/metadata/ownerReferences",
+            "/spec/minReadySeconds",
+            "/metadata/labels",
+        ],
+        "deployment-controller" => &["/status", "/metadata/annotations"],
+        _ => return None,
+    };
+    let bare = |object: &Value| {
+        let mut object = object.clone();
+        let always =
+            ["/metadata/managedFields", "/metadata/resourceVersion", "/metadata/generation"];
+        for path in allowed.iter().chain(&always) {
+            if let Some((parent, field)) = path.rsplit_once('/')
+                && let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut)
+            {
+                parent.remove(field);
+            }
+        }
+        object
+    };
+    // The last patch of finalizers lets it go, and is answered with a last version.
+    (uid(it.got) == uid(before) && bare(before) != bare(it.got))
+        .then(|| format!("{it}: changes more than {allowed:?}"))
 }
 
 /// Why a write of the ttl controller is wrong.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::fields::{at, is_ending, is_live, list, number, text, uid};
-use super::{FOREIGN, Oracle, Target, Written};
+use super::{FOREIGN, Judged, Oracle};
 use crate::corruption::Cost;
 
 /// What may be deleted now.
@@ -55,19 +55,30 @@ impl Oracle {
     }
 
     /// Something is deleted.
-    pub(super) fn count_deletion(&mut self, it: &Written<'_>, target: &Target, before: &Value) {
-        let Some(cost) = self.costs.cost else { return };
-        let is_empty = match target.plural.as_str() {
+    pub(super) fn count_deletion(&mut self, it: &Judged<'_>) {
+        let Some(before) = it.before.as_deref().filter(|it_was| self.is_taken(it, it_was)) else {
+            return;
+        };
+        self.costs.taken.insert(uid(before).to_owned());
+    }
+
+    /// Whether a deletion of this counts.
+    fn is_taken(&self, it: &Judged<'_>, before: &Value) -> bool {
+        let Some(cost) = self.costs.cost else { return false };
+        let is_empty = match it.target.plural.as_str() {
             "pods" => !is_live(before),
             // Old ones go by their limit.
             "replicasets" => number(before, "/spec/replicas") == 0,
             "controllerrevisions" => it.account == "daemon-set-controller",
             _ => false,
         };
-        if is_empty || is_ending(before) || self.is_hit(before) && cost != Cost::Nothing {
-            return;
-        }
-        self.costs.taken.insert(uid(before).to_owned());
+        !is_empty && !is_ending(before) && (!self.is_hit(before) || cost == Cost::Nothing)
+    }
+
+    /// A corrupted field costs no more deletions than it may.
+    pub(super) fn corruption_costs(&self, it: &Judged<'_>) -> Option<String> {
+        let before = it.before.as_deref().filter(|_| it.method == "DELETE")?;
+        let cost = self.costs.cost.filter(|_| self.costs.taken.contains(uid(before)))?;
         let (taken, most) = (self.costs.taken.len(), self.costs.hit.len());
         // A stranger that was freed may be adopted, and is one too many then; so may one that
         // somebody else owns, too.
@@ -82,14 +93,10 @@ impl Oracle {
         };
         let strangers = self.costs.hit.iter().filter(stranger).count();
         let most = if cost == Cost::AsMany { most } else { strangers };
-        if taken > most {
-            let Written { account, path, .. } = it;
-            let text = format!(
-                "{account} deletes {path}: {taken} others than {} that were hit, {most} at most",
-                self.costs.hit.len()
-            );
-            self.blame("corruption-costs", text);
-        }
+        (taken > most).then(|| {
+            let hit = self.costs.hit.len();
+            format!("{it}: {taken} others than {hit} that were hit, {most} at most")
+        })
     }
 
     /// Whether an object was hit, or one that owns it.

@@ -9,7 +9,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Oracle, Target, Written, volumes};
+use super::{Judged, Oracle, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -114,20 +114,17 @@ impl Oracle {
         self.quiet = Some(Quiet { sets, roles });
     }
 
-    /// Whether a write is one that may still come.
-    pub(super) fn judge_quiet(&mut self, it: &Written<'_>, target: &Target) {
-        let Written { account, method, path, code, .. } = it;
-        let Some(quiet) = &self.quiet else { return };
-        let may = match *account {
+    /// No write comes but those that may still come.
+    pub(super) fn silent(&self, it: &Judged<'_>) -> Option<String> {
+        let (quiet, target) = (self.quiet.as_ref()?, &it.target);
+        let may = match it.account {
             "daemon-set-controller" if target.plural == "controllerrevisions" => {
                 controller(it.sent).is_some_and(|set| quiet.sets.contains(set))
             }
             "clusterrole-aggregation-controller" => quiet.roles.contains(&target.name),
             _ => false,
         };
-        if !may {
-            self.blame("silent", format!("{account} {method} {path} {code}"));
-        }
+        (!may).then(|| format!("{it} {}", it.code))
     }
 
     fn object_lacks(&self, key: &Key, object: &Value) -> Option<String> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::fields::{
     at, controller, has_ended, is_ending, list, matches, node_of, number, selector, text, uid,
 };
-use super::{Oracle, Written};
+use super::{DAEMONS, Judged, Oracle};
 
 /// How many pods a Deployment may have, as its ReplicaSets say.
 const MOST: &str = "/metadata/annotations/deployment.kubernetes.io~1max-replicas";
@@ -92,33 +92,31 @@ impl Oracle {
         of.get(uid(object)).is_some_and(|then| !self.knows(&key.0, *then))
     }
 
-    /// What an owner gets, after it was made or made larger.
-    pub(super) fn judge_order(&mut self, it: &Written<'_>) {
-        let Written { account, method, path, .. } = it;
-        let Some(owner) = controller(it.got) else { return };
+    /// Whether something is made for an owner of which this was known to have become so.
+    fn makes_for(&self, it: &Judged<'_>, of: &BTreeMap<String, u64>) -> bool {
+        let Some(owner) = controller(it.got).filter(|_| it.method == "POST") else { return false };
         let kind = self.objects.find(owner).map_or("", |(key, _)| &key.0);
-        let since =
-            |of: &BTreeMap<String, u64>| of.get(owner).is_some_and(|it| self.knows(kind, *it));
-        let makes = *method == "POST";
-        let wrong = if makes && since(&self.order.dying) {
-            Some(("dying-makes", "its owner is being deleted".to_owned()))
-        } else if makes && path.ends_with("/replicasets") && since(&self.order.paused) {
-            Some(("paused", "its Deployment is paused".to_owned()))
-        } else if makes && path.ends_with("/pods") && *account == "daemon-set-controller" {
-            self.not_yet_gone(it, owner).map(|pod| ("daemon-waits", pod))
-        } else if path.contains("/replicasets") && *account == "deployment-controller" {
-            self.old_pod(it, owner).map(|pod| ("overlaps", pod))
-        } else {
-            None
-        };
-        if let Some((rule, why)) = wrong {
-            let name = text(it.got, "/metadata/name");
-            self.blame(rule, format!("{account} {method} {path} {name}: {why}"));
-        }
+        of.get(owner).is_some_and(|since| self.knows(kind, *since))
+    }
+
+    /// An owner that is being deleted gets nothing new.
+    pub(super) fn dying_makes(&self, it: &Judged<'_>) -> Option<String> {
+        let name = text(it.got, "/metadata/name");
+        let is_dying = self.makes_for(it, &self.order.dying);
+        is_dying.then(|| format!("{it} {name}: its owner is being deleted"))
+    }
+
+    /// A Deployment that is paused gets no new ReplicaSet.
+    pub(super) fn paused(&self, it: &Judged<'_>) -> Option<String> {
+        let name = text(it.got, "/metadata/name");
+        let makes = it.path.ends_with("/replicasets");
+        let is_paused = makes && self.makes_for(it, &self.order.paused);
+        is_paused.then(|| format!("{it} {name}: its Deployment is paused"))
     }
 
     /// Without a surge, a node gets its next pod of a DaemonSet when the last one is gone.
-    fn not_yet_gone(&self, it: &Written<'_>, owner: &str) -> Option<String> {
+    pub(super) fn daemon_waits(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = it.owner_of_new_pod(&[DAEMONS])?;
         let surge = self.limits.get(owner)?.most(self.seen("DaemonSet"));
         if surge > 0 {
             return None;
@@ -130,11 +128,13 @@ impl Oracle {
                 && !has_ended(pod)
                 && !self.is_news(pod)
         })?;
-        Some(format!("{} is not gone yet", text(other, "/metadata/name")))
+        let [name, other] = [it.got, other].map(|it| text(it, "/metadata/name"));
+        Some(format!("{it} {name}: {other} is not gone yet"))
     }
 
     /// With Recreate, the new ReplicaSet gets pods when those of the old ones have ended.
-    fn old_pod(&self, it: &Written<'_>, owner: &str) -> Option<String> {
+    pub(super) fn overlaps(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = self.deployment_of_set(it)?;
         let begins = self.raised > 0 && number(it.got, "/spec/replicas") == self.raised;
         let (_, deployment) = self.objects.find(owner)?;
         let is_recreated = text(deployment, "/spec/strategy/type") == "Recreate"
@@ -146,42 +146,39 @@ impl Oracle {
         let others = sets.filter(|set| uid(set) != uid(it.got));
         let mut pods = others.flat_map(|set| self.objects.children("Pod", uid(set)));
         let old = pods.find(|pod| !has_ended(pod) && !self.is_news(pod))?;
-        Some(format!("{} has not ended", text(old, "/metadata/name")))
+        let [name, old] = [it.got, &**old].map(|it| text(it, "/metadata/name"));
+        Some(format!("{it} {name}: {old} has not ended"))
     }
 
     /// What ReplicaSets are told of the most that there may be is as their Deployment says.
-    pub(super) fn judge_most(&mut self, it: &Written<'_>, before: Option<&Value>) {
-        let Written { account, method, path, got, .. } = it;
-        let most = text(got, MOST);
-        if *account != "deployment-controller"
-            || !path.contains("/replicasets")
-            || before.is_some_and(|before| text(before, MOST) == most)
-        {
-            return;
+    pub(super) fn max_replicas(&self, it: &Judged<'_>) -> Option<String> {
+        let limits = self.limits.get(self.deployment_of_set(it)?)?;
+        let most = text(it.got, MOST);
+        if it.before.as_deref().is_some_and(|before| text(before, MOST) == most) {
+            return None;
         }
-        let limits = controller(got).and_then(|owner| self.limits.get(owner));
-        let (Some(limits), Ok(most)) = (limits, most.parse::<i64>()) else { return };
-        if !limits.had_most(most, self.seen("Deployment")) {
-            let text = format!("{account} {method} {path}: not {most} pods are the most");
-            self.blame("max-replicas", text);
-        }
+        let most = most.parse::<i64>().ok()?;
+        let had = limits.had_most(most, self.seen("Deployment"));
+        (!had).then(|| format!("{it}: not {most} pods are the most"))
+    }
+
+    /// The owner of the ReplicaSet that the Deployments' controller writes, if it does.
+    pub(super) fn deployment_of_set<'a>(&self, it: &'a Judged<'_>) -> Option<&'a str> {
+        let writes = it.account == "deployment-controller" && it.path.contains("/replicasets");
+        controller(it.got).filter(|_| writes)
     }
 
     /// An owner is let go when nothing is left that it waits for.
-    pub(super) fn judge_wait(&mut self, it: &Written<'_>, before: &Value) {
+    pub(super) fn owner_waits(&self, it: &Judged<'_>) -> Option<String> {
         // It begins although it cannot see some kinds, as upstream: of those it knows nothing.
-        if it.account != "generic-garbage-collector" || it.method != "PATCH" {
-            return;
-        }
-        for (finalizer, all) in FINALIZERS {
-            if !has(before, finalizer) || has(it.got, finalizer) {
-                continue;
-            }
-            if let Some(left) = self.dependent(before, all) {
-                let text = format!("{} lets go of {finalizer}, and there is {left}", it.path);
-                self.blame("owner-waits", text);
-            }
-        }
+        let is_collector = it.account == "generic-garbage-collector" && it.method == "PATCH";
+        let before = it.changed().filter(|_| is_collector)?;
+        let mut lost =
+            FINALIZERS.iter().filter(|(name, _)| has(before, name) && !has(it.got, name));
+        lost.find_map(|(finalizer, all)| {
+            let left = self.dependent(before, *all)?;
+            Some(format!("{} lets go of {finalizer}, and there is {left}", it.path))
+        })
     }
 
     /// What an object still owns; `all`: whether or not it blocks.

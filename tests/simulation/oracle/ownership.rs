@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{at, controller, controlling, is_ending, list, text, uid};
-use super::{Oracle, Target, Written};
+use super::fields::{at, controller, is_ending, list, text, uid};
+use super::{Judged, Oracle, Target};
 
 /// Who adopts.
 const ADOPTERS: [&str; 4] = [
@@ -16,6 +16,10 @@ const ADOPTERS: [&str; 4] = [
 ];
 /// What they adopt for.
 const OWNERS: [&str; 4] = ["replicasets", "replicationcontrollers", "deployments", "daemonsets"];
+
+fn is_collection(it: &Judged<'_>) -> bool {
+    it.account == "generic-garbage-collector" && it.method == "DELETE"
+}
 
 impl Oracle {
     /// The manager has read something.
@@ -40,50 +44,41 @@ impl Oracle {
         }
     }
 
-    /// Nobody takes what somebody else controls, nor for an owner that was not seen there, alive,
-    /// right before.
-    pub(super) fn judge_adoption(&mut self, it: &Written<'_>, before: &Value) {
-        let Written { account, method, path, .. } = it;
-        if *method != "PATCH" || uid(it.got) != uid(before) {
-            return;
-        }
-        let (was, is) = (controller(before), controller(it.got));
-        let Some(is) = is.filter(|is| Some(*is) != was) else { return };
-        if controlling(before).is_some() {
-            let text = format!("{account} {method} {path}: somebody else controls it");
-            self.blame("adopts-owned", text);
-            return;
-        }
-        if !self.is_selected(it.got, is) {
-            let text = format!("{account} {method} {path}: {is} does not select it");
-            self.blame("adopts-unselected", text);
-            return;
-        }
+    /// The new controller of what a patch changes, if it has another one.
+    fn adopter<'a>(it: &'a Judged<'_>) -> Option<&'a str> {
+        let before = it.changed().filter(|_| it.method == "PATCH")?;
+        let is = controller(it.got).filter(|_| uid(it.got) == uid(before))?;
+        (Some(is) != controller(before)).then_some(is)
+    }
+
+    /// Nobody takes what it does not select.
+    pub(super) fn adopts_unselected(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = Self::adopter(it)?;
+        (!self.is_selected(it.got, owner)).then(|| format!("{it}: {owner} does not select it"))
+    }
+
+    /// Nobody takes anything for an owner that was not seen there, alive, right before.
+    pub(super) fn adopts_for_gone(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = Self::adopter(it)?;
         // In the same sync.
-        let of = (it.life.to_owned(), (*account).to_owned(), is.to_owned());
-        if self.rechecked.get(&of).is_none_or(|seen| *seen < self.decider.begun) {
-            let text =
-                format!("{account} {method} {path}: nobody has looked whether {is} is there");
-            self.blame("adopts-for-gone", text);
-        }
+        let of = (it.life.to_owned(), it.account.to_owned(), owner.to_owned());
+        let is_unseen = self.rechecked.get(&of).is_none_or(|seen| *seen < self.decider.begun);
+        is_unseen.then(|| format!("{it}: nobody has looked whether {owner} is there"))
+    }
+
+    /// The garbage collector deletes only the version that it has looked at.
+    pub(super) fn collects_version(&self, it: &Judged<'_>) -> Option<String> {
+        let is_blind = text(it.sent, "/preconditions/resourceVersion").is_empty();
+        (is_collection(it) && is_blind).then(|| format!("{} names no version", it.path))
     }
 
     /// The garbage collector deletes nothing that has an owner which is there and not waiting for
-    /// it, and only the version that it has looked at.
-    pub(super) fn judge_collector(&mut self, it: &Written<'_>, before: Option<&Value>) {
-        let Written { account, method, path, sent, .. } = it;
-        if *account != "generic-garbage-collector" || *method != "DELETE" {
-            return;
-        }
-        if text(sent, "/preconditions/resourceVersion").is_empty() {
-            self.blame("collects-version", format!("{path} names no version"));
-        }
-        let Some(before) = before.filter(|_| it.code < 300) else { return };
-        let owners = list(before, "/metadata/ownerReferences");
-        let live = owners.iter().find(|owner| self.is_owner_live(before, owner));
-        if let Some(live) = live {
-            self.blame("collects-owned", format!("{path} has the owner {live}"));
-        }
+    /// it.
+    pub(super) fn collects_owned(&self, it: &Judged<'_>) -> Option<String> {
+        let before = it.before.as_deref().filter(|_| is_collection(it))?;
+        let mut owners = list(before, "/metadata/ownerReferences").iter();
+        let live = owners.find(|owner| self.is_owner_live(before, owner))?;
+        Some(format!("{} has the owner {live}", it.path))
     }
 
     fn is_owner_live(&self, object: &Value, owner: &Value) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{controller, text};
-use super::{Oracle, Written};
+use super::{Check, Judged, Oracle};
 
 /// For how long creations that came through count as of the same sync.
 const SYNC: Duration = Duration::from_mins(1);
@@ -69,44 +69,56 @@ impl Oracle {
         if it.is_done {
             self.tries.written = (it.at, one_more(self.tries.written, it.at));
         }
-        if it.method == "POST" && it.path.ends_with("/pods") {
-            self.judge_slow_start(it);
-        }
+        self.learn_creation(it);
+        self.ask(|oracle, check| match check {
+            Check::Tried(check) => check(oracle, it),
+            _ => None,
+        });
     }
 
     /// A status that is what it was is not written: not even by a key that is enqueued for nothing.
     /// A manager that did not learn what came of its last try may find that it was done.
-    pub(super) fn judge_news(&mut self, it: &Written<'_>, before: &Value) {
-        let Written { account, method, path, got, .. } = it;
-        let version = |of: &Value| text(of, "/metadata/resourceVersion").to_owned();
-        let is_status = *method == "PUT" && path.ends_with("/status");
-        let last = ((*method).to_owned(), (*path).to_owned());
-        if is_status && version(before) == version(got) && !self.tries.undone.contains(&last) {
-            self.blame("status-has-news", format!("{account} {method} {path} changes nothing"));
+    pub(super) fn status_has_news(&self, it: &Judged<'_>) -> Option<String> {
+        let before = it.changed().filter(|_| it.method == "PUT" && it.path.ends_with("/status"))?;
+        let [was, is] = [before, it.got].map(|of| text(of, "/metadata/resourceVersion"));
+        let last = (it.method.to_owned(), it.path.to_owned());
+        let is_equal = was == is && !self.tries.undone.contains(&last);
+        is_equal.then(|| format!("{it} changes nothing"))
+    }
+
+    /// A creation of a pod has come to its end.
+    fn learn_creation(&mut self, it: &Tried<'_>) {
+        let Some((owner, _)) = creation(it) else { return };
+        let creations = self.tries.creations.entry(owner).or_default();
+        creations.done.retain(|done| *done + SYNC >= it.at);
+        if it.is_told {
+            creations.done.push(it.at);
+        } else {
+            creations.failed = (it.at, one_more(creations.failed, it.at));
         }
     }
 
     /// Who makes pods makes one, then two, then four, and stops when some of these fail. So in one
     /// sync one more may fail than have come through; and there may be several syncs at one moment,
     /// since what was written may wake the key.
-    fn judge_slow_start(&mut self, it: &Tried<'_>) {
-        let pod: Value = serde_json::from_slice(it.body).unwrap_or_default();
-        let Some(owner) = controller(&pod) else { return };
-        let creations = self.tries.creations.entry(owner.to_owned()).or_default();
-        creations.done.retain(|done| *done + SYNC >= it.at);
-        if it.is_told {
-            creations.done.push(it.at);
-            return;
-        }
-        creations.failed = (it.at, one_more(creations.failed, it.at));
+    pub(super) fn slow_start(&self, it: &Tried<'_>) -> Option<String> {
+        let (owner, name) = creation(it).filter(|_| !it.is_told)?;
+        let creations = self.tries.creations.get(&owner)?;
         let (failed, done) = (creations.failed.1, creations.done.len());
         let woken = one_more(self.tries.written, it.at) - 1;
-        if failed > (SYNCS + woken) * (done + 1) {
-            let name = text(&pod, "/metadata/generateName");
-            let text = format!("{name}: {failed} creations failed at once, after {done} good ones");
-            self.blame("slow-start", text);
-        }
+        (failed > (SYNCS + woken) * (done + 1))
+            .then(|| format!("{name}: {failed} creations failed at once, after {done} good ones"))
     }
+}
+
+/// The owner of the pod that is to be made, and what the pod is to be called, if one is.
+fn creation(it: &Tried<'_>) -> Option<(String, String)> {
+    if it.method != "POST" || !it.path.ends_with("/pods") {
+        return None;
+    }
+    let pod: Value = serde_json::from_slice(it.body).unwrap_or_default();
+    let owner = controller(&pod)?.to_owned();
+    Some((owner, text(&pod, "/metadata/generateName").to_owned()))
 }
 
 /// One more than there were at this moment.

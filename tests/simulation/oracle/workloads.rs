@@ -1,6 +1,7 @@
 //! How many pods there are, how many are available, and which are deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use super::fields::{
     at, controller, count, is_live, is_ready, list, node_of, number, part, slack, text, uid,
 };
 use super::knowledge::Decider;
-use super::{Oracle, SETS, Written};
+use super::{Check, DAEMONS, Judged, Oracle, SETS};
 
 /// What a spec allowed, and at which revision it became another; the last one still does.
 #[derive(Clone, Debug, Default)]
@@ -94,104 +95,126 @@ impl Oracle {
 
     // === ReplicaSets ===
 
-    pub(super) fn judge_pod_of_set(&mut self, it: &Written<'_>, owner: &str) {
+    /// A set has no more pods than its spec allows.
+    pub(super) fn too_many_replicas(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = it.owner_of_new_pod(&SETS)?;
         let pods = self.objects.children("Pod", owner);
         let live = pods.filter(|pod| is_live(pod) && !self.is_of_another(pod, it)).count();
-        let Some((key, _)) = self.objects.find(owner) else { return };
-        let Some(limits) = self.limits.get(owner) else { return };
-        let limit = limits.most(self.seen(&key.0));
-        if count(live) > limit {
-            let owner = text(it.got, "/metadata/generateName").to_owned();
-            let text = format!("{owner} has {live} pods, its spec says {limit} at most");
-            self.blame("replicas", text);
-        }
+        let (key, _) = self.objects.find(owner)?;
+        let limit = self.limits.get(owner)?.most(self.seen(&key.0));
+        let name = text(it.got, "/metadata/generateName");
+        (count(live) > limit)
+            .then(|| format!("{name} has {live} pods, its spec says {limit} at most"))
     }
 
     /// Whether another manager has made a pod, which may have led meanwhile, and whoever decided
     /// on the present write cannot know of that.
-    fn is_of_another(&self, pod: &Value, it: &Written<'_>) -> bool {
+    fn is_of_another(&self, pod: &Value, it: &Judged<'_>) -> bool {
         let born = self.born.get(uid(pod)).copied().unwrap_or(0);
         !self.knows("Pod", born) && self.makers.get(uid(pod)).is_some_and(|maker| maker != it.life)
     }
 
-    /// A ReplicaSet gives up a pod: only as many as it has too many, and those that are not ready
-    /// first.
-    pub(super) fn judge_set_deletion(&mut self, it: &Written<'_>, pod: &Value) {
-        let Some(owner) = controller(pod).map(str::to_owned) else { return };
-        if self.is_shaken(&owner) {
-            return;
-        }
-        let Some((key, _)) = self.objects.find(&owner) else { return };
-        let others = self.objects.children("Pod", &owner);
-        let others: Vec<_> = others.filter(|it| is_live(it) && uid(it) != uid(pod)).collect();
-        let (left, least) = (count(others.len()), self.limits.get(&owner));
-        let least = least.map_or(0, |limits| limits.least(self.seen(&key.0)));
+    /// The set of the pod that whoever keeps sets deletes, and what else it has that is live; none:
+    /// somebody else did something to them that nobody need know yet.
+    fn rest_of_set<'a>(&'a self, it: &'a Judged<'_>) -> Option<(&'a str, Vec<&'a Arc<Value>>)> {
+        let pod = it.live_pod_of(&SETS)?;
+        let owner = controller(pod).filter(|owner| !self.is_shaken(owner))?;
+        self.objects.find(owner)?;
+        let others = self.objects.children("Pod", owner);
+        Some((owner, others.filter(|it| is_live(it) && uid(it) != uid(pod)).collect()))
+    }
+
+    /// A set gives up only as many pods as it has too many.
+    pub(super) fn deletes_too_many(&self, it: &Judged<'_>) -> Option<String> {
+        let (owner, others) = self.rest_of_set(it)?;
+        let (key, _) = self.objects.find(owner)?;
+        let least = self.limits.get(owner).map_or(0, |limits| limits.least(self.seen(&key.0)));
+        let left = count(others.len());
+        (left < least).then(|| format!("{} leaves {left} pods, its set wants {least}", it.path))
+    }
+
+    /// A set gives up a ready pod although it has one that is not, as it seems.
+    pub(super) fn learn_victim(&mut self, it: &Judged<'_>) {
         let known = |pod: &Value| {
             let ready = self.ready_since.get(uid(pod))?;
             self.knows("Pod", ready.revision).then_some(ready.is)
         };
-        let better = others
-            .iter()
-            .find(|other| text(other, "/status/phase") == "Running" && known(other) == Some(false));
-        let better = better.filter(|_| known(pod) == Some(true)).map(|other| Victim {
+        let Some(pod) = it.live_pod_of(&SETS).filter(|pod| known(pod) == Some(true)) else {
+            return;
+        };
+        let Some((_, others)) = self.rest_of_set(it) else { return };
+        let is_better =
+            |it: &Value| text(it, "/status/phase") == "Running" && known(it) == Some(false);
+        let victim = others.iter().find(|it| is_better(it)).map(|better| Victim {
             decider: self.decider.clone(),
             account: it.account.to_owned(),
             taken: text(pod, "/metadata/name").to_owned(),
-            better: uid(other).to_owned(),
+            better: uid(better).to_owned(),
         });
-        self.victims.extend(better);
-        if left < least {
-            let text = format!("{} leaves {left} pods, its set wants {least}", it.path);
-            self.blame("deletes-too-many", text);
-        }
+        self.victims.extend(victim);
     }
 
-    /// Whether pods that should have gone before others are still there after the sync in which
-    /// these went.
+    /// Judges those that were deleted in syncs that are over.
     pub(super) fn judge_victims(&mut self) {
-        let (due, rest) = std::mem::take(&mut self.victims)
-            .into_iter()
-            .partition(|it: &Victim| self.knowledge.is_over(&it.decider, &it.account));
-        self.victims = rest;
-        for Victim { decider, taken, better, .. } in due {
+        self.ask(|oracle, check| match check {
+            Check::Looked(check) => check(oracle),
+            _ => None,
+        });
+        let knowledge = &self.knowledge;
+        self.victims.retain(|it| !knowledge.is_over(&it.decider, &it.account));
+    }
+
+    /// Pods that should have gone before others are gone after the sync in which these went.
+    pub(super) fn wrong_victim(&self) -> Option<String> {
+        self.victims.iter().find_map(|Victim { decider, account, taken, better }| {
             // Who has ended did not come that far.
-            let has_ended = !self.knowledge.runs(&decider);
-            let Some((key, pod)) = self.objects.find(&better).filter(|_| !has_ended) else {
-                continue;
-            };
+            let is_due = self.knowledge.runs(decider) && self.knowledge.is_over(decider, account);
+            let (key, pod) = self.objects.find(better).filter(|_| is_due)?;
             let path = format!("/api/v1/namespaces/{}/pods/{}", key.1, key.2);
-            if is_live(pod) && !is_ready(pod) && !self.tries.has_deleted(&path, decider.begun) {
-                let text = format!("{taken} was deleted, and {} is not ready", key.2);
-                self.blame("victims", text);
-            }
-        }
+            let is_tried = self.tries.has_deleted(&path, decider.begun);
+            (is_live(pod) && !is_ready(pod) && !is_tried)
+                .then(|| format!("{taken} was deleted, and {} is not ready", key.2))
+        })
     }
 
     // === DaemonSets ===
 
-    pub(super) fn judge_daemon(&mut self, it: &Written<'_>, owner: &str) {
-        let node = node_of(it.got);
+    /// The pods of a DaemonSet that whoever made another one can know of, with that one.
+    fn daemons(&self, it: &Judged<'_>, owner: &str) -> Vec<&Arc<Value>> {
         let pods = self.objects.children("Pod", owner);
-        let pods: Vec<_> =
-            pods.filter(|pod| is_live(pod) && !self.is_of_another(pod, it)).collect();
+        pods.filter(|pod| is_live(pod) && !self.is_of_another(pod, it)).collect()
+    }
+
+    fn most_surge(&self, owner: &str) -> i64 {
+        self.limits.get(owner).map_or(0, |limits| limits.most(self.seen("DaemonSet")))
+    }
+
+    /// A node has one pod of a DaemonSet, or two with a surge.
+    pub(super) fn daemons_on_a_node(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = it.owner_of_new_pod(&[DAEMONS])?;
+        let node = node_of(it.got);
+        let pods = self.daemons(it, owner);
+        let live = count(pods.iter().filter(|pod| node_of(pod) == node).count());
+        let limit = 1 + i64::from(self.most_surge(owner) > 0);
+        let name = text(it.got, "/metadata/generateName");
+        (live > limit).then(|| format!("{name} has {live} pods for {node}, {limit} at most"))
+    }
+
+    /// No more nodes have two pods of a DaemonSet than its surge allows.
+    pub(super) fn daemon_surge(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = it.owner_of_new_pod(&[DAEMONS])?;
+        let pods = self.daemons(it, owner);
         let on = |node: &str| pods.iter().filter(|pod| node_of(pod) == node).count();
-        let live = count(on(node));
-        let surge = self.limits.get(owner).map_or(0, |limits| limits.most(self.seen("DaemonSet")));
-        let limit = 1 + i64::from(surge > 0);
-        let nodes: std::collections::BTreeSet<_> = pods.iter().map(|pod| node_of(pod)).collect();
+        let surge = self.most_surge(owner);
+        let nodes: BTreeSet<_> = pods.iter().map(|pod| node_of(pod)).collect();
         // Where none is available the next one is made beyond all surge, as upstream's.
         let served =
             |node: &str| pods.iter().any(|pod| node_of(pod) == node && self.serves(owner, pod));
         let is_double = |node: &&str| on(node) > 1 && served(node);
         let double = count(nodes.into_iter().filter(is_double).count());
-        let owner_name = text(it.got, "/metadata/generateName");
-        if live > limit {
-            let text = format!("{owner_name} has {live} pods for {node}, {limit} at most");
-            self.blame("one-daemon-per-node", text);
-        } else if live > 1 && double > surge && !self.is_shaken(owner) {
-            let text = format!("{owner_name} has two pods on {double} nodes, {surge} at most");
-            self.blame("daemon-surge", text);
-        }
+        let name = text(it.got, "/metadata/generateName");
+        (on(node_of(it.got)) > 1 && double > surge && !self.is_shaken(owner))
+            .then(|| format!("{name} has two pods on {double} nodes, {surge} at most"))
     }
 
     /// Whether a pod of an owner is available as far as whoever decided on the present write can
@@ -205,64 +228,70 @@ impl Oracle {
         ready.is_some_and(|it| it.is && it.at < since && self.knows("Pod", it.revision))
     }
 
-    /// A DaemonSet takes the last ready pod of a node only while its budget allows it.
-    pub(super) fn judge_daemon_deletion(&mut self, it: &Written<'_>, pod: &Value) {
-        let Some(owner) = controller(pod).map(str::to_owned) else { return };
-        let node = node_of(pod).to_owned();
+    /// The pod that is deleted if it is the last ready one of its DaemonSet on its node, and the
+    /// DaemonSet.
+    fn last_daemon<'a>(&self, it: &'a Judged<'_>) -> Option<(&'a Value, &'a str)> {
+        let pod = it.live_pod_of(&[DAEMONS])?;
+        let (owner, node) = (controller(pod)?, node_of(pod));
         let is_other =
             |it: &Value| uid(it) != uid(pod) && node_of(it) == node && is_live(it) && is_ready(it);
-        let has_other = self.objects.children("Pod", &owner).any(|it| is_other(it));
+        let has_other = self.objects.children("Pod", owner).any(|it| is_other(it));
         // Of two old ones the younger goes, ready or not, as with upstream's (`podsShouldBeOnNode`
         // in daemon_controller.go); seed 2026.
         let born = |pod: &Value| self.born.get(uid(pod)).copied().unwrap_or(0);
         let has_older = self
             .objects
-            .children("Pod", &owner)
+            .children("Pod", owner)
             .any(|it| node_of(it) == node && is_live(it) && born(it) < born(pod));
         // One that is not available is replaced beyond all budget, as upstream's
         // (`rollingUpdate` in update.go); seed 10324.
-        if has_other || has_older || !self.serves(&owner, pod) {
-            return;
-        }
-        self.emptied.entry(owner.clone()).or_default().insert(node, it.at);
-        let emptied = self.emptied.get(&owner).into_iter().flat_map(BTreeMap::keys);
+        (!has_other && !has_older && self.serves(owner, pod)).then_some((pod, owner))
+    }
+
+    /// A node loses its last ready pod of a DaemonSet.
+    pub(super) fn learn_emptied(&mut self, it: &Judged<'_>) {
+        let Some((pod, owner)) = self.last_daemon(it) else { return };
+        let nodes = self.emptied.entry(owner.to_owned()).or_default();
+        nodes.insert(node_of(pod).to_owned(), it.at);
+    }
+
+    /// A DaemonSet takes the last ready pod of a node only while its budget allows it.
+    pub(super) fn daemon_budget(&self, it: &Judged<'_>) -> Option<String> {
+        let (_, owner) = self.last_daemon(it)?;
+        let emptied = self.emptied.get(owner).into_iter().flat_map(BTreeMap::keys);
         // Where there shall be none any more none is missing.
-        let set = self.objects.find(&owner).map(|(_, set)| set);
+        let set = self.objects.find(owner).map(|(_, set)| set);
         let places = set.map(|set| self.places_of(set)).unwrap_or_default();
         let missing = count(emptied.filter(|it| places.contains(&it.as_str())).count());
-        let excused = !self.knows("Node", self.nodes_changed) || self.is_shaken(&owner);
+        let excused = !self.knows("Node", self.nodes_changed) || self.is_shaken(owner);
         let seen = self.seen("DaemonSet");
-        let limit = self.limits.get(&owner).map_or(0, |limits| limits.least_max(seen));
-        if missing > limit && !excused {
-            let pods = self.objects.children("Pod", &owner).map(|pod| {
-                let name = text(pod, "/metadata/name");
-                let is_known = self.born.get(uid(pod)).is_some_and(|it| self.knows("Pod", *it));
-                let how = [(is_ready(pod), "ready"), (is_live(pod), "live"), (is_known, "known")];
-                let how: Vec<_> = how.iter().filter(|(is, _)| *is).map(|(_, how)| *how).collect();
-                format!("{name} on {} {}", node_of(pod), how.join(" "))
-            });
-            let pods = pods.collect::<Vec<_>>().join(", ");
-            let text = format!("{} takes from {missing} nodes, {limit} at most: {pods}", it.path);
-            self.blame("daemon-budget", text);
+        let limit = self.limits.get(owner).map_or(0, |limits| limits.least_max(seen));
+        if missing <= limit || excused {
+            return None;
         }
+        let pods = self.objects.children("Pod", owner).map(|pod| {
+            let name = text(pod, "/metadata/name");
+            let is_known = self.born.get(uid(pod)).is_some_and(|it| self.knows("Pod", *it));
+            let how = [(is_ready(pod), "ready"), (is_live(pod), "live"), (is_known, "known")];
+            let how: Vec<_> = how.iter().filter(|(is, _)| *is).map(|(_, how)| *how).collect();
+            format!("{name} on {} {}", node_of(pod), how.join(" "))
+        });
+        let pods = pods.collect::<Vec<_>>().join(", ");
+        Some(format!("{} takes from {missing} nodes, {limit} at most: {pods}", it.path))
     }
 
     // === Deployments ===
 
     /// A Deployment has made its ReplicaSets larger: not beyond its surge.
-    pub(super) fn judge_surge(&mut self, it: &Written<'_>) {
-        let Some(owner) = controller(it.got).map(str::to_owned) else { return };
-        if self.raised <= 0 || self.is_shaken(&owner) {
-            return;
+    pub(super) fn surge(&self, it: &Judged<'_>) -> Option<String> {
+        let owner = self.deployment_of_set(it)?;
+        if self.raised <= 0 || self.is_shaken(owner) {
+            return None;
         }
-        let sets = self.objects.children("ReplicaSet", &owner);
+        let sets = self.objects.children("ReplicaSet", owner);
         let sum: i64 = sets.map(|set| number(set, "/spec/replicas")).sum();
-        let Some(limits) = self.limits.get(&owner) else { return };
-        let limit = limits.most(self.seen("Deployment"));
-        if sum > limit {
-            let text = format!("{}: the sets want {sum} pods, {limit} are allowed", it.path);
-            self.blame("surge", text);
-        }
+        let limit = self.limits.get(owner)?.most(self.seen("Deployment"));
+        (sum > limit).then(|| format!("{}: the sets want {sum} pods, {limit} are allowed", it.path))
     }
 
     /// Somebody may want something new before the old is done. Nothing is promised for that:
@@ -324,30 +353,31 @@ impl Oracle {
 
     /// A ReplicaSet has given up a pod: whether its Deployment has as many available as was
     /// promised, but for those that others took and whoever made the set smaller cannot know of.
-    pub(super) fn judge_available(&mut self, it: &Written<'_>, pod: &Value) {
-        let set = controller(pod).and_then(|set| self.objects.find(set)).map(|(_, set)| set);
-        let Some(deployment) = set.and_then(|set| controller(set)) else { return };
-        let smaller = set.and_then(|set| self.smaller.get(uid(set)));
-        // Somebody else has made it smaller.
-        if smaller.is_some_and(Option::is_none) {
-            return;
-        }
-        let known = smaller.copied().flatten().unwrap_or(0);
-        let Some((key, _)) = self.objects.find(deployment) else { return };
-        let Some(promise) = self.promised.get(deployment) else { return };
+    pub(super) fn available(&self, it: &Judged<'_>) -> Option<String> {
+        let gives_up = it.account == SETS[0] && it.method == "DELETE" && it.target.plural == "pods";
+        let pod = it.before.as_deref().filter(|_| gives_up)?;
+        let (_, set) = self.objects.find(controller(pod)?)?;
+        let deployment = controller(set)?;
+        let known = match self.smaller.get(uid(set)) {
+            // Somebody else has made it smaller.
+            Some(None) => return None,
+            Some(Some(known)) => *known,
+            None => 0,
+        };
+        let (key, _) = self.objects.find(deployment)?;
+        let promise = self.promised.get(deployment)?;
         let namespace = self.objects.get("Namespace", "", &key.1);
         // All of a namespace goes at once.
         let ends = namespace.is_none_or(|it| super::is_ending(it));
         let least = self.limits.get(deployment).map_or(0, |it| it.least(self.seen("Deployment")));
         let lost = count(promise.lost.iter().filter(|lost| **lost > known).count());
         let (ready, least) = (self.ready(deployment), least.min(promise.least));
-        if !ends && ready < least - lost {
-            let text = format!(
+        (!ends && ready < least - lost).then(|| {
+            format!(
                 "{}: {}/{} has {ready} pods, {least} are promised, and others took {lost}",
                 it.path, key.1, key.2
-            );
-            self.blame("available", text);
-        }
+            )
+        })
     }
 
     /// How many pods of a Deployment are ready.
@@ -381,9 +411,9 @@ impl Oracle {
     }
 
     /// By how much a write changes the size of a ReplicaSet.
-    pub(super) fn learn_raise(&mut self, it: &Written<'_>, before: Option<&Value>) {
+    pub(super) fn learn_raise(&mut self, it: &Judged<'_>) {
         let of = |object: &Value| number(object, "/spec/replicas");
-        self.raised = of(it.got) - before.map_or(0, of);
+        self.raised = of(it.got) - it.before.as_deref().map_or(0, of);
     }
 
     /// How many pods have ended.

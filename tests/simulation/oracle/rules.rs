@@ -1,0 +1,333 @@
+//! THE table of promises: one row each. A promise is looked at by its check and by nothing else,
+//! and names the deliberate bugs (`pkg/mutant`) that break it.
+
+use std::fmt;
+use std::time::Duration;
+
+use mutant::Mutant;
+
+use super::{Judged, Oracle, Tried, Written};
+use crate::lease::{Contest, Sent};
+use crate::run::{self, Settling};
+
+/// What must hold, whatever goes wrong.
+pub(crate) struct Rule {
+    name: &'static str,
+    promise: &'static str,
+    check: Check,
+    /// Each breaks this rule in the case that is kept of it.
+    bugs: &'static [Mutant],
+}
+
+/// When a promise is looked at; and what is wrong, if anything is.
+pub(crate) enum Check {
+    /// At each write, whatever it is about.
+    Any(fn(&Written<'_>) -> Option<String>),
+    /// At each write of a controller, whether or not it is done.
+    Asked(fn(&Oracle, &Judged<'_>) -> Option<String>),
+    /// At each that is done, by what there was before it.
+    Done(fn(&Oracle, &Judged<'_>) -> Option<String>),
+    /// At each that is done, by what there is then.
+    Shown(fn(&Oracle, &Judged<'_>) -> Option<String>),
+    /// When the manager is told what became of a write, or is not.
+    Tried(fn(&Oracle, &Tried<'_>) -> Option<String>),
+    /// Whenever the oracle has looked at what changed.
+    Looked(fn(&Oracle) -> Option<String>),
+    /// When the server refuses something for want of a role.
+    Refused(fn(&str) -> Option<String>),
+    /// When a manager that contends sends a request.
+    Sent(fn(&Contest, &Sent<'_>) -> Option<String>),
+    /// As long as managers contend.
+    Contended(fn(&Contest, Duration) -> Option<String>),
+    /// When nothing goes wrong any more, until all is as it should be.
+    Settling(fn(&Settling) -> Option<String>),
+}
+
+/// A promise that was broken. Only what is in the table can be.
+#[derive(Clone)]
+pub(crate) struct Broken {
+    rule: &'static Rule,
+    /// How.
+    pub(crate) text: String,
+}
+
+pub(crate) static RULES: [Rule; 35] = [
+    // === What is written ===
+    Rule {
+        name: "update-names-version",
+        promise: "an update names the version that was decided on",
+        check: Check::Any(super::update_names_version),
+        bugs: &[Mutant::UpdateWithoutVersion, Mutant::LeaseWithoutVersion],
+    },
+    Rule {
+        name: "delete-names-uid",
+        promise: "a deletion names the uid of what was decided on",
+        check: Check::Asked(Oracle::delete_names_uid),
+        bugs: &[Mutant::DeleteWithoutUid],
+    },
+    Rule {
+        name: "granted",
+        promise: "nothing is asked for that no role of the account allows",
+        check: Check::Refused(|message| Some(message.to_owned())),
+        bugs: &[],
+    },
+    Rule {
+        name: "purpose",
+        promise: "a controller writes what it is for, and when it is time for that",
+        check: Check::Done(Oracle::purpose),
+        bugs: &[
+            Mutant::ExpiredUnread,
+            Mutant::HistoryWithPods,
+            Mutant::NamespaceGoesFirst,
+            Mutant::PodsNotListed,
+            Mutant::ReviewIgnored,
+            Mutant::UnreadyIsGone,
+        ],
+    },
+    Rule {
+        name: "status-has-news",
+        promise: "a status that is right already is not written",
+        check: Check::Done(Oracle::status_has_news),
+        bugs: &[Mutant::EqualStatus],
+    },
+    Rule {
+        name: "max-replicas",
+        promise: "ReplicaSets are told of the most pods that their Deployment allows",
+        check: Check::Done(Oracle::max_replicas),
+        bugs: &[Mutant::SurgeRoundedDown],
+    },
+    // === What is deleted ===
+    Rule {
+        name: "collects-version",
+        promise: "the garbage collector names the version that it has looked at",
+        check: Check::Asked(Oracle::collects_version),
+        bugs: &[Mutant::CollectUnguarded],
+    },
+    Rule {
+        name: "collects-owned",
+        promise: "nothing is collected that has an owner which is there and does not wait for it",
+        check: Check::Done(Oracle::collects_owned),
+        bugs: &[Mutant::AbsentAnywhere, Mutant::UnseenIsAbsent],
+    },
+    Rule {
+        name: "owner-waits",
+        promise: "an owner that is deleted is let go when nothing is left that it waits for",
+        check: Check::Done(Oracle::owner_waits),
+        bugs: &[Mutant::ForegroundNotAwaited, Mutant::OrphansLetGoLast, Mutant::StepsGoOn],
+    },
+    Rule {
+        name: "corruption-costs",
+        promise: "a corrupted field costs no more deletions than it must",
+        check: Check::Done(Oracle::corruption_costs),
+        bugs: &[],
+    },
+    Rule {
+        name: "foreign",
+        promise: "what is nobody's business is left alone",
+        check: Check::Done(Oracle::foreign),
+        bugs: &[],
+    },
+    Rule {
+        name: "deletes-own",
+        promise: "who keeps pods deletes none that has no controller",
+        check: Check::Done(Oracle::deletes_own),
+        bugs: &[],
+    },
+    Rule {
+        name: "deletes-too-many",
+        promise: "a set deletes no more pods than it has too many",
+        check: Check::Done(Oracle::deletes_too_many),
+        bugs: &[Mutant::DeletionsNotAwaited],
+    },
+    Rule {
+        name: "victims",
+        promise: "a set deletes pods that are not ready first",
+        check: Check::Looked(Oracle::wrong_victim),
+        bugs: &[],
+    },
+    // === Who owns what ===
+    Rule {
+        name: "adopts-unselected",
+        promise: "nothing is adopted that its new owner does not select",
+        check: Check::Done(Oracle::adopts_unselected),
+        bugs: &[Mutant::AdoptsUnselected],
+    },
+    Rule {
+        name: "adopts-for-gone",
+        promise: "nothing is adopted for an owner that was not read in the same sync",
+        check: Check::Done(Oracle::adopts_for_gone),
+        bugs: &[Mutant::NoRecheck],
+    },
+    // === How many there are ===
+    Rule {
+        name: "replicas",
+        promise: "a set has no more pods than its spec allows",
+        check: Check::Shown(Oracle::too_many_replicas),
+        bugs: &[
+            Mutant::ExpiredNotListed,
+            Mutant::NoRelease,
+            Mutant::OlderLists,
+            Mutant::WritesNotAwaited,
+        ],
+    },
+    Rule {
+        name: "slow-start",
+        promise: "of the pods that are made in a sync one more may fail than have come through",
+        check: Check::Tried(Oracle::slow_start),
+        bugs: &[Mutant::LostIsDone, Mutant::NoSlowStart],
+    },
+    Rule {
+        name: "dying-makes",
+        promise: "an owner that is being deleted gets nothing new",
+        check: Check::Shown(Oracle::dying_makes),
+        bugs: &[Mutant::DyingSetScales],
+    },
+    Rule {
+        name: "one-daemon-per-node",
+        promise: "a node has one pod of a DaemonSet, or two with a surge",
+        check: Check::Shown(Oracle::daemons_on_a_node),
+        bugs: &[Mutant::LostIsNotDone],
+    },
+    Rule {
+        name: "daemon-surge",
+        promise: "no more nodes have two pods of a DaemonSet than its surge allows",
+        check: Check::Shown(Oracle::daemon_surge),
+        bugs: &[Mutant::DaemonOldGoesFirst],
+    },
+    Rule {
+        name: "daemon-waits",
+        promise: "without a surge a node gets its next pod of a DaemonSet when the last is gone",
+        check: Check::Shown(Oracle::daemon_waits),
+        bugs: &[Mutant::DaemonAlwaysSurges],
+    },
+    Rule {
+        name: "daemon-budget",
+        promise: "a rollout leaves no more nodes without a DaemonSet's pod than its budget allows",
+        check: Check::Done(Oracle::daemon_budget),
+        bugs: &[Mutant::DaemonAllAtOnce],
+    },
+    Rule {
+        name: "paused",
+        promise: "a Deployment that is paused gets no new ReplicaSet",
+        check: Check::Shown(Oracle::paused),
+        bugs: &[],
+    },
+    Rule {
+        name: "overlaps",
+        promise: "with Recreate the new pods come when the old ones have ended",
+        check: Check::Shown(Oracle::overlaps),
+        bugs: &[Mutant::RecreateOverlaps],
+    },
+    Rule {
+        name: "surge",
+        promise: "the ReplicaSets of a Deployment want no more pods than its surge allows",
+        check: Check::Shown(Oracle::surge),
+        bugs: &[Mutant::NoRoomNeeded],
+    },
+    Rule {
+        name: "available",
+        promise: "a Deployment that was complete has as many pods available as its strategy says",
+        check: Check::Shown(Oracle::available),
+        bugs: &[Mutant::MissingRoundedUp, Mutant::OldTooFar],
+    },
+    // === Who leads ===
+    Rule {
+        name: "lease",
+        promise: "a leader sends no write while somebody else has its lease",
+        check: Check::Sent(Contest::without_lease),
+        bugs: &[],
+    },
+    Rule {
+        name: "fence",
+        promise: "a leader sends no write later than its deadline after it last sent a renewal",
+        check: Check::Sent(Contest::past_deadline),
+        bugs: &[Mutant::FenceFromAnswer],
+    },
+    Rule {
+        name: "one-leader",
+        promise: "one manager leads at a time",
+        check: Check::Contended(Contest::many_lead),
+        bugs: &[Mutant::NoFence, Mutant::TakeoverTooEarly],
+    },
+    Rule {
+        name: "ends",
+        promise: "a manager that has lost its lease ends soon",
+        check: Check::Contended(Contest::goes_on),
+        bugs: &[],
+    },
+    Rule {
+        name: "takeover",
+        promise: "soon after a leader is gone another one leads",
+        check: Check::Contended(Contest::nobody_leads),
+        bugs: &[],
+    },
+    // === How it ends ===
+    Rule {
+        name: "converges",
+        promise: "when nothing goes wrong any more all becomes as the specs ask for",
+        check: Check::Settling(run::converges),
+        bugs: &[
+            Mutant::AccountMadeAgain,
+            Mutant::BookmarkTooFar,
+            Mutant::DaemonNeverSurges,
+            Mutant::ErrorsNotRetried,
+            Mutant::NoLookAgain,
+            Mutant::OwnerNotUnblocked,
+            Mutant::RelistHidesDeletions,
+            Mutant::UidIgnored,
+        ],
+    },
+    Rule {
+        name: "writes",
+        promise: "that takes a few writes for each object",
+        check: Check::Settling(run::writes_too_much),
+        bugs: &[],
+    },
+    Rule {
+        name: "silent",
+        promise: "when all is as the specs ask for nothing is written",
+        check: Check::Asked(Oracle::silent),
+        bugs: &[
+            Mutant::ConflictIsDone,
+            Mutant::DeletionIgnored,
+            Mutant::PauseIgnored,
+            Mutant::TtlEndless,
+        ],
+    },
+];
+
+/// What is broken, by the rules that `ask` asks.
+pub(crate) fn broken(ask: impl Fn(&Check) -> Option<String>) -> Vec<Broken> {
+    RULES.iter().filter_map(|rule| Some(Broken { rule, text: ask(&rule.check)? })).collect()
+}
+
+// === impl Rule ===
+
+impl Rule {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The one that a bug is to break.
+    pub(crate) fn of(bug: Mutant) -> Option<&'static Self> {
+        RULES.iter().find(|rule| rule.bugs.contains(&bug))
+    }
+}
+
+// === impl Broken ===
+
+impl Broken {
+    pub(crate) fn rule(&self) -> &'static str {
+        self.rule.name
+    }
+
+    pub(crate) fn promise(&self) -> &'static str {
+        self.rule.promise
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule.name, self.text)
+    }
+}
