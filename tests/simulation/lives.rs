@@ -9,7 +9,7 @@ use runtime::{Random, Runtime};
 
 use crate::case::Case;
 use crate::life::Life;
-use crate::oracle::TERMINATED_MAX;
+use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 
 /// What managers are called.
@@ -68,10 +68,13 @@ async fn supervise(site: Site, name: char, case: Case) {
 async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()> {
     let elect = format!("--leader-elect={}", case.managers > 1);
     let threshold = format!("--terminated-pod-gc-threshold={TERMINATED_MAX}");
+    let clean_up = TOKEN_CLEAN_UP.as_secs();
+    let clean_up = format!("--legacy-service-account-token-clean-up-period={clean_up}s");
     let key = format!("--service-account-private-key-file={KEY}");
     let words = [
         elect.as_str(),
         threshold.as_str(),
+        clean_up.as_str(),
         key.as_str(),
         "--secure-port=0",
         "--controller-start-interval=0s",

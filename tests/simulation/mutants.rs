@@ -4,7 +4,7 @@
 //! A bug is there for a whole process, and tests share theirs. So each bug has a process of its
 //! own: the test starts its own binary again, for the same test, with the bug's name in `MUTANT`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,11 +12,12 @@ use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context as _, bail, ensure};
+use manager::registry::REGISTRY;
 use mutant::Mutant;
 
 use crate::case::Case;
 use crate::cores;
-use crate::oracle::{Broken, Rule};
+use crate::oracle::{Broken, RULES, Rule};
 use crate::run::run;
 use crate::shrink;
 
@@ -70,6 +71,47 @@ fn cases_of_deliberate_bugs_are_well_without_them() -> anyhow::Result<()> {
         if let Some(broken) = run(&case)?.broken {
             bail!("{}: {broken}", file(bug).display());
         }
+    }
+    Ok(())
+}
+
+/// Whoever adds a rule shows that it finds something; and a bug that breaks no rule is looked for in
+/// vain.
+#[test]
+fn each_rule_is_broken_by_a_bug_and_each_bug_breaks_one_rule() -> anyhow::Result<()> {
+    let mut names = BTreeSet::new();
+    for rule in &RULES {
+        ensure!(names.insert(rule.name()), "{} is there twice", rule.name());
+        ensure!(!rule.bugs().is_empty(), "no bug breaks {}", rule.name());
+    }
+    for bug in Mutant::ALL {
+        let rules: Vec<_> = RULES.iter().filter(|rule| rule.bugs().contains(&bug)).collect();
+        ensure!(rules.len() == 1, "{bug:?} is to break {} rules", rules.len());
+        kept(bug)?;
+    }
+    Ok(())
+}
+
+/// A controller whose own code has no bug may be one that the simulation never comes near.
+#[test]
+fn each_controller_has_a_bug_of_its_own() -> anyhow::Result<()> {
+    let folders = REGISTRY.iter().filter_map(|entry| entry.folder);
+    for folder in folders.collect::<BTreeSet<_>>() {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../pkg/controllers/src").join(folder);
+        let files = fs::read_dir(&path).with_context(|| path.display().to_string())?;
+        let mut texts = Vec::new();
+        for file in files {
+            let path = file?.path();
+            if path.extension().is_some_and(|it| it == "rs") {
+                texts.push(fs::read_to_string(&path)?);
+            }
+        }
+        let is_in = |bug: Mutant| {
+            let hook = format!("mutant::is(Mutant::{bug:?})");
+            texts.iter().any(|text| text.contains(&hook))
+        };
+        ensure!(Mutant::ALL.into_iter().any(is_in), "{folder} has no bug of its own");
     }
     Ok(())
 }

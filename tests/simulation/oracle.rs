@@ -60,13 +60,13 @@ use std::time::Duration;
 use sandbox::Server;
 use serde_json::Value;
 
-pub(crate) use ending::TERMINATED_MAX;
+pub(crate) use ending::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use fields::{at, controller, controlling, is_ending, is_live, is_ready, list, number, text, uid};
 use knowledge::Decider;
 pub(crate) use knowledge::{Knowledge, Stream};
 pub(crate) use objects::Key;
 use objects::{KINDS, Objects, key_of, kind_of, plural_of};
-pub(crate) use rules::{Broken, Check, Rule, broken};
+pub(crate) use rules::{Broken, Check, RULES, Rule, broken};
 pub(crate) use tries::Tried;
 use workloads::Limits;
 
@@ -76,6 +76,9 @@ use crate::run::Settling;
 const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
 /// The account that keeps pods on nodes.
 const DAEMONS: &str = "daemon-set-controller";
+/// Who keeps pods, and for which kind of owner.
+const KEEPERS: [(&str, &str); 3] =
+    [(SETS[0], "ReplicaSet"), (SETS[1], "ReplicationController"), (DAEMONS, "DaemonSet")];
 /// Objects with this label are nobody's business.
 pub(crate) const FOREIGN: &str = "foreign";
 
@@ -543,28 +546,14 @@ impl Oracle {
         is_blind.then(|| format!("{it} names no uid"))
     }
 
-    /// Pods of others are left alone. Whose owner somebody has taken away is anybody's who selects
-    /// it, and pods without a node or beyond a limit are collected whoever made them.
-    fn foreign(&self, it: &Judged<'_>) -> Option<String> {
-        let pod = it.pod()?;
-        let ends = self.objects.get("Namespace", "", text(pod, "/metadata/namespace"));
-        let ends = ends.is_none_or(|it| is_ending(it));
-        let is_foreign = !at(pod, &format!("/metadata/labels/{FOREIGN}")).is_null()
-            && (controlling(pod).is_some_and(|it| text(it, "/kind") == "Thing")
-                || text(pod, "/metadata/labels/app") == "stray")
-            && it.account != "pod-garbage-collector";
-        (is_foreign && !ends).then(|| format!("{it}: it is not its pod"))
-    }
-
-    /// Who keeps pods deletes none that nobody controls.
+    /// Who keeps pods deletes those of its own kind of owner alone.
     fn deletes_own(&self, it: &Judged<'_>) -> Option<String> {
-        let pod = it.pod()?;
+        let (_, kind) = KEEPERS.iter().find(|(account, _)| *account == it.account)?;
+        let pod = it.pod().filter(|_| it.method == "DELETE")?;
         let last = self.owned.get(uid(pod));
-        let is_owned = last.is_some_and(|last| !self.knows("Pod", *last));
-        let is_owned = is_owned || controller(pod).is_some();
-        let by_owner = [SETS[0], SETS[1], DAEMONS].contains(&it.account);
-        (it.method == "DELETE" && by_owner && !is_owned)
-            .then(|| format!("{it}: it has no controller"))
+        let was_owned = last.is_some_and(|last| !self.knows("Pod", *last));
+        let of = controlling(pod).map_or("nothing", |owner| text(owner, "/kind"));
+        (!was_owned && of != *kind).then(|| format!("{it}: {of} controls it"))
     }
 
     /// How many writes of the manager may be needed for what there is, once nothing goes wrong any

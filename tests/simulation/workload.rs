@@ -229,7 +229,12 @@ fn harm(dice: &Dice) -> Vec<String> {
         2..=4 => format!("> delete {}\n", of.pods(few)),
         5 => {
             let not_ready = r#"{"metadata":{"annotations":{"sandbox/not-ready":"true"}}}"#;
-            format!("> patch {} '{not_ready}'\n", of.pods(few))
+            let patch = format!("> patch {} '{not_ready}'\n", of.pods(few));
+            if of.kind == "DaemonSet" {
+                return vec![patch];
+            }
+            // Of more than there shall be, these are to go first.
+            return vec![patch, tick(4000), format!("> scale {of} {few}\n")];
         }
         6 => {
             let finalizer = r#"{"metadata":{"finalizers":["example.com/wait"]}}"#;
@@ -314,10 +319,15 @@ pub(crate) fn accounts(dice: &Dice) -> Vec<String> {
     let secret = format!("secret/token-{number} -n {namespace}");
     vec![match dice.below(10) {
         0..=1 => format!("> delete serviceaccount/{account} -n {namespace}\n"),
-        2..=3 => applied(&format!(
-            "apiVersion: v1\nkind: ServiceAccount\n\
-            metadata: {{name: {account}, namespace: {namespace}}}"
-        )),
+        2..=3 => {
+            // As Kubernetes made them before 1.24.
+            let lists = "\nsecrets: [{name: token-0}, {name: token-1}, {name: token-2}]";
+            let lists = if number == 0 { "" } else { lists };
+            applied(&format!(
+                "apiVersion: v1\nkind: ServiceAccount\n\
+                metadata: {{name: {account}, namespace: {namespace}}}{lists}"
+            ))
+        }
         4..=5 => {
             let wrong = dice.pick(&["", "", ", kubernetes.io/service-account.uid: 0-0-0"]);
             let account = dice.pick(&["default", "robot", "nobody"]);

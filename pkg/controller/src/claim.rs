@@ -89,6 +89,7 @@ pub fn claim<T: Kind>(
     objects.retain(|object| {
         let stand = stand(owner, object.meta(), || matches(object));
         match stand {
+            Stand::Adopt if mutant::is(Mutant::OrphansCount) => {}
             Stand::Adopt => adopt.push(Arc::clone(object)),
             Stand::Release => release.push(Arc::clone(object)),
             Stand::Mine | Stand::Foreign => {}
@@ -220,6 +221,9 @@ fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
 /// that it cannot be changed at all.
 fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
+    if mutant::is(Mutant::ReleasedGoes) {
+        return Write::delete(object).into();
+    }
     let body = owners_patch(&object.uid, Removal { patch: "delete", uid: &owner.uid });
     let tolerated = &[Tolerated::Missing, Tolerated::Invalid];
     Write::strategic(object, body).tolerating(tolerated).into()

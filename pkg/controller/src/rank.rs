@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Phase, Pod, Time};
+use mutant::Mutant;
 
 #[cfg(test)]
 mod tests;
@@ -112,7 +113,7 @@ fn urgencies(pods: &[Arc<Pod>], related: &[Arc<Pod>], costs: Costs) -> Vec<Urgen
             Phase::Unknown => 1,
             Phase::Running => 2,
         },
-        is_ready: pod.is_ready(),
+        is_ready: pod.is_ready() != mutant::is(Mutant::ReadyGoFirst),
         deletion_cost: match costs {
             Costs::Count => pod.deletion_cost,
             Costs::Ignored => 0,

@@ -386,10 +386,11 @@ impl Act {
 
     async fn put(&self, key: &Key, write: &Write, mut body: String) -> Result<(), ApiError> {
         let Write { object, subresource, .. } = write;
+        let subresource = subresource.filter(|_| !mutant::is(Mutant::StatusToObject));
         if mutant::is(Mutant::UpdateWithoutVersion) {
             body = body.replace("\"resourceVersion\":\"", "\"resourceVersion\":\"\",\"was\":\"");
         }
-        let answer = self.client(key).update(&path(object, *subresource)?, body.into()).await;
+        let answer = self.client(key).update(&path(object, subresource)?, body.into()).await;
         self.count("update", &object.resource, answer.as_ref().err());
         if mutant::is(Mutant::ConflictIsDone) && answer.as_ref().is_err_and(ApiError::is_conflict) {
             return Ok(());

@@ -197,7 +197,8 @@ impl Election {
     /// Only a record that differs starts the wait for its end anew.
     pub(crate) fn observe(&mut self, record: Record, now: Now) {
         self.absent = false;
-        if self.observed.as_ref().is_none_or(|seen| seen.record != record) {
+        let differs = self.observed.as_ref().is_none_or(|seen| seen.record != record);
+        if differs || mutant::is(Mutant::LeaseSeenAnew) {
             self.observed = Some(Observed { record, at: now.mono });
         }
     }

@@ -186,6 +186,7 @@ impl Leadership {
     pub async fn lost(&self) -> Ended {
         let outcome = |phase: &Phase| match phase {
             Phase::Standby | Phase::Leading { .. } => None,
+            Phase::Ended(Ended::Lost(_)) if mutant::is(Mutant::StaysAfterLoss) => None,
             Phase::Ended(ended) => Some(ended.clone()),
         };
         self.phase.wait_for(outcome).await

@@ -48,8 +48,12 @@ pub enum Mutant {
     NoRecheck,
     /// What is no longer selected is not let go.
     NoRelease,
+    /// What is no longer selected is deleted rather than let go.
+    ReleasedGoes,
     /// Orphans are adopted that nobody selects.
     AdoptsUnselected,
+    /// Orphans that an owner selects count as its own without being adopted.
+    OrphansCount,
     /// A share of pods that may be more is rounded down.
     SurgeRoundedDown,
     /// A share of pods that may be missing is rounded up.
@@ -66,8 +70,12 @@ pub enum Mutant {
     PauseIgnored,
     /// A status is written although it is right.
     EqualStatus,
+    /// A status is written to the object itself.
+    StatusToObject,
     /// A ReplicaSet that is being deleted gets pods.
     DyingSetScales,
+    /// Of too many pods those that are ready go first.
+    ReadyGoFirst,
     /// A node gets its next pod before the last one is gone.
     DaemonAlwaysSurges,
     /// A surge is treated as none.
@@ -88,10 +96,20 @@ pub enum Mutant {
     OrphansLetGoLast,
     /// A namespace is gone before what is in it.
     NamespaceGoesFirst,
+    /// How long a namespace waits for what goes by itself is taken for milliseconds.
+    NamespaceHurries,
     /// Pods of a node that is not ready are collected.
     UnreadyIsGone,
     /// A service account is made although it is there.
     AccountMadeAgain,
+    /// Of what a Secret for a token lacks the token is forgotten.
+    TokenForgotten,
+    /// Tokens are cleaned however short a time their use has been noted for.
+    NotedSinceEver,
+    /// A root CA is right whatever it says.
+    RootCaUnread,
+    /// Of the selectors of a role that aggregates others the last one counts.
+    LastSelectorOnly,
     /// An annotation is written although it is right.
     TtlEndless,
     /// A Job whose time is up is deleted although somebody may have given it more.
@@ -106,13 +124,17 @@ pub enum Mutant {
     FenceFromAnswer,
     /// A lease is taken before it has ended.
     TakeoverTooEarly,
+    /// Each look at a lease begins its time anew.
+    LeaseSeenAnew,
+    /// Who has lost its lease goes on.
+    StaysAfterLoss,
     /// A lease is written whoever has written it meanwhile.
     LeaseWithoutVersion,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 61] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -133,7 +155,9 @@ impl Mutant {
         Self::RelistHidesDeletions,
         Self::NoRecheck,
         Self::NoRelease,
+        Self::ReleasedGoes,
         Self::AdoptsUnselected,
+        Self::OrphansCount,
         Self::SurgeRoundedDown,
         Self::MissingRoundedUp,
         Self::NoRoomNeeded,
@@ -142,7 +166,9 @@ impl Mutant {
         Self::RecreateOverlaps,
         Self::PauseIgnored,
         Self::EqualStatus,
+        Self::StatusToObject,
         Self::DyingSetScales,
+        Self::ReadyGoFirst,
         Self::DaemonAlwaysSurges,
         Self::DaemonNeverSurges,
         Self::DaemonAllAtOnce,
@@ -153,8 +179,13 @@ impl Mutant {
         Self::ForegroundNotAwaited,
         Self::OrphansLetGoLast,
         Self::NamespaceGoesFirst,
+        Self::NamespaceHurries,
         Self::UnreadyIsGone,
         Self::AccountMadeAgain,
+        Self::TokenForgotten,
+        Self::NotedSinceEver,
+        Self::RootCaUnread,
+        Self::LastSelectorOnly,
         Self::TtlEndless,
         Self::ExpiredUnread,
         Self::ReviewIgnored,
@@ -162,6 +193,8 @@ impl Mutant {
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,
+        Self::LeaseSeenAnew,
+        Self::StaysAfterLoss,
         Self::LeaseWithoutVersion,
     ];
 }

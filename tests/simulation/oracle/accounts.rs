@@ -1,12 +1,18 @@
 //! What each account is for: less than what its role grants, which the sandbox sees to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use api::Time;
 use serde_json::Value;
 
+use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{Judged, Oracle, Target, Written};
+use crate::site::START;
 
+/// The ConfigMap in which the server says since when it notes the use of tokens.
+const TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 /// The annotation that the ttl controller is for.
 const TTL: &str = "node.alpha.kubernetes.io/ttl";
 
@@ -37,6 +43,7 @@ impl Oracle {
             "certificate-controller" => self.unapproved(before?, it),
             "pvc-protection-controller" => self.claim_is_used(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
+            "legacy-service-account-token-cleaner" => self.token_is_young(it),
             // It says that a pod has failed before it deletes it.
             "pod-garbage-collector" => self.keeps_pod(before?),
             "namespace-controller" => self.namespace_stays(it),
@@ -70,6 +77,19 @@ impl Oracle {
         let edited = self.touched.get(uid(secret));
         let is_edited = edited.is_some_and(|edited| !self.knows("Secret", *edited));
         (fits && !is_new && !is_edited).then_some("its account is there")
+    }
+
+    /// Why the cleaner of tokens is to leave all of them alone.
+    fn token_is_young(&self, it: &Judged<'_>) -> Option<&'static str> {
+        let noted = self.objects.get("ConfigMap", "kube-system", TRACKING);
+        let since = noted.map_or("", |noted| text(noted, "/data/since"));
+        let Ok(since) = Time::parse(&format!("{since}T00:00:00Z")) else {
+            return Some("nothing says since when the use of tokens is noted");
+        };
+        let begins = since + Duration::from_hours(24) + TOKEN_CLEAN_UP;
+        // By the clock of the manager it may be later.
+        let is_early = START + it.at < begins && !self.wrong_clocks;
+        is_early.then_some("the use of tokens is not noted for long enough")
     }
 
     /// Why a pod is not for the collector of pods.

@@ -1,6 +1,7 @@
 //! What is there at the end: as the specs ask for.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -14,6 +15,8 @@ use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
 pub(crate) const TERMINATED_MAX: usize = 4;
+/// `--legacy-service-account-token-clean-up-period` of the managers here.
+pub(crate) const TOKEN_CLEAN_UP: Duration = Duration::from_mins(1);
 /// The finalizer of somebody who takes it away at last.
 const WAIT: &str = "example.com/wait";
 const TOKEN: &str = "kubernetes.io/service-account-token";

@@ -21,6 +21,12 @@ fn is_collection(it: &Judged<'_>) -> bool {
     it.account == "generic-garbage-collector" && it.method == "DELETE"
 }
 
+/// Whether a reference is to a kind that there is, now and then at least.
+fn is_kind(owner: &Value) -> bool {
+    let (kind, version) = (text(owner, "/kind"), text(owner, "/apiVersion"));
+    super::objects::KINDS.iter().any(|it| it.kind == kind && it.api_version() == version)
+}
+
 impl Oracle {
     /// The manager has read something.
     pub(crate) fn heard(
@@ -81,8 +87,10 @@ impl Oracle {
         Some(format!("{} has the owner {live}", it.path))
     }
 
+    /// Whether an owner may be there: that one of a kind that was never served is gone nobody can
+    /// know.
     fn is_owner_live(&self, object: &Value, owner: &Value) -> bool {
-        self.owner_of(object, owner).is_some_and(|found| !self.is_waiting(found))
+        !is_kind(owner) || self.owner_of(object, owner).is_some_and(|found| !self.is_waiting(found))
     }
 
     /// What a reference means, if it is there.
@@ -98,11 +106,7 @@ impl Oracle {
     pub(super) fn lost_owners(&self, object: &Value) -> Option<(usize, usize)> {
         let owners = list(object, "/metadata/ownerReferences");
         let known = owners.iter().all(|owner| {
-            let (kind, version) = (text(owner, "/kind"), text(owner, "/apiVersion"));
-            super::objects::KINDS.iter().any(|it| {
-                let is_served = it.kind != "Widget" || self.serves_widgets();
-                it.kind == kind && it.api_version() == version && is_served
-            })
+            is_kind(owner) && (text(owner, "/kind") != "Widget" || self.serves_widgets())
         });
         if owners.is_empty() || !known {
             return None;

@@ -1,5 +1,6 @@
 //! THE table of promises: one row each. A promise is looked at by its check and by nothing else,
-//! and names the deliberate bugs (`pkg/mutant`) that break it.
+//! and each has a deliberate bug (`pkg/mutant`) that breaks it. If no bug can break a promise alone,
+//! it is none.
 
 use std::fmt;
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(crate) struct Broken {
     pub(crate) text: String,
 }
 
-pub(crate) static RULES: [Rule; 35] = [
+pub(crate) static RULES: [Rule; 34] = [
     // === What is written ===
     Rule {
         name: "update-names-version",
@@ -69,7 +70,7 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "granted",
         promise: "nothing is asked for that no role of the account allows",
         check: Check::Refused(|message| Some(message.to_owned())),
-        bugs: &[],
+        bugs: &[Mutant::StatusToObject],
     },
     Rule {
         name: "purpose",
@@ -79,6 +80,7 @@ pub(crate) static RULES: [Rule; 35] = [
             Mutant::ExpiredUnread,
             Mutant::HistoryWithPods,
             Mutant::NamespaceGoesFirst,
+            Mutant::NotedSinceEver,
             Mutant::PodsNotListed,
             Mutant::ReviewIgnored,
             Mutant::UnreadyIsGone,
@@ -105,7 +107,7 @@ pub(crate) static RULES: [Rule; 35] = [
     },
     Rule {
         name: "collects-owned",
-        promise: "nothing is collected that has an owner which is there and does not wait for it",
+        promise: "nothing is collected that may have an owner which does not wait for it",
         check: Check::Done(Oracle::collects_owned),
         bugs: &[Mutant::AbsentAnywhere, Mutant::UnseenIsAbsent],
     },
@@ -119,19 +121,13 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "corruption-costs",
         promise: "a corrupted field costs no more deletions than it must",
         check: Check::Done(Oracle::corruption_costs),
-        bugs: &[],
-    },
-    Rule {
-        name: "foreign",
-        promise: "what is nobody's business is left alone",
-        check: Check::Done(Oracle::foreign),
-        bugs: &[],
+        bugs: &[Mutant::ReleasedGoes],
     },
     Rule {
         name: "deletes-own",
-        promise: "who keeps pods deletes none that has no controller",
+        promise: "who keeps pods deletes none that another kind of object controls, or none does",
         check: Check::Done(Oracle::deletes_own),
-        bugs: &[],
+        bugs: &[Mutant::OrphansCount],
     },
     Rule {
         name: "deletes-too-many",
@@ -143,7 +139,7 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "victims",
         promise: "a set deletes pods that are not ready first",
         check: Check::Looked(Oracle::wrong_victim),
-        bugs: &[],
+        bugs: &[Mutant::ReadyGoFirst],
     },
     // === Who owns what ===
     Rule {
@@ -210,7 +206,7 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "paused",
         promise: "a Deployment that is paused gets no new ReplicaSet",
         check: Check::Shown(Oracle::paused),
-        bugs: &[],
+        bugs: &[Mutant::PauseIgnored],
     },
     Rule {
         name: "overlaps",
@@ -235,7 +231,7 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "lease",
         promise: "a leader sends no write while somebody else has its lease",
         check: Check::Sent(Contest::without_lease),
-        bugs: &[],
+        bugs: &[Mutant::TakeoverTooEarly],
     },
     Rule {
         name: "fence",
@@ -247,19 +243,19 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "one-leader",
         promise: "one manager leads at a time",
         check: Check::Contended(Contest::many_lead),
-        bugs: &[Mutant::NoFence, Mutant::TakeoverTooEarly],
+        bugs: &[Mutant::NoFence],
     },
     Rule {
         name: "ends",
         promise: "a manager that has lost its lease ends soon",
         check: Check::Contended(Contest::goes_on),
-        bugs: &[],
+        bugs: &[Mutant::StaysAfterLoss],
     },
     Rule {
         name: "takeover",
         promise: "soon after a leader is gone another one leads",
         check: Check::Contended(Contest::nobody_leads),
-        bugs: &[],
+        bugs: &[Mutant::LeaseSeenAnew],
     },
     // === How it ends ===
     Rule {
@@ -271,9 +267,12 @@ pub(crate) static RULES: [Rule; 35] = [
             Mutant::BookmarkTooFar,
             Mutant::DaemonNeverSurges,
             Mutant::ErrorsNotRetried,
+            Mutant::LastSelectorOnly,
             Mutant::NoLookAgain,
             Mutant::OwnerNotUnblocked,
             Mutant::RelistHidesDeletions,
+            Mutant::RootCaUnread,
+            Mutant::TokenForgotten,
             Mutant::UidIgnored,
         ],
     },
@@ -281,18 +280,13 @@ pub(crate) static RULES: [Rule; 35] = [
         name: "writes",
         promise: "that takes a few writes for each object",
         check: Check::Settling(run::writes_too_much),
-        bugs: &[],
+        bugs: &[Mutant::NamespaceHurries],
     },
     Rule {
         name: "silent",
         promise: "when all is as the specs ask for nothing is written",
         check: Check::Asked(Oracle::silent),
-        bugs: &[
-            Mutant::ConflictIsDone,
-            Mutant::DeletionIgnored,
-            Mutant::PauseIgnored,
-            Mutant::TtlEndless,
-        ],
+        bugs: &[Mutant::ConflictIsDone, Mutant::DeletionIgnored, Mutant::TtlEndless],
     },
 ];
 
@@ -306,6 +300,10 @@ pub(crate) fn broken(ask: impl Fn(&Check) -> Option<String>) -> Vec<Broken> {
 impl Rule {
     pub(crate) fn name(&self) -> &'static str {
         self.name
+    }
+
+    pub(crate) fn bugs(&self) -> &'static [Mutant] {
+        self.bugs
     }
 
     /// The one that a bug is to break.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use api::{ClusterRole, Kind, PolicyRule, Selector, SelectorError, Text};
 use controller::{Action, ObjectRef, PatchKind, Plan, Step, Write};
+use mutant::Mutant;
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
@@ -33,7 +34,9 @@ fn sum<'a>(
     s: &'a Snapshot,
 ) -> Result<Vec<&'a PolicyRule>, String> {
     let (mut rules, mut known) = (Vec::new(), BTreeSet::new());
-    for (number, selector) in selectors.iter().enumerate() {
+    let is_last_only = mutant::is(Mutant::LastSelectorOnly);
+    let first = if is_last_only { selectors.len().saturating_sub(1) } else { 0 };
+    for (number, selector) in selectors.iter().enumerate().skip(first) {
         let selector = selector.as_ref();
         let selector = selector
             .map_err(|error| format!("aggregationRule.clusterRoleSelectors[{number}]: {error}"))?;

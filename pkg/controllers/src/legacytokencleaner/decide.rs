@@ -8,6 +8,7 @@ use api::{Key, Kind, Raw, Resource, Time, TokenSecret};
 use controller::{
     Action, Answer, Delete, Facts, Guard, ObjectRef, PatchKind, Plan, Query, Step, Tolerated, Write,
 };
+use mutant::Mutant;
 use serde_json::json;
 
 use super::PERIOD;
@@ -48,7 +49,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, period: Duration) -> Plan {
             return Plan::failed("nothing is known of the use of tokens", error);
         }
     };
-    if s.now < noted_since + period {
+    if s.now < noted_since + period && !mutant::is(Mutant::NotedSinceEver) {
         let why = "the use of tokens is not noted for the clean-up period yet";
         return Plan::rest(why).again_after(Some(PERIOD));
     }

@@ -107,7 +107,8 @@ fn conclude(
     }
     let steps = status.map(|edit| Step::InOrder(vec![live.update("status", edit)]));
     let error = aggregate(&errors);
-    let pause = Duration::from_secs(seconds / 2 + 1);
+    let unit = if mutant::is(Mutant::NamespaceHurries) { 1 } else { 1000 };
+    let pause = Duration::from_millis((seconds / 2 + 1).saturating_mul(unit));
     let pause = options.sync_period.map_or(pause, |period| pause.min(period));
     Plan {
         why: why(discovered.failure.as_ref(), left).into(),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use api::{Edit, Raw, Text, TokenSecret, intern};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use mutant::Mutant;
 use serde_json::json;
 
 /// What pods trust the API server by; may be empty.
@@ -54,7 +55,7 @@ impl Lacks {
         Self {
             root_ca: !authority.pem.is_empty() && has(TokenSecret::ROOT_CA) != authority.base64,
             namespace: has(TokenSecret::NAMESPACE).is_empty(),
-            token: has(TokenSecret::TOKEN).is_empty(),
+            token: has(TokenSecret::TOKEN).is_empty() && !mutant::is(Mutant::TokenForgotten),
         }
     }
 
