@@ -225,6 +225,8 @@ impl Life {
         let about = About::new(&self.name, &parts, self.site.now());
         self.judge_sent(&about);
         self.site.log().oracle.knowledge.asks(&self.name, &about.account, about.sent);
+        let (of, what) = ((&*self.name, &*about.account), (about.method.as_str(), &*about.path));
+        let sync = self.site.log().oracle.making(of, what, &body);
         let fault = self.site.log().fault(&about);
         if let Some(fault) = fault {
             self.site.log().trouble(&about, about.sent, fault);
@@ -250,11 +252,12 @@ impl Life {
             // An answer that nobody can read tells nothing.
             let is_answered = result.as_ref().is_ok_and(|answer| answer.status().is_success());
             let tried = Tried {
+                sync,
                 method: about.method.as_str(),
                 path: &about.path,
                 body: &body,
                 is_told: is_answered && fault != Some(Fault::Garbage),
-                is_done: is_answered || matches!(fault, Some(Fault::Lost | Fault::Timeout)),
+                is_later: code == "429",
                 at,
             };
             self.site.log().oracle.tried(&tried);

@@ -3,8 +3,8 @@
 //! Caches may be late, and what was decided on them is no fault. So each write is judged by what
 //! its manager can have known: `knowledge` says up to which revision its caches had been shown each
 //! kind when the sync began that writes, and the oracle notes with what it learns at which revision
-//! it became so. Time excuses nothing, but that creations of one minute count as of one sync
-//! (`tries`), and that where a clock was set nobody knows how long a pod has been ready.
+//! it became so. Time excuses nothing, but that where a clock was set nobody knows how long a pod
+//! has been ready.
 //!
 //! What is looked at when stands in one table, `rules`. Here and in the other files is what the
 //! checks of that table ask, and what is remembered for them. A check looks and remembers nothing.

@@ -48,6 +48,24 @@ pub(super) struct Decider {
     pub(super) begun: Duration,
 }
 
+/// Of the syncs of a key: the one that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sync {
+    since: Time,
+    /// How often the key had failed before. A sync that fails at the very moment at which it began
+    /// is followed by another one.
+    failures: u32,
+    /// How many syncs its controller had begun. If that is the same, it is the same sync.
+    begun: u64,
+}
+
+impl Sync {
+    /// Whether it is the same one, as far as anybody can tell.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.since, self.failures) == (other.since, other.failures)
+    }
+}
+
 struct Lived {
     /// By account.
     engines: BTreeMap<&'static str, Vec<Arc<dyn Inspect>>>,
@@ -144,6 +162,18 @@ impl Knowledge {
         let begun = of_key.map(|(_, begun)| **begun).min();
         let oldest = || mine.iter().map(|(_, begun)| **begun).min();
         Decider { life: life.to_owned(), begun: begun.or_else(oldest).unwrap_or(now) }
+    }
+
+    /// The sync that an account has in work for a key; none: the manager says of none.
+    pub(super) fn sync(&self, life: &str, account: &str, key: &str) -> Option<Sync> {
+        let engines = self.0.get(life)?.engines.get(account)?;
+        engines.iter().find_map(|engine| {
+            let status = engine.status();
+            let work = status.in_work.iter().find(|work| work.key == key)?;
+            let failing = status.failing.iter().find(|failure| failure.key == key);
+            let failures = failing.map_or(0, |failure| failure.failures);
+            Some(Sync { since: work.since, failures, begun: status.syncs })
+        })
     }
 
     /// Up to which revision a decider knows a resource; 0: nothing of it.

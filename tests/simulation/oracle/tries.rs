@@ -5,46 +5,41 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{controller, text};
-use super::{Check, Judged, Oracle};
-
-/// For how long creations that came through count as of the same sync.
-const SYNC: Duration = Duration::from_mins(1);
+use super::fields::{controller, controlling, text};
+use super::knowledge::Sync;
+use super::{Check, Judged, Oracle, Target};
 
 /// A write, and what the manager is told of it.
 pub(crate) struct Tried<'a> {
+    /// The sync that makes a pod by it.
+    pub(crate) sync: Option<Sync>,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) body: &'a [u8],
     /// Whether the manager is told that it was done.
     pub(crate) is_told: bool,
-    /// Whether it was done, whatever the manager is told: what it changed may wake a key.
-    pub(crate) is_done: bool,
+    /// Whether it is told to try again later, as its client then does for it.
+    pub(crate) is_later: bool,
     pub(crate) at: Duration,
 }
-
-/// How many syncs of a key there may be at one moment that no write has woken.
-const SYNCS: usize = 2;
 
 /// What was tried.
 #[derive(Default)]
 pub(super) struct Tries {
-    /// By the uid of the owner: creations of pods.
+    /// By the uid of the owner: the creations of pods of the last sync that made any.
     creations: BTreeMap<String, Creations>,
-    /// How many writes were done at one moment, and when.
-    written: (Duration, usize),
     /// By path: when its deletion was last tried.
     deletions: BTreeMap<String, Duration>,
     /// Method and path of writes that did not come through when they were last tried.
     undone: BTreeSet<(String, String)>,
 }
 
-#[derive(Default)]
+/// The pods that were made, and those that were not.
 struct Creations {
-    /// When those came through that came through lately.
-    done: Vec<Duration>,
-    /// How many failed at one moment, and when.
-    failed: (Duration, usize),
+    /// In which sync.
+    sync: Sync,
+    done: usize,
+    failed: usize,
 }
 
 impl Tries {
@@ -66,9 +61,6 @@ impl Oracle {
         } else {
             self.tries.undone.insert(write);
         }
-        if it.is_done {
-            self.tries.written = (it.at, one_more(self.tries.written, it.at));
-        }
         self.learn_creation(it);
         self.ask(|oracle, check| match check {
             Check::Tried(check) => check(oracle, it),
@@ -86,42 +78,55 @@ impl Oracle {
         is_equal.then(|| format!("{it} changes nothing"))
     }
 
+    /// The sync of a life and an account that sends this, if it makes a pod by it.
+    pub(crate) fn making(
+        &self,
+        (life, account): (&str, &str),
+        (method, path): (&str, &str),
+        body: &[u8],
+    ) -> Option<Sync> {
+        let namespace = Target::of(path).namespace;
+        let pod = creation(method, path, body)?;
+        let key = format!("{namespace}/{}", text(controlling(&pod)?, "/name"));
+        self.knowledge.sync(life, account, &key)
+    }
+
     /// A creation of a pod has come to its end.
     fn learn_creation(&mut self, it: &Tried<'_>) {
-        let Some((owner, _)) = creation(it) else { return };
-        let creations = self.tries.creations.entry(owner).or_default();
-        creations.done.retain(|done| *done + SYNC >= it.at);
+        let pod = creation(it.method, it.path, it.body).filter(|_| !it.is_later);
+        let (Some(pod), Some(sync)) = (pod, &it.sync) else { return };
+        let Some(owner) = controller(&pod) else { return };
+        let none = || Creations { sync: sync.clone(), done: 0, failed: 0 };
+        let creations = self.tries.creations.entry(owner.to_owned()).or_insert_with(none);
+        if !creations.sync.is_same(sync) {
+            *creations = none();
+        }
+        // All that fail of a sync are sent at once.
+        if creations.sync != *sync {
+            (creations.sync, creations.failed) = (sync.clone(), 0);
+        }
         if it.is_told {
-            creations.done.push(it.at);
+            creations.done += 1;
         } else {
-            creations.failed = (it.at, one_more(creations.failed, it.at));
+            creations.failed += 1;
         }
     }
 
     /// Who makes pods makes one, then two, then four, and stops when some of these fail. So in one
-    /// sync one more may fail than have come through; and there may be several syncs at one moment,
-    /// since what was written may wake the key.
+    /// sync one more may fail than have come through.
     pub(super) fn slow_start(&self, it: &Tried<'_>) -> Option<String> {
-        let (owner, name) = creation(it).filter(|_| !it.is_told)?;
-        let creations = self.tries.creations.get(&owner)?;
-        let (failed, done) = (creations.failed.1, creations.done.len());
-        let woken = one_more(self.tries.written, it.at) - 1;
-        (failed > (SYNCS + woken) * (done + 1))
-            .then(|| format!("{name}: {failed} creations failed at once, after {done} good ones"))
+        let is_end = it.sync.is_some() && !it.is_told && !it.is_later;
+        let pod = creation(it.method, it.path, it.body).filter(|_| is_end)?;
+        let Creations { done, failed, .. } = self.tries.creations.get(controller(&pod)?)?;
+        let name = text(&pod, "/metadata/generateName");
+        (failed > &(done + 1)).then(|| {
+            format!("{name}: {failed} creations failed in one sync, after {done} good ones")
+        })
     }
 }
 
-/// The owner of the pod that is to be made, and what the pod is to be called, if one is.
-fn creation(it: &Tried<'_>) -> Option<(String, String)> {
-    if it.method != "POST" || !it.path.ends_with("/pods") {
-        return None;
-    }
-    let pod: Value = serde_json::from_slice(it.body).unwrap_or_default();
-    let owner = controller(&pod)?.to_owned();
-    Some((owner, text(&pod, "/metadata/generateName").to_owned()))
-}
-
-/// One more than there were at this moment.
-fn one_more((then, count): (Duration, usize), now: Duration) -> usize {
-    if then == now { count + 1 } else { 1 }
+/// The pod that is to be made, if one is.
+fn creation(method: &str, path: &str, body: &[u8]) -> Option<Value> {
+    let makes = method == "POST" && path.ends_with("/pods");
+    makes.then(|| serde_json::from_slice(body).unwrap_or_default())
 }
