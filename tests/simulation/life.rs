@@ -349,8 +349,8 @@ impl Life {
                 self.quit.cancel();
                 return answer;
             }
-            Some(Fault::Behind(seconds)) => self.set_wall(-1000, seconds),
-            Some(Fault::Ahead(seconds)) => self.set_wall(1000, seconds),
+            Some(Fault::Behind(seconds)) => self.set_wall([0, seconds]),
+            Some(Fault::Ahead(seconds)) => self.set_wall([seconds, 0]),
             // Those of watches.
             _ => {}
         }
@@ -363,9 +363,13 @@ impl Life {
         server.refusals().iter().for_each(|it| log.oracle.refused(&it.message));
     }
 
-    fn set_wall(&self, step_ms: i64, seconds: u64) {
-        self.site.log().oracle.clocks_are_wrong();
-        self.clock.set_wall(i64::try_from(seconds).unwrap_or(0).saturating_mul(step_ms));
+    /// Sets its clock so many seconds ahead, and so many behind.
+    fn set_wall(&self, [ahead, behind]: [u64; 2]) {
+        let by = [ahead, behind].map(Duration::from_secs);
+        let now = self.site.now();
+        self.site.log().oracle.sets_clock(&self.name, by, now);
+        let [ahead, behind] = [ahead, behind].map(|it| i64::try_from(it).unwrap_or(0));
+        self.clock.set_wall((ahead - behind).saturating_mul(1000));
     }
 
     /// A request that is on its way for so long, and arrives even if nobody waits for the answer

@@ -3,8 +3,7 @@
 //! Caches may be late, and what was decided on them is no fault. So each write is judged by what
 //! its manager can have known: `knowledge` says up to which revision its caches had been shown each
 //! kind when the sync began that writes, and the oracle notes with what it learns at which revision
-//! it became so. Time excuses nothing, but that where a clock was set nobody knows how long a pod
-//! has been ready.
+//! it became so. Time excuses nothing.
 //!
 //! What is looked at when stands in one table, `rules`. Here and in the other files is what the
 //! checks of that table ask, and what is remembered for them. A check looks and remembers nothing.
@@ -12,6 +11,7 @@
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
 //! - `certificates`: which requests are approved.
+//! - `clocks`: what a manager with a wrong clock takes for now.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
 //! - `knowledge`: what a manager can know.
@@ -26,6 +26,8 @@
 mod accounts;
 #[path = "oracle/certificates.rs"]
 mod certificates;
+#[path = "oracle/clocks.rs"]
+mod clocks;
 #[path = "oracle/costs.rs"]
 mod costs;
 #[path = "oracle/ending.rs"]
@@ -57,11 +59,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::Time;
 use sandbox::Server;
 use serde_json::Value;
 
 pub(crate) use ending::{TERMINATED_MAX, TOKEN_CLEAN_UP};
-use fields::{at, controller, controlling, is_ending, is_live, is_ready, list, number, text, uid};
+use fields::{at, controller, controlling, is_ending, is_live, is_ready, list, text, uid};
 use knowledge::Decider;
 pub(crate) use knowledge::{Knowledge, Stream};
 pub(crate) use objects::Key;
@@ -136,8 +139,7 @@ pub(crate) struct Oracle {
     /// By uid of an owner, and by kind: when others than the manager last changed something that
     /// it controls, or where its pods may be.
     shaken: BTreeMap<String, BTreeMap<&'static str, u64>>,
-    /// Whether somebody has ever set the clock of a manager.
-    wrong_clocks: bool,
+    clocks: clocks::Clocks,
     /// When labels or taints of a node changed, or a node came or went.
     nodes_changed: u64,
     /// By name: when a role last aggregated others.
@@ -170,8 +172,8 @@ pub(crate) struct Oracle {
     looks: BTreeMap<String, Vec<(u64, u64)>>,
     /// When an account last saw an owner alive: by life, account and uid.
     rechecked: BTreeMap<(String, String, String), Duration>,
-    /// By uid of a Job: whether its time was up when the manager last read it, and when that was.
-    jobs_read: BTreeMap<String, (bool, Duration)>,
+    /// By uid of a Job: when it was to go as the manager last read it, and when that was.
+    jobs_read: BTreeMap<String, (Option<Time>, Duration)>,
     /// By life: when a review last said that a kubelet may have its certificate.
     allowed: BTreeMap<String, Duration>,
     /// By uid of a pod: since when it is on a node.
@@ -419,23 +421,9 @@ impl Oracle {
         }
     }
 
-    /// Somebody has set the clock of a manager: for how long a pod has been ready is not what it
-    /// thinks, and where that counts nothing is promised any more.
-    pub(crate) fn clocks_are_wrong(&mut self) {
-        self.wrong_clocks = true;
-        self.promised.clear();
-    }
-
     /// Whether others did something to what an owner controls that whoever decided on the present
     /// write cannot know.
     fn is_shaken(&self, owner: &str) -> bool {
-        let waits = || {
-            let owner = self.objects.find(owner);
-            owner.is_some_and(|(_, owner)| number(owner, "/spec/minReadySeconds") > 0)
-        };
-        if self.wrong_clocks && waits() {
-            return true;
-        }
         let mut last = self.shaken.get(owner).into_iter().flatten();
         last.any(|(kind, revision)| !self.knows(kind, *revision))
     }

@@ -100,7 +100,7 @@ async fn play(site: &Site, case: &Case) -> anyhow::Result<()> {
         site.tell(&format!("> {}", step.text));
         let (cost, waits) = (corruption::cost(&step.text), step.text.starts_with("tick"));
         site.log().oracle.expect(cost, waits, case.nodes);
-        site.log().oracle.promise();
+        site.log().oracle.promise(site.now());
         let played = player.play(&script).await?;
         for line in played.script.steps().flat_map(|step| &step.output) {
             site.tell(line);

@@ -120,9 +120,11 @@ impl Site {
 
     /// From now on nothing goes wrong, and the clocks are right.
     pub(crate) fn calm(&self) {
+        let now = self.now();
         let mut log = self.log();
         log.faulty = false;
         log.clocks.values().for_each(|clock| clock.set_wall(0));
+        log.oracle.sets_clocks_right(now);
     }
 
     /// Shows the oracle what has changed.

@@ -87,8 +87,8 @@ impl Oracle {
             return Some("nothing says since when the use of tokens is noted");
         };
         let begins = since + Duration::from_hours(24) + TOKEN_CLEAN_UP;
-        // By the clock of the manager it may be later.
-        let is_early = START + it.at < begins && !self.wrong_clocks;
+        let ahead = self.clocks.ahead(it.life, self.decider.begun);
+        let is_early = START + it.at + ahead < begins;
         is_early.then_some("the use of tokens is not noted for long enough")
     }
 

@@ -23,10 +23,10 @@ fn expiry(job: &Value) -> Option<Time> {
 }
 
 impl Oracle {
-    /// The manager has read a Job: its time is up, or not.
+    /// The manager has read a Job: when it is to go, and when that was.
     pub(super) fn heard_job(&mut self, job: &Value, now: Duration) {
-        let is_up = expiry(job).is_some_and(|at| at <= START + now) && !is_ending(job);
-        self.jobs_read.insert(uid(job).to_owned(), (is_up, now));
+        let goes = expiry(job).filter(|_| !is_ending(job));
+        self.jobs_read.insert(uid(job).to_owned(), (goes, now));
     }
 
     /// Why a Job is to stay, or to go in another way.
@@ -36,9 +36,11 @@ impl Oracle {
         }
         match self.jobs_read.get(uid(job)) {
             Some((_, read)) if *read < self.decider.begun => Some("it was read in another sync"),
-            // By the clock of the manager it was.
-            Some((false, _)) if !self.wrong_clocks => Some("its time was not up when it was read"),
-            Some(_) => None,
+            Some((goes, read)) => {
+                let ahead = self.clocks.ahead(it.life, *read);
+                let is_up = goes.is_some_and(|goes| goes <= START + *read + ahead);
+                (!is_up).then_some("its time was not up when it was read")
+            }
             None => Some("nobody has looked whether its time is up"),
         }
     }
@@ -50,7 +52,7 @@ impl Oracle {
 
     /// Whether the manager may look at it too late: by a clock that somebody has set since.
     pub(super) fn sleeps_too_long(&self, job: &Value) -> bool {
-        self.wrong_clocks && expiry(job).is_some()
+        self.clocks.were_behind() && expiry(job).is_some()
     }
 
     /// The manager has read something of this account.

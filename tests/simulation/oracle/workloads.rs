@@ -221,9 +221,12 @@ impl Oracle {
     /// know.
     fn serves(&self, owner: &str, pod: &Value) -> bool {
         let owner = self.objects.find(owner);
-        let waits = owner.map_or(0, |(_, owner)| number(owner, "/spec/minReadySeconds"));
-        let waits = Duration::from_secs(u64::try_from(waits).unwrap_or(0));
-        let since = self.decider.begun.saturating_sub(waits);
+        let waits = owner.map_or(Duration::ZERO, |(_, owner)| min_ready(owner));
+        // Without such a time nobody asks a clock.
+        let is_timed = !waits.is_zero();
+        let Decider { life, begun } = &self.decider;
+        let behind = if is_timed { self.clocks.behind(life, *begun) } else { Duration::ZERO };
+        let since = begun.saturating_sub(waits + behind);
         let ready = self.ready_since.get(uid(pod));
         ready.is_some_and(|it| it.is && it.at < since && self.knows("Pod", it.revision))
     }
@@ -380,6 +383,27 @@ impl Oracle {
         })
     }
 
+    /// Whether a clock may say that a pod of a Deployment is not available yet, which then goes as
+    /// one that is broken.
+    fn is_blurred(&self, deployment: &Value, now: Duration) -> bool {
+        let waits = min_ready(deployment);
+        let since = now.saturating_sub(waits + self.clocks.any_behind());
+        let is_new =
+            |pod: &Value| self.ready_since.get(uid(pod)).is_none_or(|it| !it.is || it.at >= since);
+        let sets = self.objects.children("ReplicaSet", uid(deployment)).map(|set| super::uid(set));
+        let mut pods = sets.flat_map(|set| self.objects.children("Pod", set));
+        !waits.is_zero() && pods.any(|pod| is_live(pod) && is_new(pod))
+    }
+
+    /// A clock was set: nothing is promised any more where that counts.
+    pub(super) fn forget_blurred(&mut self, now: Duration) {
+        let mut promised = std::mem::take(&mut self.promised);
+        promised.retain(|uid, _| {
+            self.objects.find(uid).is_some_and(|(_, it)| !self.is_blurred(it, now))
+        });
+        self.promised = promised;
+    }
+
     /// How many pods of a Deployment are ready.
     fn ready(&self, uid: &str) -> i64 {
         let sets = self.objects.children("ReplicaSet", uid).map(|set| super::uid(set));
@@ -388,7 +412,7 @@ impl Oracle {
     }
 
     /// Notes what is promised from now on: those that are complete keep what their strategy says.
-    pub(crate) fn promise(&mut self) {
+    pub(crate) fn promise(&mut self, now: Duration) {
         self.promised
             .retain(|uid, _| self.objects.find(uid).is_some_and(|(_, it)| !super::is_ending(it)));
         let deployments = self.objects.of_kind("Deployment");
@@ -399,7 +423,7 @@ impl Oracle {
                 && self.ready(uid(it)) >= number(it, "/spec/replicas")
                 && at(it, "/spec/paused") != true
                 && !super::is_ending(it)
-                && (!self.wrong_clocks || number(it, "/spec/minReadySeconds") == 0)
+                && !self.is_blurred(it, now)
         });
         let promised = complete.filter_map(|it| {
             let least = self.limits.get(uid(it))?.0.last()?.1.least;
@@ -438,6 +462,12 @@ impl Oracle {
         let nodes = self.objects.of_kind("Node").filter(fits);
         nodes.map(|node| text(node, "/metadata/name")).collect()
     }
+}
+
+/// How long a pod must have been ready to be available.
+fn min_ready(owner: &Value) -> Duration {
+    let seconds = number(owner, "/spec/minReadySeconds");
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
 /// What is promised to a Deployment.
