@@ -13,6 +13,8 @@ mod cores;
 mod corruption;
 #[path = "simulation/dice.rs"]
 mod dice;
+#[path = "simulation/discovery.rs"]
+mod discovery;
 #[path = "simulation/fault.rs"]
 mod fault;
 #[path = "simulation/flow.rs"]
@@ -79,6 +81,7 @@ const TAIL: usize = 60;
 #[test]
 fn seeds_keep_the_promises() -> anyhow::Result<()> {
     if let Ok(path) = env::var("CASE") {
+        mutants::switch_on()?;
         let case = Case::parse(&fs::read_to_string(path)?)?;
         let outcome = run(&case)?;
         println!("{}\n{}", outcome.trace.join("\n"), outcome.stats);

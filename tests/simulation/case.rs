@@ -30,7 +30,9 @@ impl Case {
         let managers = if dice.chance(0.3) { 2 } else { 1 };
         let forced = std::env::var("MANAGERS").ok().and_then(|it| it.parse().ok());
         let managers = forced.unwrap_or(managers);
-        let plan = fault::draw(&dice, managers);
+        let mut plan = fault::draw(&dice, managers);
+        // The choices of all else are others.
+        plan.extend(fault::discovery(&Dice::new(seed.rotate_left(17))));
         let acts = workload::draw(&dice);
         let nodes = usize::try_from(workload::NODES).unwrap_or(0);
         Self { seed, nodes, managers, plan, acts }

@@ -67,6 +67,14 @@ pub(crate) enum Fault {
     Mute(u64),
     /// A watch keeps so many events back until more come.
     Hold(u64),
+    /// Discovery says nothing of a group, as a server does that has just started, or that another
+    /// one is ahead of.
+    Lacks(&'static str),
+    /// Discovery says that all versions of a group are stale, and until it does so no more, what
+    /// is asked of the group gets 503: its server is down.
+    Stale(&'static str),
+    /// Discovery has the versions of a group in another order: another one is preferred.
+    Flips(&'static str),
 }
 
 /// Which request.
@@ -84,6 +92,8 @@ pub(crate) enum Point {
     Write(String, u64),
     /// The n-th request of an election that is no watch.
     Lease(u64),
+    /// The n-th time that somebody asks which groups there are.
+    Discovery(u64),
 }
 
 /// When what goes wrong.
@@ -125,6 +135,12 @@ const FIGURED: [fn(u64) -> Fault; 16] = [
     Fault::Hold,
 ];
 
+/// The groups that discovery may be wrong about. One has two versions.
+pub(crate) const GROUPS: [&str; 4] =
+    ["sim.example.com", "apps", "batch", "rbac.authorization.k8s.io"];
+/// Those that name a group.
+const NAMED: [fn(&'static str) -> Fault; 3] = [Fault::Lacks, Fault::Stale, Fault::Flips];
+
 /// How many requests and watches of a run may go wrong: those after them do not.
 const REQUESTS: u64 = 1500;
 const WATCHES: u64 = 400;
@@ -132,6 +148,7 @@ const LISTS: u64 = 400;
 /// How many seconds a server is behind.
 const BEHIND: [u64; 4] = [2, 5, 30, 120];
 const LEASES: u64 = 200;
+const DISCOVERIES: u64 = 40;
 /// How many events a watch brings before it ends.
 const EVENTS: u64 = 20;
 
@@ -188,6 +205,24 @@ fn election(dice: &Dice) -> Vec<(Point, Fault)> {
         faults.extend((begin..begin + length).map(|number| (Point::Lease(number), fault)));
     }
     faults
+}
+
+/// Discovery that is wrong about a group for a while, now and then.
+pub(crate) fn discovery(dice: &Dice) -> Plan {
+    let mut plan = Plan::new();
+    for _ in 0..dice.pick(&[0, 0, 0, 1, 2, 4]) {
+        plan.extend(wrong_discovery(dice, DISCOVERIES));
+    }
+    plan
+}
+
+/// Discovery that is wrong about a group for a while, which begins before so many questions.
+pub(crate) fn wrong_discovery(dice: &Dice, most: u64) -> Plan {
+    let begin = dice.below(most);
+    let length = dice.pick(&[1, 1, 2, 5, 20]);
+    let group = dice.pick(&[GROUPS[0], GROUPS[0], GROUPS[0], dice.pick(&GROUPS)]);
+    let fault = dice.pick(&NAMED)(group);
+    (begin..begin + length).map(|number| (Point::Discovery(number), fault)).collect()
 }
 
 fn refusal(dice: &Dice) -> Fault {
@@ -267,6 +302,9 @@ impl Fault {
             Self::Quiet(_) => "quiet",
             Self::Mute(_) => "mute",
             Self::Hold(_) => "hold",
+            Self::Lacks(_) => "lacks",
+            Self::Stale(_) => "stale",
+            Self::Flips(_) => "flips",
         }
     }
 
@@ -288,6 +326,14 @@ impl Fault {
             | Self::Quiet(n)
             | Self::Mute(n)
             | Self::Hold(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The group that it is about.
+    pub(crate) fn group(self) -> Option<&'static str> {
+        match self {
+            Self::Lacks(group) | Self::Stale(group) | Self::Flips(group) => Some(group),
             _ => None,
         }
     }
@@ -317,9 +363,12 @@ impl Fault {
     }
 }
 
-/// As it is read: `delay 100`.
+/// As it is read: `delay 100`, `stale apps`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(group) = self.group() {
+            return write!(f, "{} {group}", self.name());
+        }
         match self.figure() {
             Some(figure) => write!(f, "{} {figure}", self.name()),
             None => f.write_str(self.name()),
@@ -332,6 +381,12 @@ impl FromStr for Fault {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, figure) = text.split_once(' ').unwrap_or((text, "0"));
+        if let Some(group) = GROUPS.into_iter().find(|group| *group == figure) {
+            let mut named = NAMED.into_iter().map(|make| make(group));
+            return named
+                .find(|it| it.name() == name)
+                .ok_or_else(|| format!("{text:?} is no fault"));
+        }
         let figure = figure.parse().map_err(|error| format!("{text:?}: {error}"))?;
         let figured = FIGURED.into_iter().map(|make| make(figure));
         let mut known = figured.chain(OF_WRITES).chain([Self::Quit]);
@@ -351,6 +406,7 @@ impl fmt::Display for Point {
             Self::List(number) => write!(f, "list {number}"),
             Self::Write(account, number) => write!(f, "write-of-{account} {number}"),
             Self::Lease(number) => write!(f, "lease {number}"),
+            Self::Discovery(number) => write!(f, "discovery {number}"),
         }
     }
 }
@@ -373,6 +429,7 @@ impl FromStr for Point {
             "watch" => Ok(Self::Watch(number)),
             "list" => Ok(Self::List(number)),
             "lease" => Ok(Self::Lease(number)),
+            "discovery" => Ok(Self::Discovery(number)),
             _ => Err(odd()),
         }
     }

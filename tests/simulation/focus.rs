@@ -15,6 +15,8 @@ const SHARE: f64 = 0.4;
 /// How many writes of an account, and watches of a resource, may go wrong.
 const WRITES: u64 = 200;
 const WATCHES: u64 = 60;
+/// Before which question about groups discovery begins to be wrong.
+const DISCOVERIES: u64 = 15;
 /// How many events a watch brings before it ends, at most.
 const EVENTS: u64 = 4;
 const CASCADES: [&str; 4] = ["background", "foreground", "orphan", "orphan"];
@@ -42,11 +44,13 @@ enum Wrong {
     Writes(&'static str, fn(&Dice) -> Fault),
     /// Watches of a resource.
     Watches(&'static str, fn(&Dice) -> Fault),
+    /// Discovery.
+    Discovery,
 }
 
-use Wrong::{Watches, Writes};
+use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 19] = [
+const THEMES: [Theme; 20] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -183,6 +187,7 @@ const THEMES: [Theme; 19] = [
             Writes("namespace-controller", any),
             Writes("service-account-controller", any),
             Watches("namespaces", unwatched),
+            Discovery,
         ],
     },
     Theme {
@@ -207,6 +212,11 @@ const THEMES: [Theme; 19] = [
             Watches("pods", late),
             Watches("pods", unwatched),
         ],
+    },
+    Theme {
+        begin: |_| vec![owners::defined()],
+        act: |dice| if dice.chance(0.6) { owners::customs(dice) } else { namespaces(dice) },
+        wrong: &[Discovery, Discovery, Discovery, Watches("widgets", unwatched)],
     },
 ];
 
@@ -250,6 +260,11 @@ fn plan(dice: &Dice, theme: &Theme) -> Plan {
             // Who hears nothing for longer than writes are awaited cannot be blamed.
             let step = if matches!(fault, Fault::Mute(_)) { 3 } else { 1 };
             plan.extend((0..WATCHES).step_by(step).map(of));
+        }
+        Discovery => {
+            for _ in 0..2 + dice.below(4) {
+                plan.extend(fault::wrong_discovery(dice, DISCOVERIES));
+            }
         }
     }
     plan

@@ -16,6 +16,7 @@ use sandbox::{Server, User};
 use serde_json::{Value, json};
 use tower::{BoxError, ServiceExt as _};
 
+use crate::discovery;
 use crate::fault::Fault;
 use crate::flow::Flow;
 use crate::lease::Sent;
@@ -403,6 +404,16 @@ impl Life {
         let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
         let mut request = Request::from_parts(parts, Full::new(body));
         let trimmed = about.method != Method::GET && ask_for_whole(request.headers_mut());
+        if let Some(fault) = discovery::wrong(about, fault) {
+            request.headers_mut().remove(header::IF_NONE_MATCH);
+            let answer = self.site.cluster.server().service_as(about.user());
+            let (head, body) = answer.oneshot(request).await?.into_parts();
+            let body = body.collect().await?.to_bytes();
+            let at = self.site.now();
+            let knowledge = &mut self.site.log().oracle.knowledge;
+            knowledge.discovered(&self.name, &about.account, Some(fault), at);
+            return Ok(discovery::bent(fault, head, &body));
+        }
         self.site.look();
         let (server, fault) = older::answers(&self.site, about, fault, request.uri_mut());
         let answer = server.service_as(about.user()).oneshot(request).await?;
@@ -419,6 +430,11 @@ impl Life {
                 self.site.log().oracle.knowledge.watched(&about.stream(), revision, at);
             }
             return Ok(answer.map(|body| flow(body).body()));
+        }
+        if about.discovers() {
+            let at = self.site.now();
+            let knowledge = &mut self.site.log().oracle.knowledge;
+            knowledge.discovered(&self.name, &about.account, None, at);
         }
         let (head, body) = answer.into_parts();
         let mut body = body.collect().await?.to_bytes();
@@ -491,7 +507,7 @@ fn failed(code: u16, reason: &str) -> Answer {
     answer
 }
 
-fn whole(code: u16, body: String) -> Answer {
+pub(crate) fn whole(code: u16, body: String) -> Answer {
     let mut answer = Response::new(Full::from(body).map_err(Into::into).boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
     let kind = HeaderValue::from_static("application/json");

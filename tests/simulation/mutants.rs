@@ -36,9 +36,7 @@ const SAYS: &str = "with the bug: ";
 /// kept of those. A bug without a kept case fails it.
 #[test]
 fn deliberate_bugs_are_found() -> anyhow::Result<()> {
-    if let Ok(name) = env::var(BUG) {
-        let bug = Mutant::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
-        let bug = bug.with_context(|| format!("{name} is no bug"))?;
+    if let Some(bug) = named()? {
         println!("{SAYS}{}", with(bug)?);
         return Ok(());
     }
@@ -113,6 +111,19 @@ fn each_controller_has_a_bug_of_its_own() -> anyhow::Result<()> {
         };
         ensure!(Mutant::ALL.into_iter().any(is_in), "{folder} has no bug of its own");
     }
+    Ok(())
+}
+
+/// The bug that the process is to have.
+fn named() -> anyhow::Result<Option<Mutant>> {
+    let Ok(name) = env::var(BUG) else { return Ok(None) };
+    let bug = Mutant::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
+    bug.with_context(|| format!("{name} is no bug")).map(Some)
+}
+
+/// From now on the process has it.
+pub(crate) fn switch_on() -> anyhow::Result<()> {
+    mutant::only(named()?);
     Ok(())
 }
 

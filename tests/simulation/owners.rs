@@ -13,8 +13,11 @@ spec:
   group: sim.example.com
   names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
   scope: Namespaced
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, \
-    x-kubernetes-preserve-unknown-fields: true}}}]";
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, \
+    x-kubernetes-preserve-unknown-fields: true}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, \
+    x-kubernetes-preserve-unknown-fields: true}}}";
 
 const NAMESPACES: [&str; 3] = ["default", "default", "other"];
 const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
@@ -74,6 +77,27 @@ pub(crate) fn family(dice: &Dice) -> Vec<String> {
     acts.push(tick(dice.pick(&[1, 5000])));
     let cascade = dice.pick(&["background", "foreground", "orphan", "orphan"]);
     acts.push(format!("> delete {} -n {namespace} --cascade {cascade}\n", of(0)));
+    acts
+}
+
+/// The server learns of the kind.
+pub(crate) fn defined() -> String {
+    applied(DEFINITION)
+}
+
+/// One that owns a few of the kind that comes late, and is deleted.
+pub(crate) fn customs(dice: &Dice) -> Vec<String> {
+    let namespace = dice.pick(&NAMESPACES);
+    let top = Name { custom: dice.chance(0.3), number: 0 };
+    let owner = top.as_owner(namespace, dice.chance(0.5));
+    let mut acts = vec![top.with(namespace, &[], "")];
+    for number in 1..3 + dice.below(2) {
+        let name = Name { custom: dice.chance(0.8), number };
+        acts.push(name.with(namespace, std::slice::from_ref(&owner), ""));
+    }
+    acts.push(tick(dice.pick(&[1, 5000, 30_000, 60_000])));
+    let cascade = dice.pick(&["background", "foreground", "orphan", "orphan"]);
+    acts.push(format!("> delete {top} -n {namespace} --cascade {cascade}\n"));
     acts
 }
 

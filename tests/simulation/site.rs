@@ -44,6 +44,9 @@ pub(crate) struct Log {
     pub(crate) past: Past,
     /// Of elections.
     leases: u64,
+    discoveries: u64,
+    /// The group whose server is down.
+    down: Option<&'static str>,
     /// By account.
     pub(crate) writes: BTreeMap<String, u64>,
     pub(crate) faults: BTreeMap<&'static str, u64>,
@@ -80,6 +83,8 @@ impl Site {
             lists: 0,
             past: Past::default(),
             leases: 0,
+            discoveries: 0,
+            down: None,
             writes: BTreeMap::new(),
             faults: BTreeMap::new(),
             lives: 0,
@@ -191,8 +196,20 @@ impl Log {
             points.push(Point::Write(about.account.clone(), *count));
             *count += 1;
         }
-        let planned = points.iter().find_map(|point| self.plan.get(point));
-        let fault = planned.copied().filter(|_| self.faulty)?;
+        if about.discovers() {
+            points.push(Point::Discovery(self.discoveries));
+            self.discoveries += 1;
+        }
+        let planned = points.iter().find_map(|point| self.plan.get(point)).copied();
+        if about.discovers() {
+            self.down = match planned {
+                Some(Fault::Stale(group)) => Some(group),
+                _ => None,
+            };
+        }
+        let is_down = self.down.is_some_and(|group| about.is_of_group(group));
+        let planned = planned.or_else(|| is_down.then_some(Fault::Unavailable));
+        let fault = planned.filter(|_| self.faulty)?;
         *self.faults.entry(fault.name()).or_default() += 1;
         Some(fault)
     }

@@ -24,6 +24,7 @@ use controller::{Cache, MetadataChange};
 use discovery::Discovery;
 use futures::future::BoxFuture;
 use metrics::IntCounter;
+use mutant::Mutant;
 use runtime::{Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Notify, Semaphore};
 
@@ -380,7 +381,8 @@ impl Everything {
                 // of one that was to take a place.
                 let is_preferred = wanted.contains(resource);
                 let is_rewound = !kind.is_shared && kind.informer.is_rewound();
-                return if is_preferred { is_rewound } else { !kind.leads };
+                let goes_first = mutant::is(Mutant::VersionDropsFirst);
+                return if is_preferred { is_rewound } else { !kind.leads || goes_first };
             }
             if kind.leads && served.failed.contains_key(&resource.api_version()) {
                 kind.lacked = None;
@@ -388,7 +390,8 @@ impl Everything {
             }
             let since = *kind.lacked.get_or_insert(now);
             let is_undefined = undefined.contains(&*definition(resource));
-            is_undefined || !kind.leads || now.saturating_duration_since(since) >= LACKED_MAX
+            let is_late = now.saturating_duration_since(since) >= LACKED_MAX;
+            is_undefined || !kind.leads || is_late || mutant::is(Mutant::LackedIsGone)
         };
         let gone = kinds.extract_if(.., is_gone).collect();
         if !undefined.is_empty() {

@@ -88,6 +88,14 @@ pub enum Mutant {
     UnseenIsAbsent,
     /// An owner that is not in one namespace is absent in all.
     AbsentAnywhere,
+    /// A kind is gone that one answer of discovery lacks.
+    LackedIsGone,
+    /// When another version of a kind is preferred, the old one goes before the new one is there.
+    VersionDropsFirst,
+    /// A group that is stale has nothing in a namespace.
+    StaleIsComplete,
+    /// An owner of a kind that is not served is absent.
+    UnservedIsAbsent,
     /// The last dependent goes, and its owner is not looked at.
     OwnerNotUnblocked,
     /// An owner that is deleted in the foreground goes before its dependents.
@@ -134,7 +142,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 65] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -175,6 +183,10 @@ impl Mutant {
         Self::DaemonOldGoesFirst,
         Self::UnseenIsAbsent,
         Self::AbsentAnywhere,
+        Self::LackedIsGone,
+        Self::VersionDropsFirst,
+        Self::StaleIsComplete,
+        Self::UnservedIsAbsent,
         Self::OwnerNotUnblocked,
         Self::ForegroundNotAwaited,
         Self::OrphansLetGoLast,

@@ -328,6 +328,10 @@ impl Oracle {
                 let patch = r#"{"metadata":{"ownerReferences":null}}"#;
                 acts.push(format!("> patch {named} '{patch}'\n"));
             }
+            // Whoever let its namespace go did not know of its kind.
+            if !namespace.is_empty() && self.objects.get("Namespace", "", namespace).is_none() {
+                acts.push(crate::workload::make(namespace));
+            }
             let template = at(object, "/spec/template/spec");
             match kind.as_str() {
                 "Deployment" | "DaemonSet" | "ReplicationController" if is_broken(template) => {

@@ -16,8 +16,11 @@ use manager::registry::REGISTRY;
 use serde_json::Value;
 
 use super::fields::text;
-use super::objects::plural_of;
+use super::objects::{is_of_group, plural_of, plurals_of};
+use crate::fault::Fault;
 
+/// A kind with several versions.
+const WIDGETS: &str = "widgets";
 /// Marks the end of what there was when a watch began.
 const LISTED: &[u8] = b"\"k8s.io/initial-events-end\":";
 /// Before the version of an object. In a text it would be escaped.
@@ -73,7 +76,20 @@ struct Lived {
     shown: BTreeMap<String, Streams>,
     /// By account, key, and when the manager says that it began: when its first request was seen.
     syncs: BTreeMap<(String, String, Time), Duration>,
+    /// By account: the last answers of discovery, as long as each of them lacked a group.
+    lacks: BTreeMap<String, Lacks>,
 }
+
+/// Answers in a row that lack a group.
+struct Lacks {
+    group: &'static str,
+    first: Duration,
+    last: Duration,
+}
+
+/// How long the collector keeps a kind that answers lack (`LACKED_MAX` of the cache). Upstream's
+/// forgets it at once (`syncMonitors` in garbagecollector/graph_builder.go).
+const LACKED_MAX: Duration = Duration::from_mins(1);
 
 /// What was shown of a resource, by whether that is a part of it, and by what was asked for.
 type Streams = BTreeMap<(bool, String), Shown>;
@@ -94,7 +110,12 @@ impl Knowledge {
                 engines.entry(entry.account).or_default().push(engine);
             }
         }
-        let lived = Lived { engines, shown: BTreeMap::new(), syncs: BTreeMap::new() };
+        let lived = Lived {
+            engines,
+            shown: BTreeMap::new(),
+            syncs: BTreeMap::new(),
+            lacks: BTreeMap::new(),
+        };
         self.0.insert(life.to_owned(), lived);
     }
 
@@ -131,6 +152,38 @@ impl Knowledge {
                 self.watched(stream, digits(revision), now);
             }
         }
+    }
+
+    /// An account is told which groups there are.
+    pub(crate) fn discovered(
+        &mut self,
+        life: &str,
+        account: &str,
+        fault: Option<Fault>,
+        now: Duration,
+    ) {
+        let Some(lived) = self.0.get_mut(life) else { return };
+        let Some(Fault::Lacks(group)) = fault else {
+            lived.lacks.remove(account);
+            return;
+        };
+        let lacks =
+            lived.lacks.entry(account.to_owned()).or_insert(Lacks { group, first: now, last: now });
+        if lacks.group != group {
+            *lacks = Lacks { group, first: now, last: now };
+        }
+        lacks.last = now;
+        if now - lacks.first >= LACKED_MAX {
+            for plural in plurals_of(group) {
+                lived.shown.remove(&plural);
+            }
+        }
+    }
+
+    /// Whether what a decider was told of what is served may have lacked a kind.
+    pub(super) fn may_lack(&self, decider: &Decider, account: &str, kind: &str) -> bool {
+        let lacks = self.0.get(&decider.life).and_then(|lived| lived.lacks.get(account));
+        lacks.is_some_and(|it| it.last >= decider.begun && is_of_group(kind, it.group))
     }
 
     fn shown(&mut self, stream: &Stream) -> Option<&mut Shown> {
@@ -180,7 +233,10 @@ impl Knowledge {
     pub(super) fn seen(&self, decider: &Decider, plural: &str) -> u64 {
         let lived = self.0.get(&decider.life);
         let streams = lived.into_iter().flat_map(|lived| lived.caches(plural));
-        streams.map(|shown| shown.before(decider.begun)).min().unwrap_or(0)
+        let shown = streams.map(|shown| shown.before(decider.begun));
+        // Of a kind with several versions there is one cache, now in one version, now in another.
+        let known = if plural == WIDGETS { shown.max() } else { shown.min() };
+        known.unwrap_or(0)
     }
 
     /// Whether all managers know all that there is, by what last changed of each kind, and have

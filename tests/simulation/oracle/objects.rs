@@ -73,6 +73,17 @@ pub(super) struct Objects {
     controlled: BTreeMap<String, BTreeSet<Key>>,
 }
 
+/// Whether a kind that is looked at is of a group.
+pub(super) fn is_of_group(kind: &str, group: &str) -> bool {
+    KINDS.iter().any(|it| it.kind == kind && it.group == group)
+}
+
+/// The resources of a group that are looked at.
+pub(super) fn plurals_of(group: &str) -> Vec<String> {
+    let those = KINDS.into_iter().filter(|it| it.group == group);
+    those.map(|it| it.plural.to_string()).collect()
+}
+
 pub(super) fn key_of(kind: &str, object: &Value) -> Key {
     let part = |path| text(object, path).to_owned();
     (kind.to_owned(), part("/metadata/namespace"), part("/metadata/name"))

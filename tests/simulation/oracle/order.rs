@@ -190,9 +190,7 @@ impl Oracle {
                     && self.owner_of(object, it).is_some()
             })
         };
-        // A kind that comes and goes is not watched all the time.
-        let mut others = self.objects.all().filter(|(key, _)| key.0 != "Widget");
-        let (key, _) = others.find(|(_, object)| {
+        let (key, _) = self.objects.all().find(|(_, object)| {
             uid(object) != uid(owner) && names(object) && !self.is_news(object)
         })?;
         Some(format!("{} {}/{}", key.0, key.1, key.2))

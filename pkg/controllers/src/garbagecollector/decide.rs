@@ -185,6 +185,7 @@ fn sort<'a>(owners: &'a [Owner], facts: &Facts) -> Result<Sorted<'a>, Unsorted> 
             Standing::Solid => &mut sorted.solid,
             Standing::Absent => &mut sorted.absent,
             Standing::Unseen(_) if mutant::is(Mutant::UnseenIsAbsent) => &mut sorted.absent,
+            Standing::NoKind if mutant::is(Mutant::UnservedIsAbsent) => &mut sorted.absent,
             Standing::Unseen(query) | Standing::Waiting(query) => {
                 match facts.get(query).map(|answer| answer.metadata()) {
                     None => {
