@@ -77,11 +77,11 @@ const MATRIX: usize = 199;
 const TAIL: usize = 60;
 
 /// `SEEDS=1000` runs so many, from `FROM=5000` on, and `SEED=42` that one, with its trace.
-/// `FRESH=1000` runs as many that nobody has seen.
+/// `FRESH=1000` runs as many that nobody has seen. `MUTANT=NoFence` runs them with that bug.
 #[test]
 fn seeds_keep_the_promises() -> anyhow::Result<()> {
+    mutants::switch_on()?;
     if let Ok(path) = env::var("CASE") {
-        mutants::switch_on()?;
         let case = Case::parse(&fs::read_to_string(path)?)?;
         let outcome = run(&case)?;
         println!("{}\n{}", outcome.trace.join("\n"), outcome.stats);

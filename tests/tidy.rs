@@ -56,9 +56,9 @@ const IMPURE_CODE: [&str; 9] = [
 /// The crates of this workspace, lowest first, and which others each may depend on.
 const ARROWS: [(&str, &[&str]); 25] = [
     ("apimachinery", &[]),
-    ("api", &[]),
-    ("metrics", &[]),
     ("mutant", &[]),
+    ("api", &["mutant"]),
+    ("metrics", &[]),
     ("runtime", &["api"]),
     ("controller", &["api", "mutant"]),
     ("controllers", &["api", "apimachinery", "controller", "mutant"]),

@@ -32,7 +32,9 @@ impl Case {
         let managers = forced.unwrap_or(managers);
         let mut plan = fault::draw(&dice, managers);
         // The choices of all else are others.
-        plan.extend(fault::discovery(&Dice::new(seed.rotate_left(17))));
+        let others = Dice::new(seed.rotate_left(17));
+        plan.extend(fault::discovery(&others));
+        plan.extend(fault::admission(&others));
         let acts = workload::draw(&dice);
         let nodes = usize::try_from(workload::NODES).unwrap_or(0);
         Self { seed, nodes, managers, plan, acts }

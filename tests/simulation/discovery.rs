@@ -33,7 +33,8 @@ impl About {
 
 /// What is wrong with the answer to this, if it asks which groups there are.
 pub(crate) fn wrong(about: &About, fault: Option<Fault>) -> Option<Fault> {
-    fault.filter(|fault| about.discovers() && fault.group().is_some())
+    let is_right = matches!(fault, Some(Fault::Unconverted(_)));
+    fault.filter(|fault| about.discovers() && fault.group().is_some() && !is_right)
 }
 
 /// The whole answer as it is then. It has a name of its own.

@@ -67,6 +67,12 @@ pub(crate) enum Fault {
     Mute(u64),
     /// A watch keeps so many events back until more come.
     Hold(u64),
+    /// 403, and nothing is done: admission refuses it.
+    Forbidden,
+    /// 422, the same.
+    Invalid,
+    /// It is done, and admission has given what is new one more label.
+    Rewritten,
     /// Discovery says nothing of a group, as a server does that has just started, or that another
     /// one is ahead of.
     Lacks(&'static str),
@@ -75,6 +81,9 @@ pub(crate) enum Fault {
     Stale(&'static str),
     /// Discovery has the versions of a group in another order: another one is preferred.
     Flips(&'static str),
+    /// Discovery is right, and until it is asked again, what is asked of a group gets 500: the
+    /// webhook that converts its objects is down.
+    Unconverted(&'static str),
 }
 
 /// Which request.
@@ -94,6 +103,9 @@ pub(crate) enum Point {
     Lease(u64),
     /// The n-th time that somebody asks which groups there are.
     Discovery(u64),
+    /// All writes of a verb and a resource from the n-th on, such as `create-pods`, whoever sends
+    /// them.
+    From(String, u64),
 }
 
 /// When what goes wrong.
@@ -135,11 +147,36 @@ const FIGURED: [fn(u64) -> Fault; 16] = [
     Fault::Hold,
 ];
 
+/// Each that admission may do for ever.
+const ADMISSION: [Fault; 3] = [Fault::Forbidden, Fault::Invalid, Fault::Rewritten];
+/// Writes that admission may refuse.
+const ADMITTED: [&str; 16] = [
+    "create-pods",
+    "delete-pods",
+    "patch-pods",
+    "create-replicasets",
+    "update-replicasets",
+    "patch-replicasets",
+    "delete-replicasets",
+    "update-replicasets/status",
+    "update-deployments",
+    "create-controllerrevisions",
+    "create-configmaps",
+    "patch-configmaps",
+    "delete-configmaps",
+    "create-serviceaccounts",
+    "update-namespaces/finalize",
+    "delete-jobs",
+];
+/// How many of them go well before that, at most.
+const ADMITTED_MAX: u64 = 20;
+
 /// The groups that discovery may be wrong about. One has two versions.
 pub(crate) const GROUPS: [&str; 4] =
     ["sim.example.com", "apps", "batch", "rbac.authorization.k8s.io"];
 /// Those that name a group.
-const NAMED: [fn(&'static str) -> Fault; 3] = [Fault::Lacks, Fault::Stale, Fault::Flips];
+const NAMED: [fn(&'static str) -> Fault; 4] =
+    [Fault::Lacks, Fault::Stale, Fault::Flips, Fault::Unconverted];
 
 /// How many requests and watches of a run may go wrong: those after them do not.
 const REQUESTS: u64 = 1500;
@@ -221,8 +258,24 @@ pub(crate) fn wrong_discovery(dice: &Dice, most: u64) -> Plan {
     let begin = dice.below(most);
     let length = dice.pick(&[1, 1, 2, 5, 20]);
     let group = dice.pick(&[GROUPS[0], GROUPS[0], GROUPS[0], dice.pick(&GROUPS)]);
-    let fault = dice.pick(&NAMED)(group);
+    let fault = match dice.pick(&NAMED)(group) {
+        // Nobody converts what is built in.
+        Fault::Unconverted(_) => Fault::Unconverted(GROUPS[0]),
+        fault => fault,
+    };
     (begin..begin + length).map(|number| (Point::Discovery(number), fault)).collect()
+}
+
+/// Admission that refuses some writes, or rewrites them, as long as anything goes wrong.
+pub(crate) fn admission(dice: &Dice) -> Plan {
+    let mut plan = Plan::new();
+    for _ in 0..dice.pick(&[0, 0, 0, 0, 1, 2]) {
+        let write = dice.pick(&ADMITTED);
+        let is_new = write.starts_with("create-");
+        let fault = dice.pick(if is_new { &ADMISSION[..] } else { &ADMISSION[..2] });
+        plan.insert(Point::From(write.to_owned(), dice.below(ADMITTED_MAX)), fault);
+    }
+    plan
 }
 
 fn refusal(dice: &Dice) -> Fault {
@@ -302,9 +355,13 @@ impl Fault {
             Self::Quiet(_) => "quiet",
             Self::Mute(_) => "mute",
             Self::Hold(_) => "hold",
+            Self::Forbidden => "403",
+            Self::Invalid => "422",
+            Self::Rewritten => "rewritten",
             Self::Lacks(_) => "lacks",
             Self::Stale(_) => "stale",
             Self::Flips(_) => "flips",
+            Self::Unconverted(_) => "unconverted",
         }
     }
 
@@ -333,7 +390,10 @@ impl Fault {
     /// The group that it is about.
     pub(crate) fn group(self) -> Option<&'static str> {
         match self {
-            Self::Lacks(group) | Self::Stale(group) | Self::Flips(group) => Some(group),
+            Self::Lacks(group)
+            | Self::Stale(group)
+            | Self::Flips(group)
+            | Self::Unconverted(group) => Some(group),
             _ => None,
         }
     }
@@ -389,7 +449,7 @@ impl FromStr for Fault {
         }
         let figure = figure.parse().map_err(|error| format!("{text:?}: {error}"))?;
         let figured = FIGURED.into_iter().map(|make| make(figure));
-        let mut known = figured.chain(OF_WRITES).chain([Self::Quit]);
+        let mut known = figured.chain(OF_WRITES).chain(ADMISSION).chain([Self::Quit]);
         known.find(|it| it.name() == name).ok_or_else(|| format!("{text:?} is no fault"))
     }
 }
@@ -407,6 +467,7 @@ impl fmt::Display for Point {
             Self::Write(account, number) => write!(f, "write-of-{account} {number}"),
             Self::Lease(number) => write!(f, "lease {number}"),
             Self::Discovery(number) => write!(f, "discovery {number}"),
+            Self::From(write, number) => write!(f, "from-{write} {number}"),
         }
     }
 }
@@ -420,6 +481,9 @@ impl FromStr for Point {
         let number = number.parse().map_err(|_| odd())?;
         if let Some(account) = kind.strip_prefix("write-of-") {
             return Ok(Self::Write(account.to_owned(), number));
+        }
+        if let Some(write) = kind.strip_prefix("from-") {
+            return Ok(Self::From(write.to_owned(), number));
         }
         if let Some(resource) = kind.strip_prefix("watch-of-") {
             return Ok(Self::WatchOf(resource.to_owned(), number));

@@ -93,6 +93,7 @@ impl Flow {
             if let Ok(lines) = &chunk {
                 flow.show(lines);
             }
+            let chunk = chunk.map(|lines| flow.life.site.with_odd_bytes(lines));
             Some((chunk.map(http_body::Frame::data), flow))
         });
         StreamBody::new(frames).boxed_unsync()

@@ -125,6 +125,33 @@ impl About {
             && !self.path.contains("reviews")
     }
 
+    /// Its verb and what it writes to: `create-pods`; none: it is no write.
+    pub(crate) fn write(&self) -> Option<String> {
+        let verb = match self.method.as_str() {
+            "POST" => "create",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            "DELETE" => "delete",
+            _ => return None,
+        };
+        let parts: Vec<_> = self.path.trim_matches('/').split('/').collect();
+        let within = match parts.as_slice() {
+            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+            _ => return None,
+        };
+        let of = match within {
+            ["namespaces", _, part, rest @ ..] if !matches!(*part, "status" | "finalize") => {
+                [&[*part], rest].concat()
+            }
+            other => other.to_vec(),
+        };
+        Some(match of.as_slice() {
+            [plural, _, part] => format!("{verb}-{plural}/{part}"),
+            [plural, ..] => format!("{verb}-{plural}"),
+            [] => return None,
+        })
+    }
+
     /// What it asks for, if it lists or watches.
     pub(crate) fn stream(&self) -> Stream {
         let part = |name| self.parameter(name).unwrap_or_default();
@@ -318,6 +345,9 @@ impl Life {
                 self.end();
                 return std::future::pending().await;
             }
+            Some(Fault::Forbidden) => return Ok(failed(403, "Forbidden")),
+            Some(Fault::Invalid) => return Ok(failed(422, "Invalid")),
+            Some(Fault::Rewritten) => return self.forward(about, rewritten(request), None).await,
             Some(Fault::Conflict) => return Ok(failed(409, "Conflict")),
             Some(Fault::TooMany) => return Ok(failed(429, "TooManyRequests")),
             Some(Fault::Internal) => return Ok(failed(500, "InternalError")),
@@ -477,8 +507,19 @@ impl Life {
                 body = json!({"metadata": got["metadata"]}).to_string().into();
             }
         }
-        Ok(Response::from_parts(head, Full::new(body).map_err(Into::into).boxed_unsync()))
+        let body = Full::new(self.site.with_odd_bytes(body));
+        Ok(Response::from_parts(head, body.map_err(Into::into).boxed_unsync()))
     }
+}
+
+/// As admission makes it.
+fn rewritten((parts, body): (http::request::Parts, Bytes)) -> (http::request::Parts, Bytes) {
+    let object: Option<Value> = serde_json::from_slice(&body).ok();
+    let Some(mut object) = object.filter(|_| parts.method == Method::POST) else {
+        return (parts, body);
+    };
+    object["metadata"]["labels"]["rewritten"] = "yes".into();
+    (parts, object.to_string().into())
 }
 
 pub(crate) fn broken(text: &str) -> BoxError {

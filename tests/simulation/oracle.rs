@@ -209,7 +209,7 @@ impl Target {
             parts.drain(..2);
         }
         let part = |at: usize| parts.get(at).copied().unwrap_or_default().to_owned();
-        Self { plural: part(0), name: part(1), sub: part(2), ..target }
+        Self { plural: part(0), name: unescaped(&part(1)), sub: part(2), ..target }
     }
 
     fn key(&self) -> Option<Key> {
@@ -265,6 +265,26 @@ fn update_names_version(it: &Written<'_>) -> Option<String> {
     let Written { account, method, path, sent, .. } = it;
     let is_blind = *method == "PUT" && text(sent, "/metadata/resourceVersion").is_empty();
     is_blind.then(|| format!("{account} {method} {path}"))
+}
+
+/// A part of a path as the name that it stands for.
+fn unescaped(part: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = part.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
+        match code.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 // === impl Oracle ===

@@ -48,13 +48,34 @@ pub(crate) fn acts(dice: &Dice) -> Vec<String> {
 
 #[derive(Clone, Copy)]
 struct Name {
-    custom: bool,
+    of: Of,
     number: u64,
 }
 
+/// A kind of owners.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Map,
+    /// The server learns of it during the run.
+    Widget,
+    /// Its names are checked as parts of paths only.
+    Role,
+}
+
+use Of::{Map, Role, Widget};
+
+/// What Roles are called.
+const ODD: [&str; 5] = ["my role", "a?b", "q#r", "system:x", "a+b&c=d"];
+/// What an owner may be called, and no object: there is no path to it, so it is not there.
+const NOWHERE: [&str; 2] = ["a/b", ".."];
+/// The same, but what is asked of it, the API server refuses to say.
+pub(crate) const REFUSED: [&str; 2] = ["50%", "."];
+/// A text with a byte that is no UTF-8, before it is on its way to a manager.
+pub(crate) const ODD_TEXT: &str = "odd-byte";
+
 /// Each owns the next one, and the first is deleted.
 fn chain(dice: &Dice, namespace: &str) -> Vec<String> {
-    let of = |number| Name { custom: false, number };
+    let of = |number| Name { of: Map, number };
     let mut acts = vec![of(0).with(namespace, &[], "")];
     let blocks = dice.chance(0.5);
     for number in 1..4 {
@@ -67,7 +88,7 @@ fn chain(dice: &Dice, namespace: &str) -> Vec<String> {
 
 /// One that owns a few, and is deleted.
 pub(crate) fn family(dice: &Dice) -> Vec<String> {
-    let of = |number| Name { custom: false, number };
+    let of = |number| Name { of: Map, number };
     let namespace = dice.pick(&NAMESPACES);
     let owner = of(0).as_owner(namespace, dice.chance(0.5));
     let mut acts = vec![of(0).with(namespace, &[], "")];
@@ -88,11 +109,11 @@ pub(crate) fn defined() -> String {
 /// One that owns a few of the kind that comes late, and is deleted.
 pub(crate) fn customs(dice: &Dice) -> Vec<String> {
     let namespace = dice.pick(&NAMESPACES);
-    let top = Name { custom: dice.chance(0.3), number: 0 };
+    let top = Name { of: dice.pick(&[Map, Map, Widget]), number: 0 };
     let owner = top.as_owner(namespace, dice.chance(0.5));
     let mut acts = vec![top.with(namespace, &[], "")];
     for number in 1..3 + dice.below(2) {
-        let name = Name { custom: dice.chance(0.8), number };
+        let name = Name { of: dice.pick(&[Map, Widget, Widget, Widget]), number };
         acts.push(name.with(namespace, std::slice::from_ref(&owner), ""));
     }
     acts.push(tick(dice.pick(&[1, 5000, 30_000, 60_000])));
@@ -103,7 +124,7 @@ pub(crate) fn customs(dice: &Dice) -> Vec<String> {
 
 /// An owner is there for those of its namespace that name it, and is not for those of another one.
 pub(crate) fn afar(dice: &Dice) -> Vec<String> {
-    let of = |number| Name { custom: false, number };
+    let of = |number| Name { of: Map, number };
     let (here, there) = ("other", "default");
     let blocks = dice.chance(0.5);
     let owner = of(0).as_owner(here, blocks);
@@ -122,7 +143,7 @@ pub(crate) fn afar(dice: &Dice) -> Vec<String> {
 /// An owner is deleted, and there at once is another one of its name.
 pub(crate) fn replaced(dice: &Dice) -> Vec<String> {
     let (owner, owned) =
-        (Name { custom: dice.chance(0.3), number: 0 }, Name { custom: false, number: 1 });
+        (Name { of: dice.pick(&[Map, Map, Widget]), number: 0 }, Name { of: Map, number: 1 });
     let namespace = dice.pick(&NAMESPACES);
     let mut acts = vec![
         owner.with(namespace, &[], ""),
@@ -132,7 +153,7 @@ pub(crate) fn replaced(dice: &Dice) -> Vec<String> {
         tick(dice.pick(&[1, 1, 300])),
         owner.with(namespace, &[], ""),
     ];
-    if owner.custom {
+    if owner.of == Widget {
         acts.insert(0, applied(DEFINITION));
     }
     acts
@@ -141,7 +162,7 @@ pub(crate) fn replaced(dice: &Dice) -> Vec<String> {
 /// Two that own each other.
 fn circle(dice: &Dice, namespace: &str) -> Vec<String> {
     let (one, other) =
-        (Name { custom: false, number: 0 }, Name { custom: dice.chance(0.3), number: 1 });
+        (Name { of: Map, number: 0 }, Name { of: dice.pick(&[Map, Map, Widget]), number: 1 });
     let blocks = dice.chance(0.7);
     let mut acts = vec![
         one.with(namespace, &[], ""),
@@ -152,36 +173,45 @@ fn circle(dice: &Dice, namespace: &str) -> Vec<String> {
     if dice.chance(0.6) {
         acts.push(format!("> delete {one} -n {namespace} --cascade {}\n", dice.pick(&CASCADES)));
     }
-    if other.custom { [vec![applied(DEFINITION)], acts].concat() } else { acts }
+    if other.of == Widget { [vec![applied(DEFINITION)], acts].concat() } else { acts }
 }
 
 /// One with owners of all sorts.
 fn object(dice: &Dice, namespace: &str, name: Name) -> String {
-    if name.custom && dice.chance(0.3) {
+    if name.of == Widget && dice.chance(0.3) {
         return applied(DEFINITION);
     }
     let owner = |_| {
         let blocks = dice.chance(0.4);
-        match dice.below(8) {
+        match dice.below(9) {
             0..=3 => Name::draw(dice).as_owner(namespace, blocks),
             // In another namespace it does not count.
             4 => Name::draw(dice).as_owner("other", blocks),
             5 => reference("apps/v1", "Deployment", ("web", "deployment/web -n default"), blocks),
             6 => reference("v1", "ConfigMap", ("gone", "configmap/gone -n default"), blocks),
-            _ => reference("v1", "Pod", ("gone", "pod/gone -n default"), blocks),
+            7 => reference("v1", "Pod", ("gone", "pod/gone -n default"), blocks),
+            _ => {
+                let names = [&NOWHERE[..], &NOWHERE, &REFUSED, &[ODD_TEXT]];
+                let name = dice.pick(&names.concat());
+                reference("v1", "ConfigMap", (name, "configmap/gone -n default"), blocks)
+            }
         }
     };
     let mut owners: Vec<String> = (0..dice.below(3)).map(owner).collect();
     owners.dedup();
-    let finalizers = dice.chance(0.15).then_some(", finalizers: [example.com/wait]");
-    name.with(namespace, &owners, finalizers.unwrap_or_default())
+    let more = match dice.below(14) {
+        0..=1 => ", finalizers: [example.com/wait]".to_owned(),
+        2 => format!(", annotations: {{note: {ODD_TEXT}}}"),
+        _ => String::new(),
+    };
+    name.with(namespace, &owners, &more)
 }
 
 /// Who is not there has a uid of its own: as upstream, the collector knows an owner by its uid
 /// alone, and does not look again when a reference to one that it never saw changes its kind.
 fn reference(version: &str, kind: &str, (name, of): (&str, &str), blocks: bool) -> String {
     format!(
-        "{{apiVersion: {version}, kind: {kind}, name: {name}, blockOwnerDeletion: {blocks}, \
+        "{{apiVersion: {version}, kind: {kind}, name: '{name}', blockOwnerDeletion: {blocks}, \
         uid: '<<{of} .metadata.uid or 0-{kind}-{name}>>'}}"
     )
 }
@@ -190,20 +220,43 @@ fn reference(version: &str, kind: &str, (name, of): (&str, &str), blocks: bool) 
 
 impl Name {
     fn draw(dice: &Dice) -> Self {
-        Self { custom: dice.chance(0.25), number: dice.below(5) }
+        let of = dice.pick(&[Map, Map, Map, Map, Map, Widget, Widget, Role]);
+        Self { of, number: dice.below(5) }
     }
 
     fn kind(self) -> (&'static str, &'static str) {
-        if self.custom { ("sim.example.com/v1", "Widget") } else { ("v1", "ConfigMap") }
+        match self.of {
+            Map => ("v1", "ConfigMap"),
+            Widget => ("sim.example.com/v1", "Widget"),
+            Role => ("rbac.authorization.k8s.io/v1", "Role"),
+        }
     }
 
     fn plain(self) -> String {
-        format!("{}{}", if self.custom { "widget-" } else { "map-" }, self.number)
+        let number = self.number;
+        match self.of {
+            Map => format!("map-{number}"),
+            Widget => format!("widget-{number}"),
+            Role => {
+                let odd = usize::try_from(number).ok().and_then(|at| ODD.get(at));
+                odd.copied().unwrap_or("plain").to_owned()
+            }
+        }
+    }
+
+    /// As one word of a command.
+    fn word(self) -> String {
+        let plural = match self.of {
+            Map => "configmap",
+            Widget => "widget",
+            Role => "role",
+        };
+        format!("{plural}/{}", self.plain())
     }
 
     fn as_owner(self, namespace: &str, blocks: bool) -> String {
         let (version, kind) = self.kind();
-        let (name, of) = (self.plain(), format!("{self} -n {namespace}"));
+        let (name, of) = (self.plain(), format!("{} -n {namespace}", self.word()));
         reference(version, kind, (&name, &of), blocks)
     }
 
@@ -211,7 +264,7 @@ impl Name {
         let (version, kind) = self.kind();
         let (name, owners) = (self.plain(), owners.join(", "));
         applied(&format!(
-            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: \
+            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: '{name}', namespace: \
             {namespace}, ownerReferences: [{owners}]{more}}}"
         ))
     }
@@ -219,7 +272,7 @@ impl Name {
 
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plural = if self.custom { "widget" } else { "configmap" };
-        write!(f, "{plural}/{}", self.plain())
+        let word = self.word();
+        if word.contains(' ') { write!(f, "'{word}'") } else { f.write_str(&word) }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use runtime::{Clock, Runtime};
 use sandbox::{Policy, Server, User};
 use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
@@ -14,6 +15,7 @@ use crate::lease::Contest;
 use crate::life::{About, Life};
 use crate::older::Past;
 use crate::oracle::Oracle;
+use crate::owners::ODD_TEXT;
 
 /// When virtual time begins: with the year 2026.
 pub(crate) const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
@@ -22,11 +24,16 @@ pub(crate) const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
 /// write more than all others.
 const BEAT: Duration = Duration::from_mins(4);
 
+/// Where the odd byte of an odd text is.
+const ODD_AT: usize = 3;
+
 /// The cluster, and what is known of the run. Clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) cluster: sandbox::Cluster,
     pub(crate) runtime: Runtime,
+    /// Whether somebody writes texts with bytes that are no UTF-8.
+    pub(crate) has_odd_texts: bool,
     log: Arc<Mutex<Log>>,
 }
 
@@ -45,10 +52,12 @@ pub(crate) struct Log {
     /// Of elections.
     leases: u64,
     discoveries: u64,
-    /// The group whose server is down.
-    down: Option<&'static str>,
+    /// The group that does not answer, and what is said instead.
+    down: Option<(&'static str, Fault)>,
     /// By account.
     pub(crate) writes: BTreeMap<String, u64>,
+    /// By verb and resource.
+    writes_like: BTreeMap<String, u64>,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     pub(crate) lives: u64,
     pub(crate) trace: Vec<String>,
@@ -86,6 +95,7 @@ impl Site {
             discoveries: 0,
             down: None,
             writes: BTreeMap::new(),
+            writes_like: BTreeMap::new(),
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
@@ -94,7 +104,9 @@ impl Site {
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),
         };
-        Self { cluster, runtime: runtime.clone(), log: Arc::new(Mutex::new(log)) }
+        let has_odd_texts = case.acts.iter().any(|act| act.contains(ODD_TEXT));
+        let (runtime, log) = (runtime.clone(), Arc::new(Mutex::new(log)));
+        Self { cluster, runtime, has_odd_texts, log }
     }
 
     /// What is known so far. Must not be held while anything is asked for.
@@ -105,6 +117,25 @@ impl Site {
     /// The time since the start.
     pub(crate) fn now(&self) -> Duration {
         self.runtime.clock.now().since(START)
+    }
+
+    /// As it comes to a manager: the API server looks at the bytes of few texts.
+    pub(crate) fn with_odd_bytes(&self, body: Bytes) -> Bytes {
+        let odd = ODD_TEXT.as_bytes();
+        let next = |from: usize| {
+            let rest = body.get(from..).unwrap_or_default();
+            rest.windows(odd.len()).position(|it| it == odd).map(|at| from + at)
+        };
+        let Some(mut at) = next(0).filter(|_| self.has_odd_texts) else { return body };
+        let mut bent = body.to_vec();
+        loop {
+            // Of the dash in its middle.
+            bent[at + ODD_AT] = 0xff;
+            match next(at + odd.len()) {
+                Some(found) => at = found,
+                None => return bent.into(),
+            }
+        }
     }
 
     pub(crate) fn tell(&self, line: &str) {
@@ -170,6 +201,15 @@ impl Log {
         }
     }
 
+    /// What admission does to a write.
+    fn admits(&mut self, about: &About) -> Option<Fault> {
+        let like = about.write().filter(|_| about.counts())?;
+        let count = self.writes_like.entry(like.clone()).or_default();
+        let until = Point::From(like.clone(), *count);
+        *count += 1;
+        self.plan.range(Point::From(like, 0)..=until).next_back().map(|(_, fault)| *fault)
+    }
+
     /// What goes wrong with this request.
     pub(crate) fn fault(&mut self, about: &About) -> Option<Fault> {
         let mut points = Vec::new();
@@ -201,14 +241,16 @@ impl Log {
             self.discoveries += 1;
         }
         let planned = points.iter().find_map(|point| self.plan.get(point)).copied();
+        let planned = planned.or_else(|| self.admits(about));
         if about.discovers() {
             self.down = match planned {
-                Some(Fault::Stale(group)) => Some(group),
+                Some(Fault::Stale(group)) => Some((group, Fault::Unavailable)),
+                Some(Fault::Unconverted(group)) => Some((group, Fault::Internal)),
                 _ => None,
             };
         }
-        let is_down = self.down.is_some_and(|group| about.is_of_group(group));
-        let planned = planned.or_else(|| is_down.then_some(Fault::Unavailable));
+        let down = self.down.filter(|(group, _)| about.is_of_group(group));
+        let planned = planned.or_else(|| down.map(|(_, says)| says));
         let fault = planned.filter(|_| self.faulty)?;
         *self.faults.entry(fault.name()).or_default() += 1;
         Some(fault)

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use mutant::Mutant;
+
 use crate::Key;
 
 /// A kind and its place in the API. Constants for the built-in kinds stand with their views; custom
@@ -120,6 +122,7 @@ fn push_segment(path: &mut String, text: &str) {
             b'-' | b'_' | b'.' | b'~' | b'$' | b'&' | b'+' | b',' | b':' | b';' | b'=' | b'@' => {
                 path.push(char::from(byte));
             }
+            _ if mutant::is(Mutant::NamesNotEscaped) => path.push(char::from(byte)),
             _ => write!(path, "%{byte:02X}").expect("a String takes all text"),
         }
     }

@@ -96,6 +96,12 @@ pub enum Mutant {
     StaleIsComplete,
     /// An owner of a kind that is not served is absent.
     UnservedIsAbsent,
+    /// A kind that cannot be listed has nothing in a namespace.
+    UnlistedIsEmpty,
+    /// Names are put into paths as they are.
+    NamesNotEscaped,
+    /// A text that is no UTF-8 hides its object.
+    OddTextHides,
     /// The last dependent goes, and its owner is not looked at.
     OwnerNotUnblocked,
     /// An owner that is deleted in the foreground goes before its dependents.
@@ -142,7 +148,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 68] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -187,6 +193,9 @@ impl Mutant {
         Self::VersionDropsFirst,
         Self::StaleIsComplete,
         Self::UnservedIsAbsent,
+        Self::UnlistedIsEmpty,
+        Self::NamesNotEscaped,
+        Self::OddTextHides,
         Self::OwnerNotUnblocked,
         Self::ForegroundNotAwaited,
         Self::OrphansLetGoLast,

@@ -306,8 +306,9 @@ impl Oracle {
         let mut known = owners.iter().filter_map(|it| self.objects.find(text(it, "/uid")));
         let is_unserved =
             || !self.serves_widgets() && owners.iter().any(|it| text(it, "/kind") == "Widget");
+        let is_unknown = || is_unserved() || owners.iter().any(super::ownership::is_refused);
         controlling(object).is_some_and(is_odd)
-            || known.any(|(_, it)| is_ending(it)) && (is_ending(object) || is_unserved())
+            || known.any(|(_, it)| is_ending(it)) && (is_ending(object) || is_unknown())
     }
 
     /// What people put right at the end, as commands.
@@ -316,7 +317,8 @@ impl Oracle {
         let resource = |kind: &str| kind.to_lowercase();
         for (key, object) in self.objects.all() {
             let (kind, namespace, name) = key;
-            let named = format!("{}/{name} -n {namespace}", resource(kind));
+            let quote = if name.contains(' ') { "'" } else { "" };
+            let named = format!("{quote}{}/{name}{quote} -n {namespace}", resource(kind));
             let named = named.trim_end_matches(" -n ").to_owned();
             let finalizers = list(object, "/metadata/finalizers");
             if finalizers.iter().any(|it| it == WAIT) {

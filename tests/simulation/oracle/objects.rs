@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 17;
+const COUNT: usize = 18;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -23,6 +23,7 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
     Resource::namespaced("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
     Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
+    Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role"),
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
@@ -54,6 +55,7 @@ const NAMES: [&str; COUNT] = [
     "ServiceAccount",
     "PersistentVolumeClaim",
     "Widget",
+    "Role",
     "Namespace",
     "Node",
     "ClusterRole",

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::fields::{at, controller, is_ending, list, text, uid};
 use super::{Judged, Oracle, Target};
+use crate::owners::REFUSED;
 
 /// Who adopts.
 const ADOPTERS: [&str; 4] = [
@@ -108,7 +109,7 @@ impl Oracle {
         let known = owners.iter().all(|owner| {
             is_kind(owner) && (text(owner, "/kind") != "Widget" || self.serves_widgets())
         });
-        if owners.is_empty() || !known {
+        if owners.is_empty() || !known || owners.iter().any(is_refused) {
             return None;
         }
         // A cluster-scoped object cannot have an owner in a namespace: nobody touches that.
@@ -124,4 +125,10 @@ impl Oracle {
             self.objects.get("CustomResourceDefinition", "", "widgets.sim.example.com");
         definition.is_some_and(|it| at(it, "/metadata/deletionTimestamp").is_null())
     }
+}
+
+/// Whether nobody can know of an owner, since its name cannot be asked for: upstream's collector
+/// fails for ever, too (`IsValidPathSegmentName` in client-go's rest/request.go).
+pub(super) fn is_refused(owner: &Value) -> bool {
+    REFUSED.contains(&text(owner, "/name"))
 }

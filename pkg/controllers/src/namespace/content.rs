@@ -8,6 +8,7 @@ use controller::{
     Action, Answer, Collection, Delete, Facts, Form, ObjectRef, Plan, Propagation, Query, Refused,
     Step, Write,
 };
+use mutant::Mutant;
 
 /// How long objects with finalizers may take. Upstream's `finalizerEstimateSeconds`.
 const FINALIZERS_SECONDS: u64 = 15;
@@ -145,6 +146,9 @@ fn state<'a>(kind: &'a ServedKind, place: &Place<'_>, facts: &'a Facts) -> State
         Listing::Items(items) => State::Over(Left::of(resource, items, place)),
         // It cannot be verified that all are gone.
         Listing::Unsupported => State::Over(Left::none(resource)),
+        Listing::Failed(_) if mutant::is(Mutant::UnlistedIsEmpty) => {
+            State::Over(Left::none(resource))
+        }
         Listing::Failed(refused) => State::Over(Left::failed(resource, refused)),
     }
 }
