@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 20] = [
+const THEMES: [Theme; 21] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -157,7 +157,7 @@ const THEMES: [Theme; 20] = [
     Theme {
         begin: owners::acts,
         act: |dice| if dice.chance(0.3) { owners::afar(dice) } else { owners::acts(dice) },
-        wrong: &[Watches("configmaps", late), Watches("widgets", late)],
+        wrong: &[Watches("configmaps", late), Watches("widgets", late), Discovery],
     },
     Theme {
         begin: roles,
@@ -215,9 +215,10 @@ const THEMES: [Theme; 20] = [
     },
     Theme {
         begin: |_| vec![owners::defined()],
-        act: |dice| if dice.chance(0.6) { owners::customs(dice) } else { namespaces(dice) },
+        act: |dice| if dice.chance(0.7) { owners::customs(dice) } else { namespaces(dice) },
         wrong: &[Discovery, Discovery, Discovery, Watches("widgets", unwatched)],
     },
+    Theme { begin: |_| vec![owners::defined()], act: owners::customs, wrong: &[Discovery] },
 ];
 
 /// The case of a seed; none: it is a wide one.

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mutant::Mutant;
 use prost::Message;
 use serde::de::{DeserializeOwned, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -281,9 +280,6 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<Vec<u8>, E> {
-        if mutant::is(Mutant::OddTextHides) && str::from_utf8(text).is_err() {
-            return Err(E::invalid_value(Unexpected::Bytes(text), &self));
-        }
         Ok(text.to_vec())
     }
 

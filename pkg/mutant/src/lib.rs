@@ -100,7 +100,7 @@ pub enum Mutant {
     UnlistedIsEmpty,
     /// Names are put into paths as they are.
     NamesNotEscaped,
-    /// A text that is no UTF-8 hides its object.
+    /// What holds a text that is no UTF-8 is left as it came.
     OddTextHides,
     /// The last dependent goes, and its owner is not looked at.
     OwnerNotUnblocked,

@@ -146,9 +146,6 @@ fn state<'a>(kind: &'a ServedKind, place: &Place<'_>, facts: &'a Facts) -> State
         Listing::Items(items) => State::Over(Left::of(resource, items, place)),
         // It cannot be verified that all are gone.
         Listing::Unsupported => State::Over(Left::none(resource)),
-        Listing::Failed(_) if mutant::is(Mutant::UnlistedIsEmpty) => {
-            State::Over(Left::none(resource))
-        }
         Listing::Failed(refused) => State::Over(Left::failed(resource, refused)),
     }
 }
@@ -220,6 +217,9 @@ impl<'a> Left<'a> {
     }
 
     fn failed(resource: &'a Resource, refused: &Refused) -> Self {
+        if mutant::is(Mutant::UnlistedIsEmpty) {
+            return Self::none(resource);
+        }
         Self { error: Some(refused.text.clone()), is_gone: false, ..Self::none(resource) }
     }
 
