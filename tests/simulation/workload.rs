@@ -67,6 +67,9 @@ const PLACES: [&str; 4] = [
     ", tolerations: [{operator: Exists}]",
     ", tolerations: [{key: a, operator: Equal, value: b, effect: NoSchedule}]",
 ];
+/// An annotation with a byte that is no UTF-8, see `owners::ODD_TEXT`. On a Deployment alone:
+/// whoever writes the status of a set in JSON writes all of it, with another text for that byte.
+const ODD_NOTE: &str = "note=odd-byte";
 const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
 /// What somebody does, and how likely that is in a run that has it.
@@ -413,7 +416,8 @@ pub(crate) fn status_one(dice: &Dice, of: &Workload) -> Vec<String> {
             dice.pick(&["deployment.kubernetes.io/revision=9", "odd=1"])
         ),
         ("Deployment", _) if dice.chance(0.5) => {
-            format!("> annotate deployment/{} -n {namespace} odd=1\n", of.name)
+            let note = dice.pick(&["odd=1", ODD_NOTE]);
+            format!("> annotate deployment/{} -n {namespace} {note}\n", of.name)
         }
         _ => format!("> patch status {of} '{status}'\n"),
     }]

@@ -295,8 +295,8 @@ impl Knowledge {
 
 /// Whether a key fails again and again for as long as what people made stays as it is. Upstream's
 /// do, too: `attemptToDeleteItem` (`garbagecollector.go`) for an owner of a kind that is not
-/// served, or whose name cannot be asked for, `sync` (`certificates/certificate_controller.go`) for a request that nobody may have
-/// or that cannot be read.
+/// served, or whose name cannot be asked for, `sync` (`certificates/certificate_controller.go`) for
+/// a request that nobody may have or that cannot be read.
 fn fails_for_ever(account: &str, error: &str) -> bool {
     match account {
         "generic-garbage-collector" => {
