@@ -135,9 +135,8 @@ impl About {
             _ => return None,
         };
         let parts: Vec<_> = self.path.trim_matches('/').split('/').collect();
-        let within = match parts.as_slice() {
-            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-            _ => return None,
+        let (["api", _, within @ ..] | ["apis", _, _, within @ ..]) = parts.as_slice() else {
+            return None;
         };
         let of = match within {
             ["namespaces", _, part, rest @ ..] if !matches!(*part, "status" | "finalize") => {
@@ -425,6 +424,29 @@ impl Life {
         receiver.await?
     }
 
+    /// Tells which groups there are.
+    async fn discover(
+        &self,
+        about: &About,
+        mut request: Request<Full<Bytes>>,
+        fault: Option<Fault>,
+    ) -> Result<Answer, BoxError> {
+        let wrong = discovery::wrong(about, fault);
+        if wrong.is_some() {
+            request.headers_mut().remove(header::IF_NONE_MATCH);
+        }
+        let server = self.site.cluster.server().service_as(about.user());
+        let (head, body) = server.oneshot(request).await?.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let at = self.site.now();
+        let knowledge = &mut self.site.log().oracle.knowledge;
+        knowledge.discovered(&self.name, &about.account, wrong, at);
+        Ok(match wrong {
+            Some(fault) => discovery::bent(fault, head, &body),
+            None => Response::from_parts(head, Full::new(body).map_err(Into::into).boxed_unsync()),
+        })
+    }
+
     async fn forward(
         &self,
         about: &About,
@@ -434,15 +456,8 @@ impl Life {
         let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
         let mut request = Request::from_parts(parts, Full::new(body));
         let trimmed = about.method != Method::GET && ask_for_whole(request.headers_mut());
-        if let Some(fault) = discovery::wrong(about, fault) {
-            request.headers_mut().remove(header::IF_NONE_MATCH);
-            let answer = self.site.cluster.server().service_as(about.user());
-            let (head, body) = answer.oneshot(request).await?.into_parts();
-            let body = body.collect().await?.to_bytes();
-            let at = self.site.now();
-            let knowledge = &mut self.site.log().oracle.knowledge;
-            knowledge.discovered(&self.name, &about.account, Some(fault), at);
-            return Ok(discovery::bent(fault, head, &body));
+        if about.discovers() {
+            return self.discover(about, request, fault).await;
         }
         self.site.look();
         let (server, fault) = older::answers(&self.site, about, fault, request.uri_mut());
@@ -460,11 +475,6 @@ impl Life {
                 self.site.log().oracle.knowledge.watched(&about.stream(), revision, at);
             }
             return Ok(answer.map(|body| flow(body).body()));
-        }
-        if about.discovers() {
-            let at = self.site.now();
-            let knowledge = &mut self.site.log().oracle.knowledge;
-            knowledge.discovered(&self.name, &about.account, None, at);
         }
         let (head, body) = answer.into_parts();
         let mut body = body.collect().await?.to_bytes();

@@ -273,16 +273,9 @@ fn unescaped(part: &str) -> String {
     let mut rest = part.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let code = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        match code.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+        let code = code.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| *first == b'%');
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[2..] } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

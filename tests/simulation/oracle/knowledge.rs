@@ -173,7 +173,7 @@ impl Knowledge {
             *lacks = Lacks { group, first: now, last: now };
         }
         lacks.last = now;
-        if now - lacks.first >= LACKED_MAX {
+        if now >= lacks.first + LACKED_MAX {
             for plural in plurals_of(group) {
                 lived.shown.remove(&plural);
             }
