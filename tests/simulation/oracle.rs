@@ -251,6 +251,12 @@ impl Judged<'_> {
         let makes = self.method == "POST" && self.path.ends_with("/pods");
         controller(self.got).filter(|_| makes && accounts.contains(&self.account))
     }
+
+    /// The owner of the ReplicaSet that the Deployments' controller writes, if it does.
+    fn deployment_of_set(&self) -> Option<&str> {
+        let writes = self.account == "deployment-controller" && self.path.contains("/replicasets");
+        controller(self.got).filter(|_| writes)
+    }
 }
 
 impl fmt::Display for Judged<'_> {
@@ -278,6 +284,13 @@ fn unescaped(part: &str) -> String {
         rest = if code.is_some() { &after[2..] } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A deletion names the uid of what was decided on.
+fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
+    let is_one = it.method == "DELETE" && !it.target.name.is_empty();
+    let is_blind = is_one && text(it.sent, "/preconditions/uid").is_empty();
+    is_blind.then(|| format!("{it} names no uid"))
 }
 
 // === impl Oracle ===
@@ -538,13 +551,6 @@ impl Oracle {
             Check::Shown(check) => check(oracle, it),
             _ => None,
         });
-    }
-
-    /// A deletion names the uid of what was decided on.
-    fn delete_names_uid(&self, it: &Judged<'_>) -> Option<String> {
-        let is_one = it.method == "DELETE" && !it.target.name.is_empty();
-        let is_blind = is_one && text(it.sent, "/preconditions/uid").is_empty();
-        is_blind.then(|| format!("{it} names no uid"))
     }
 
     /// Who keeps pods deletes those of its own kind of owner alone.

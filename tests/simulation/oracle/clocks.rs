@@ -32,7 +32,7 @@ impl Clocks {
     /// What a clock was set to, last before that moment or since then.
     fn since(&self, machine: char, then: Duration) -> impl Iterator<Item = &Set> {
         let sets = || self.0.iter().filter(move |set| set.machine == machine);
-        let before = sets().filter(move |set| set.at <= then).last();
+        let before = sets().rfind(move |set| set.at <= then);
         before.into_iter().chain(sets().filter(move |set| set.at > then))
     }
 

@@ -134,7 +134,7 @@ impl Oracle {
 
     /// With Recreate, the new ReplicaSet gets pods when those of the old ones have ended.
     pub(super) fn overlaps(&self, it: &Judged<'_>) -> Option<String> {
-        let owner = self.deployment_of_set(it)?;
+        let owner = it.deployment_of_set()?;
         let begins = self.raised > 0 && number(it.got, "/spec/replicas") == self.raised;
         let (_, deployment) = self.objects.find(owner)?;
         let is_recreated = text(deployment, "/spec/strategy/type") == "Recreate"
@@ -152,7 +152,7 @@ impl Oracle {
 
     /// What ReplicaSets are told of the most that there may be is as their Deployment says.
     pub(super) fn max_replicas(&self, it: &Judged<'_>) -> Option<String> {
-        let limits = self.limits.get(self.deployment_of_set(it)?)?;
+        let limits = self.limits.get(it.deployment_of_set()?)?;
         let most = text(it.got, MOST);
         if it.before.as_deref().is_some_and(|before| text(before, MOST) == most) {
             return None;
@@ -160,12 +160,6 @@ impl Oracle {
         let most = most.parse::<i64>().ok()?;
         let had = limits.had_most(most, self.seen("Deployment"));
         (!had).then(|| format!("{it}: not {most} pods are the most"))
-    }
-
-    /// The owner of the ReplicaSet that the Deployments' controller writes, if it does.
-    pub(super) fn deployment_of_set<'a>(&self, it: &'a Judged<'_>) -> Option<&'a str> {
-        let writes = it.account == "deployment-controller" && it.path.contains("/replicasets");
-        controller(it.got).filter(|_| writes)
     }
 
     /// An owner is let go when nothing is left that it waits for.

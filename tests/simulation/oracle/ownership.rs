@@ -22,6 +22,12 @@ fn is_collection(it: &Judged<'_>) -> bool {
     it.account == "generic-garbage-collector" && it.method == "DELETE"
 }
 
+/// The garbage collector deletes only the version that it has looked at.
+pub(super) fn collects_version(it: &Judged<'_>) -> Option<String> {
+    let is_blind = text(it.sent, "/preconditions/resourceVersion").is_empty();
+    (is_collection(it) && is_blind).then(|| format!("{} names no version", it.path))
+}
+
 /// Whether a reference is to a kind that there is, now and then at least.
 fn is_kind(owner: &Value) -> bool {
     let (kind, version) = (text(owner, "/kind"), text(owner, "/apiVersion"));
@@ -71,12 +77,6 @@ impl Oracle {
         let of = (it.life.to_owned(), it.account.to_owned(), owner.to_owned());
         let is_unseen = self.rechecked.get(&of).is_none_or(|seen| *seen < self.decider.begun);
         is_unseen.then(|| format!("{it}: nobody has looked whether {owner} is there"))
-    }
-
-    /// The garbage collector deletes only the version that it has looked at.
-    pub(super) fn collects_version(&self, it: &Judged<'_>) -> Option<String> {
-        let is_blind = text(it.sent, "/preconditions/resourceVersion").is_empty();
-        (is_collection(it) && is_blind).then(|| format!("{} names no version", it.path))
     }
 
     /// The garbage collector deletes nothing that has an owner which is there and not waiting for

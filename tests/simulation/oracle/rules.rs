@@ -1,13 +1,13 @@
 //! THE table of promises: one row each. A promise is looked at by its check and by nothing else,
-//! and each has a deliberate bug (`pkg/mutant`) that breaks it. If no bug can break a promise alone,
-//! it is none.
+//! and each has a deliberate bug (`pkg/mutant`) that breaks it. If no bug can break a promise
+//! alone, it is none.
 
 use std::fmt;
 use std::time::Duration;
 
 use mutant::Mutant;
 
-use super::{Judged, Oracle, Tried, Written};
+use super::{Judged, Oracle, Tried, Written, ownership};
 use crate::lease::{Contest, Sent};
 use crate::run::{self, Settling};
 
@@ -63,7 +63,7 @@ pub(crate) static RULES: [Rule; 34] = [
     Rule {
         name: "delete-names-uid",
         promise: "a deletion names the uid of what was decided on",
-        check: Check::Asked(Oracle::delete_names_uid),
+        check: Check::Asked(|_, it| super::delete_names_uid(it)),
         bugs: &[Mutant::DeleteWithoutUid],
     },
     Rule {
@@ -104,7 +104,7 @@ pub(crate) static RULES: [Rule; 34] = [
     Rule {
         name: "collects-version",
         promise: "the garbage collector names the version that it has looked at",
-        check: Check::Asked(Oracle::collects_version),
+        check: Check::Asked(|_, it| ownership::collects_version(it)),
         bugs: &[Mutant::CollectUnguarded],
     },
     Rule {

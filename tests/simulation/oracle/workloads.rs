@@ -287,7 +287,7 @@ impl Oracle {
 
     /// A Deployment has made its ReplicaSets larger: not beyond its surge.
     pub(super) fn surge(&self, it: &Judged<'_>) -> Option<String> {
-        let owner = self.deployment_of_set(it)?;
+        let owner = it.deployment_of_set()?;
         if self.raised <= 0 || self.is_shaken(owner) {
             return None;
         }
