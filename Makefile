@@ -25,9 +25,8 @@ simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
 # Takes long to build, and pays from some 20,000 seeds on.
 long := CARGO_TARGET_DIR=target/long CARGO_PROFILE_SIM_LTO=fat CARGO_PROFILE_SIM_CODEGEN_UNITS=1 \
 	CARGO_PROFILE_SIM_INCREMENTAL=false
-# Tests of the tests package: those in cluster/ need the tools, the others do not.
-plain_suite := $(patsubst tests/%.rs,--test %,$(filter-out tests/simulation.rs,$(wildcard tests/*.rs)))
-cluster_suite := $(patsubst tests/cluster/%.rs,--test %,$(wildcard tests/cluster/*.rs))
+# Tests of the tests package that need no cluster.
+plain_suite := --test process --test scripts --test tidy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -81,8 +80,7 @@ sim-mutants: ## Let seeds find each deliberate bug, and print the table: ONLY=No
 
 # One cluster at a time: each keeps two cores busy.
 test-cluster: cluster-tools
-	$(rung) cluster 30 cargo test $(locked) -p cluster-tests --no-fail-fast $(cluster_suite) -- \
-		--test-threads=1
+	$(rung) cluster 30 cargo test $(locked) -p cluster-tests --test cluster -- --test-threads=1
 
 cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube)) ## Build etcd, Kubernetes and kwok
 

@@ -20,9 +20,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-#[path = "contest/library.rs"]
 mod library;
-#[path = "contest/report.rs"]
 mod report;
 
 /// An hour: more than clocks are ever apart by mistake.

@@ -4,7 +4,6 @@
 //! What is left out of the comparison: see [`Normal`]. What is compared of `managedFields`: which
 //! managers wrote which part of an object, not the fields.
 
-#[path = "differential/ending.rs"]
 mod ending;
 
 use anyhow::{Context, ensure};

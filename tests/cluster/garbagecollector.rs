@@ -9,15 +9,10 @@ use futures::future::{LocalBoxFuture, join_all};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-#[path = "garbagecollector/cascades.rs"]
 mod cascades;
-#[path = "garbagecollector/isolation.rs"]
 mod isolation;
-#[path = "garbagecollector/kinds.rs"]
 mod kinds;
-#[path = "garbagecollector/namespaces.rs"]
 mod namespaces;
-#[path = "garbagecollector/ownership.rs"]
 mod ownership;
 
 const LIMIT: Duration = Duration::from_mins(1);

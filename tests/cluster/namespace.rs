@@ -7,11 +7,8 @@ use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, wait_until
 use serde_json::{Value, json};
 use std::time::Duration;
 
-#[path = "namespace/broken.rs"]
 mod broken;
-#[path = "namespace/content.rs"]
 mod content;
-#[path = "namespace/finalizers.rs"]
 mod finalizers;
 
 const LIMIT: Duration = Duration::from_mins(2);

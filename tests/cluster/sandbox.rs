@@ -1,12 +1,8 @@
 //! The sandbox as people have it: the program, and the real kubectl.
 
-#[path = "sandbox/abuse.rs"]
 mod abuse;
-#[path = "sandbox/manifests.rs"]
 mod manifests;
-#[path = "sandbox/protobuf.rs"]
 mod protobuf;
-#[path = "sandbox/rbac.rs"]
 mod rbac;
 
 use anyhow::ensure;

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
 
-#[path = "serviceaccount/legacy.rs"]
 mod legacy;
-#[path = "serviceaccount/tokens.rs"]
 mod tokens;
 
 const LIMIT: Duration = Duration::from_mins(1);

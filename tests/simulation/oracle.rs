@@ -22,35 +22,20 @@
 //! - `volumes`: claims that pods use.
 //! - `ending`: what is there at the end.
 
-#[path = "oracle/accounts.rs"]
 mod accounts;
-#[path = "oracle/certificates.rs"]
 mod certificates;
-#[path = "oracle/clocks.rs"]
 mod clocks;
-#[path = "oracle/costs.rs"]
 mod costs;
-#[path = "oracle/ending.rs"]
 mod ending;
-#[path = "oracle/fields.rs"]
 mod fields;
-#[path = "oracle/jobs.rs"]
 mod jobs;
-#[path = "oracle/knowledge.rs"]
 mod knowledge;
-#[path = "oracle/objects.rs"]
 mod objects;
-#[path = "oracle/order.rs"]
 mod order;
-#[path = "oracle/ownership.rs"]
 mod ownership;
-#[path = "oracle/rules.rs"]
 mod rules;
-#[path = "oracle/tries.rs"]
 mod tries;
-#[path = "oracle/volumes.rs"]
 mod volumes;
-#[path = "oracle/workloads.rs"]
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};

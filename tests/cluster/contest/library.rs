@@ -1,7 +1,7 @@
 //! What `kube-leader-election` does in the contest, and why the lock of the product is its own
 //! (decision 0008). Should one of these fail, the crate has become better: read that decision anew.
 
-use crate::{allow_contenders, now, rest};
+use super::{allow_contenders, now, rest};
 use anyhow::{Context, ensure};
 use cluster_tests::{AuditLog, Cluster, Contest, Options, User};
 use futures::future::{join, select};

@@ -1,6 +1,6 @@
 //! What a contest has shown: the figures for people, and what must hold.
 
-use crate::{Arena, Clocks};
+use super::{Arena, Clocks};
 use anyhow::ensure;
 use cluster_tests::{Binary, Claimed, Fault, Takeover, Verdict, Write};
 use k8s_openapi::jiff::SignedDuration;

@@ -1,6 +1,6 @@
 //! One owner with many dependents, in each of the three modes.
 
-use crate::{World, now, owned_by, start};
+use super::{World, now, owned_by, start};
 use anyhow::{Context, ensure};
 use cluster_tests::{Cluster, Options, Requests, since, wait_until};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ impl Cascade<'_> {
         let edge = format!(" -> \"{uid}\";");
         let wanted = self.count + BYSTANDERS;
         wait_until("all dependents in the graph", LIMIT, async || {
-            let graph = self.world.manager.get(&format!("{}?uid={uid}", crate::GRAPH)).await?;
+            let graph = self.world.manager.get(&format!("{}?uid={uid}", super::GRAPH)).await?;
             let seen = graph.matches(&edge).count();
             ensure!(seen == wanted, "{seen} of {wanted} dependents are in the graph");
             Ok(Some(()))
@@ -134,7 +134,7 @@ impl Cascade<'_> {
         let maps = self.world.objects.list("configmaps").await?;
         ensure!(maps.len() == left, "{} ConfigMaps", maps.len());
         for map in &maps {
-            let is_shared = crate::name_of(map).starts_with("shared-");
+            let is_shared = super::name_of(map).starts_with("shared-");
             let wanted = if is_shared { json!([others]) } else { Value::Null };
             ensure!(map["metadata"]["ownerReferences"] == wanted, "{map}");
             ensure!(map["metadata"]["deletionTimestamp"].is_null(), "{map}");
@@ -147,7 +147,7 @@ impl Cascade<'_> {
         let maps = self.world.objects.list("configmaps").await?;
         let versions = maps
             .iter()
-            .map(|map| (crate::name_of(map), map["metadata"]["resourceVersion"].to_string()));
+            .map(|map| (super::name_of(map), map["metadata"]["resourceVersion"].to_string()));
         Ok(versions.filter(|(name, _)| name.starts_with(prefix)).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! Kinds that cannot be had: owners of them are unknown, and nobody else is held up.
 
-use crate::{World, background, foreground, owned_by, start};
+use super::{World, background, foreground, owned_by, start};
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, CustomKind, Manager, NoServer, Objects, Options};
 use serde_json::{Value, json};

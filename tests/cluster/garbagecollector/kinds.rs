@@ -1,6 +1,6 @@
 //! Kinds that come with a CustomResourceDefinition and go with it.
 
-use crate::{LIMIT, World, foreground, name_of, owned_by, seen, start};
+use super::{LIMIT, World, foreground, name_of, owned_by, seen, start};
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, CustomKind, Manager, Objects, Options, wait_until};
 use futures::{StreamExt, TryStreamExt, stream};

@@ -1,7 +1,7 @@
 //! Owners in other namespaces, and in none: upstream's garbage_collector_test.go and
 //! cluster_scoped_owner_test.go.
 
-use crate::{LIMIT, World, knows, name_of, owned_by, start};
+use super::{LIMIT, World, knows, name_of, owned_by, start};
 use anyhow::{Context, ensure};
 use cluster_tests::{Cluster, Manager, Objects, Options, wait_until};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Pods and what owns them: upstream's garbage_collector_test.go, and what its cards add.
 
-use crate::{LIMIT, World, all_of, background, foreground, name_of, owned_by};
+use super::{LIMIT, World, all_of, background, foreground, name_of, owned_by};
 use anyhow::{Context, ensure};
 use cluster_tests::wait_until;
 use futures::FutureExt;

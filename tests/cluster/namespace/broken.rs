@@ -1,6 +1,6 @@
 //! Kinds that cannot be had hold the namespaces that may hold them; what else is in there goes.
 
-use crate::{config_map, delete, explained, gone, says};
+use super::{config_map, delete, explained, gone, says};
 use cluster_tests::{Cluster, CustomKind, Manager, NoServer, Objects};
 use serde_json::json;
 

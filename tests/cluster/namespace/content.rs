@@ -1,6 +1,6 @@
 //! A namespace with many objects of many kinds.
 
-use crate::{delete, gone, start};
+use super::{delete, gone, start};
 use anyhow::{Context, ensure};
 use cluster_tests::{Cluster, CustomKind, Objects, Options, since};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Finalizers that hold a namespace: of its pods, of other objects, and its own.
 
-use crate::{config_map, delete, explained, gone, says};
+use super::{config_map, delete, explained, gone, says};
 use anyhow::ensure;
 use cluster_tests::{Cluster, Manager, Objects};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "real sockets keep real time")]
 
-use crate::LIMIT;
+use super::LIMIT;
 use anyhow::{Context, ensure};
 use cluster_tests::{Sandbox, wait_until};
 use std::time::Duration;

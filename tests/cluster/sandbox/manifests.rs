@@ -1,6 +1,6 @@
 //! What projects in wide use tell people to install, as they publish it: nobody here wrote it.
 
-use crate::LIMIT;
+use super::LIMIT;
 use anyhow::{Context, ensure};
 use cluster_tests::{Sandbox, wait_until};
 use serde_json::Value;

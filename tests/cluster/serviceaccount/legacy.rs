@@ -1,6 +1,6 @@
 //! Tokens that were made for accounts by earlier releases, and that nobody uses.
 
-use crate::{LIMIT, account, seen_with, with_token};
+use super::{LIMIT, account, seen_with, with_token};
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, Manager, Objects, User, status_code, wait_until};
 use serde_json::{Value, json};

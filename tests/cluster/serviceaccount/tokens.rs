@@ -1,6 +1,6 @@
 //! Secrets that hold a token of a service account.
 
-use crate::{LIMIT, account, data, secret, seen_with, with_token};
+use super::{LIMIT, account, data, secret, seen_with, with_token};
 use anyhow::ensure;
 use cluster_tests::{Cluster, Objects, status_code, wait_until};
 use serde_json::{Value, json};

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, iter};
 
-#[path = "tidy/deployed.rs"]
 mod deployed;
-#[path = "tidy/samples.rs"]
 mod samples;
 
 /// Crates that run on values alone, so that tables, simulation and replay need no mocks.
@@ -400,7 +398,9 @@ fn dead_files(files: &[File]) -> Complaints {
     let is_dead = |file: &&File| {
         let Some((folder, name)) = file.path.rsplit_once('/') else { return false };
         let module = name.trim_end_matches(".rs");
-        if !is_rust(file) || !file.path.contains("/src/") || folder.ends_with("/src/bin") {
+        let is_root = folder.ends_with("/src/bin") || folder == "tests";
+        let is_module = file.path.contains("/src/") || file.path.starts_with("tests/");
+        if !is_rust(file) || !is_module || is_root {
             return false;
         }
         let (place, module) = match module {

@@ -1,55 +1,30 @@
 //! All controllers on the sandbox, in virtual time, while requests, watches, nodes and the manager
 //! itself fail; `tests/README.md` says how to use it.
 
-#[path = "simulation/case.rs"]
 mod case;
-#[path = "simulation/certificates.rs"]
 mod certificates;
-#[path = "simulation/contests/mod.rs"]
 mod contests;
-#[path = "simulation/cores.rs"]
 mod cores;
-#[path = "simulation/corruption.rs"]
 mod corruption;
-#[path = "simulation/dice.rs"]
 mod dice;
-#[path = "simulation/discovery.rs"]
 mod discovery;
-#[path = "simulation/fault.rs"]
 mod fault;
-#[path = "simulation/flow.rs"]
 mod flow;
-#[path = "simulation/focus.rs"]
 mod focus;
-#[path = "simulation/held.rs"]
 mod held;
-#[path = "simulation/lease.rs"]
 mod lease;
-#[path = "simulation/life.rs"]
 mod life;
-#[path = "simulation/lives.rs"]
 mod lives;
-#[path = "simulation/matrix.rs"]
 mod matrix;
-#[path = "simulation/mutants.rs"]
 mod mutants;
-#[path = "simulation/older.rs"]
 mod older;
-#[path = "simulation/oracle.rs"]
 mod oracle;
-#[path = "simulation/owners.rs"]
 mod owners;
-#[path = "simulation/run.rs"]
 mod run;
-#[path = "simulation/shrink.rs"]
 mod shrink;
-#[path = "simulation/site.rs"]
 mod site;
-#[path = "simulation/volumes.rs"]
 mod volumes;
-#[path = "simulation/wire.rs"]
 mod wire;
-#[path = "simulation/workload.rs"]
 mod workload;
 
 use std::ops::ControlFlow;

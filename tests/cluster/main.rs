@@ -1,0 +1,22 @@
+//! What needs the real components, a module per subject: `tests/README.md` says how to use them. One
+//! program, so that it is linked once.
+
+mod conformance;
+mod contest;
+mod csrapproving;
+mod differential;
+mod garbagecollector;
+mod harness;
+mod leader;
+mod machinery;
+mod namespace;
+mod pvcprotection;
+mod replicaset;
+mod replicationcontroller;
+mod sandbox;
+mod schema;
+mod serviceaccount;
+mod serving;
+mod swap;
+mod ttlafterfinished;
+mod workloads;
