@@ -3,7 +3,7 @@
 tools := target/cluster-tools
 kube := kube-apiserver kube-controller-manager kube-scheduler kubectl
 modules := tests/cluster
-types := pkg/schema/src/types.txt
+types := pkg/sandbox/schema/src/types.txt
 
 # The release that the components say they are is the one that go.mod asks for.
 kube_version = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' $(modules)/kube/go.mod)

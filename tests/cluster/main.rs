@@ -1,5 +1,5 @@
-//! What needs the real components, a module per subject: `tests/README.md` says how to use them. One
-//! program, so that it is linked once.
+//! What needs the real components, a module per subject: `tests/README.md` says how to use them.
+//! One program, so that it is linked once.
 
 mod conformance;
 mod contest;

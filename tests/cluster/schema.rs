@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const TYPES: &str = include_str!("../../pkg/schema/src/types.txt");
+const TYPES: &str = include_str!("../../pkg/sandbox/schema/src/types.txt");
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster/kube");
 
 #[test]

@@ -1,4 +1,4 @@
-//! What people do to a cluster, drawn from a seed, as commands of `pkg/script`.
+//! What people do to a cluster, drawn from a seed, as commands of `pkg/sandbox/script`.
 //!
 //! A run has a mixture of a few families of acts, each with a weight of its own: what happens
 //! rarely in a run with everything happens often in some of these.

@@ -14,7 +14,7 @@ mod samples;
 
 /// Crates that run on values alone, so that tables, simulation and replay need no mocks.
 const PURE: [&str; 7] =
-    ["api", "apimachinery", "controller", "controllers", "hollow", "kinds", "schema"];
+    ["api", "apimachinery", "controller", "controllers", "hollow", "schema", "strategies"];
 
 /// What pure crates must not reach, by the start of the name: async, I/O, time zones' and
 /// randomness' sources, metrics, logs.
@@ -51,7 +51,8 @@ const IMPURE_CODE: [&str; 9] = [
     "std::thread",
 ];
 
-/// The crates of this workspace, lowest first, and which others each may depend on.
+/// The crates of this workspace, lowest first, and which others each may depend on. No crate of the
+/// product depends on one of the emulator (`pkg/sandbox`).
 const ARROWS: [(&str, &[&str]); 25] = [
     ("apimachinery", &[]),
     ("mutant", &[]),
@@ -61,9 +62,9 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("controller", &["api", "mutant"]),
     ("controllers", &["api", "apimachinery", "controller", "mutant"]),
     ("schema", &["apimachinery"]),
-    ("kinds", &["api", "apimachinery", "schema"]),
+    ("strategies", &["api", "apimachinery", "schema"]),
     ("hollow", &["api", "apimachinery"]),
-    ("sandbox", &["api", "hollow", "kinds", "runtime", "schema"]),
+    ("sandbox", &["api", "hollow", "runtime", "schema", "strategies"]),
     ("profile", &["runtime"]),
     ("https", &["runtime"]),
     ("workqueue", &["api", "metrics", "runtime"]),
@@ -108,8 +109,8 @@ const ARROWS: [(&str, &[&str]); 25] = [
         ],
     ),
     ("script", &["api", "client", "engine", "manager", "runtime", "sandbox"]),
-    ("cmd/kube-controller-manager", &["manager"]),
-    ("cmd/sandbox", &["api", "manager", "runtime", "sandbox", "script"]),
+    ("kube-controller-manager", &["manager"]),
+    ("sandbox-cli", &["api", "manager", "runtime", "sandbox", "script"]),
 ];
 
 /// Lines of code that a file may have. A ratchet: a file that is longer stands in [`LONG`] with its
@@ -453,16 +454,16 @@ fn crates(files: &[File]) -> Complaints {
     let members = quoted(members);
     let map = find(files, "pkg/ARCHITECTURE.md").map_or("", |file| &file.text);
     let mut complaints = Complaints::new();
-    for (folder, name, manifest) in crate_folders(files) {
+    for (folder, manifest) in crate_folders(files) {
         let mut must = |holds: bool, rule: &str| {
             if !holds {
-                complaints.push(format!("{folder}/{name}: {rule}"));
+                complaints.push(format!("{folder}: {rule}"));
             }
         };
-        let is_member =
-            |member: &str| member == format!("{folder}/{name}") || member == format!("{folder}/*");
-        must(members.iter().any(|member| is_member(member)), "not a member of the workspace");
-        must(map.contains(&format!("`{folder}/{name}`")), "not in the code map of ARCHITECTURE.md");
+        let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let is_member = |member: &&str| *member == folder || *member == format!("{parent}/*");
+        must(members.iter().any(is_member), "not a member of the workspace");
+        must(map.contains(&format!("`{folder}`")), "not in the code map of ARCHITECTURE.md");
         let lints = manifest.map(|file| section(&file.text, "lints")).unwrap_or_default();
         must(lints.contains(&"workspace = true"), "without `[lints] workspace = true`");
     }
@@ -472,31 +473,37 @@ fn crates(files: &[File]) -> Complaints {
 fn arrows(files: &[File]) -> Complaints {
     let ours: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
     let mut complaints = Complaints::new();
-    for (folder, name, manifest) in crate_folders(files) {
-        let row = if folder == "cmd" { format!("cmd/{name}") } else { name.to_owned() };
-        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == row) else {
-            complaints.push(format!("{folder}/{name}: has no row in ARROWS"));
+    for (folder, manifest) in crate_folders(files) {
+        let name = manifest.map_or("", |file| package(&file.text));
+        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+            complaints.push(format!("{folder}: has no row in ARROWS"));
             continue;
         };
         let lines = manifest.map(|file| section(&file.text, "dependencies")).unwrap_or_default();
         let names = lines.iter().filter_map(|line| line.split(['.', ' ', '=']).next());
         let wrong = names.filter(|name| ours.contains(name) && !allowed.contains(name));
-        complaints.extend(wrong.map(|other| format!("{folder}/{name}: must not know {other}")));
+        complaints.extend(wrong.map(|other| format!("{folder}: must not know {other}")));
     }
     complaints
 }
 
-/// The crates below `pkg` and `cmd`: the folder, the name, and the manifest if there is one.
-fn crate_folders(files: &[File]) -> Vec<(&str, &str, Option<&File>)> {
-    let rust = files.iter().filter(|file| is_rust(file) || file.path.ends_with("/Cargo.toml"));
-    let folders = rust.filter_map(|file| {
-        let mut parts = file.path.split('/');
-        let folder = parts.next().filter(|top| ["cmd", "pkg"].contains(top))?;
-        Some((folder, parts.next()?))
+/// The crates below `pkg` and `cmd`: the folder, and the manifest if there is one.
+fn crate_folders(files: &[File]) -> Vec<(&str, Option<&File>)> {
+    let folders = files.iter().filter_map(|file| {
+        let is_ours = ["cmd/", "pkg/"].iter().any(|top| file.path.starts_with(top));
+        let sources = file.path.split_once("/src/").filter(|_| is_rust(file));
+        let folder = sources.map(|(folder, _)| folder);
+        folder.or_else(|| file.path.strip_suffix("/Cargo.toml")).filter(|_| is_ours)
     });
-    let folders: BTreeSet<(&str, &str)> = folders.collect();
-    let manifest = |folder, name| find(files, &format!("{folder}/{name}/Cargo.toml"));
-    folders.into_iter().map(|(folder, name)| (folder, name, manifest(folder, name))).collect()
+    let folders: BTreeSet<&str> = folders.collect();
+    let manifest = |folder| find(files, &format!("{folder}/Cargo.toml"));
+    folders.into_iter().map(|folder| (folder, manifest(folder))).collect()
+}
+
+/// The name that a manifest gives to its package.
+fn package(manifest: &str) -> &str {
+    let name = section(manifest, "package").into_iter().find_map(|l| l.strip_prefix("name = "));
+    name.map_or("", |name| name.trim_matches('"'))
 }
 
 fn impure_dependencies(name: &str, tree: &str) -> Complaints {
@@ -508,9 +515,13 @@ fn impure_dependencies(name: &str, tree: &str) -> Complaints {
 }
 
 fn impure_code(files: &[File]) -> Complaints {
+    let folders = crate_folders(files).into_iter().filter(|(_, manifest)| {
+        manifest.is_some_and(|manifest| PURE.contains(&package(&manifest.text)))
+    });
+    let pure: Vec<String> = folders.map(|(folder, _)| format!("{folder}/src/")).collect();
     let is_pure = |file: &File| {
-        let inside = |name: &str| file.path.starts_with(&format!("pkg/{name}/src/"));
-        PURE.iter().any(|name| inside(name)) && is_rust(file) && !is_test(&file.path)
+        let inside = pure.iter().any(|folder| file.path.starts_with(folder));
+        inside && is_rust(file) && !is_test(&file.path)
     };
     each_line(files, is_pure, |line| {
         let found = IMPURE_CODE.iter().find(|word| line.contains(**word))?;

@@ -1,4 +1,4 @@
-// Schema prints the table pkg/schema/src/types.txt: the types of the API of the Kubernetes that
+// Schema prints the table pkg/sandbox/schema/src/types.txt: the types of the API of the Kubernetes that
 // go.mod asks for.
 //
 // What a type is for clients (which fields are required, how lists merge, which kinds it has) is
@@ -51,7 +51,7 @@ const (
 )
 
 // The versions whose kinds are in the table, with the types that they are made of: those that
-// pkg/kinds/src/builtin.rs has resources of.
+// pkg/sandbox/strategies/src/builtin.rs has resources of.
 var versions = []string{
 	"v1",
 	"admissionregistration.k8s.io/v1",

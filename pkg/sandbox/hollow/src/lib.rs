@@ -1,0 +1,57 @@
+//! Nodes, kubelets and a scheduler that are not there: what they would say, without running
+//! anything.
+//!
+//! Each is a [`Part`]: a state machine that is shown what changed and the time, and answers with
+//! requests to the API server and the time when it wants to be asked again. This crate is pure;
+//! who asks and who sends is `pkg/sandbox/server`.
+//!
+//! # What a pod can ask for
+//!
+//! Annotations say how a pod's containers behave. Durations are written like `2s`, `500ms`,
+//! `1m30s`. Those marked with * also exist for one container, `sandbox/run-for.web`, which goes
+//! before the one for all; containers that initialize read only that form.
+//!
+//! | annotation | means | default |
+//! |---|---|---|
+//! | `sandbox/start-delay` | sandbox and images take this long | 0.7 s to 1.3 s |
+//! | `sandbox/ready-delay` * | from running to ready | the readiness probe's delay, or 0 |
+//! | `sandbox/not-ready` * | never ready, unless `false`; may change at any time | |
+//! | `sandbox/run-for` * | containers end after this | see below |
+//! | `sandbox/exit-code` * | the code they end with | 0 |
+//! | `sandbox/stop-delay` * | how long they take to stop | 0.3 s to 0.7 s |
+//!
+//! Pods of a Job that end run for about 5 s, containers that initialize for 1 s; all others run on.
+//! A container that has not stopped at the end of the grace is killed: exit code 137.
+//!
+//! An image whose registry's host ends in `.invalid` cannot be pulled.
+//!
+//! # Limits
+//!
+//! Kubelets register their nodes ready. They run no probes, hooks, static or ephemeral containers,
+//! mount nothing, turn no pod away and evict none; `containerStatuses` say nothing of volume mounts
+//! and users; a pod keeps its address when its machine was off. A kubelet that is new to a pod that
+//! already ran starts it from the beginning.
+//!
+//! The scheduler knows no volumes but that claims exist, no disruption budgets, no gangs and no
+//! dynamic resources. It scores resources (least allocated, balanced), preferred node affinity,
+//! soft taints, spreading and what the pod itself likes of others; not what others like of it, nor
+//! images. Without constraints it spreads the pods of one controller, whatever Services select.
+
+mod alarms;
+mod event;
+mod fields;
+mod kinds;
+mod kubelet;
+mod part;
+mod scheduler;
+mod seed;
+mod span;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
+
+pub use kubelet::{Kubelet, Nodes};
+pub use part::{Change, Part, Request, Sender, Sent, Target, Turn};
+pub use scheduler::Scheduler;
