@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::intern::{intern_owners, intern_pairs};
-use crate::{Codec, DecodeError, Text, Time, intern, wire};
+use crate::{Text, Time, intern};
 
 /// Names an object within its kind: the reconcile key. Prints as `namespace/name`, or `name` for
 /// cluster-scoped kinds, whose namespace is empty.
@@ -69,12 +69,6 @@ impl Key {
         Self { namespace: intern(namespace), name: Arc::from(name) }
     }
 
-    /// Decodes what an object is called, as far as nothing else of it has to be well formed for
-    /// that. None if it does not say.
-    pub fn decode(codec: Codec, bytes: &[u8]) -> Option<Self> {
-        wire::decode::<wire::NameOnly>(codec, bytes).ok()?.key()
-    }
-
     /// Reads what [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Self {
         let (namespace, name) = text.split_once('/').unwrap_or(("", text));
@@ -94,11 +88,6 @@ impl fmt::Display for Key {
 // === impl Meta ===
 
 impl Meta {
-    /// Decodes the metadata of an object and nothing else.
-    pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
-        wire::decode::<wire::MetadataOnly>(codec, bytes)?.metadata.meta()
-    }
-
     /// The owner that manages the object.
     pub fn controller(&self) -> Option<&OwnerRef> {
         self.owners.iter().find(|owner| owner.controller)

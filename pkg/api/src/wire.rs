@@ -342,6 +342,23 @@ impl NameOnly {
     }
 }
 
+// === Keys and metadata alone ===
+
+impl Key {
+    /// Decodes what an object is called, as far as nothing else of it has to be well formed for
+    /// that. None if it does not say.
+    pub fn decode(codec: Codec, bytes: &[u8]) -> Option<Self> {
+        decode::<NameOnly>(codec, bytes).ok()?.key()
+    }
+}
+
+impl Meta {
+    /// Decodes the metadata of an object and nothing else.
+    pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        decode::<MetadataOnly>(codec, bytes)?.metadata.meta()
+    }
+}
+
 // === impl OwnerReference ===
 
 impl OwnerReference {

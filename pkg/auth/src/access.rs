@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::request::Parts;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Decision;
 use crate::lookup::Lookup;
 use crate::review::{Kind, Reviewer};
 use crate::{Error, User, percent};
@@ -43,16 +44,6 @@ pub struct Object<'a> {
     pub namespace: &'a str,
     /// Empty: all objects in the namespace.
     pub name: &'a str,
-}
-
-/// The answer to a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
-    Allowed,
-    /// Refused, and why.
-    Denied(String),
-    /// Nobody allowed it, and why.
-    NoOpinion(String),
 }
 
 /// Says who may see what.

@@ -12,9 +12,10 @@ use http::request::Parts;
 use runtime::Runtime;
 use rustls::pki_types::CertificateDer;
 
-use crate::access::{self, Access, Decision, Object, Question, Reviews};
+use crate::access::{self, Access, Object, Question, Reviews};
 use crate::answer;
 use crate::certificate::Certificate;
+use crate::decision::Decision;
 use crate::review::Reviewer;
 use crate::token::{self, Tokens};
 use crate::trust::Trust;

@@ -11,6 +11,7 @@ mod access;
 mod answer;
 mod bundle;
 mod certificate;
+mod decision;
 mod front_proxy;
 mod guard;
 mod lookup;

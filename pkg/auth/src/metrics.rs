@@ -7,7 +7,7 @@ use metrics::{
     Error, Family, Histogram, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
-use crate::access::Decision;
+use crate::decision::Decision;
 
 const REQUEST_SECONDS: &[f64] = &[0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0];
 const FILTER_SECONDS: &[f64] = &[

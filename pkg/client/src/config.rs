@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use http::{HeaderName, HeaderValue, Uri};
 use rustls::pki_types::ServerName;
 
-use crate::encoding::base64;
 use crate::plugin::Plugin;
 use crate::proxy::Proxy;
 
@@ -42,6 +41,15 @@ pub(crate) struct User {
     pub(crate) plugin: Option<Plugin>,
     /// Who we are to be taken for.
     pub(crate) impersonation: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// As whom a gated connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatedUser {
+    /// As the connection that it is made from.
+    Same,
+    /// As nobody, for clients that send tokens of their own ([`crate::Client::acting_as`]).
+    Nobody,
 }
 
 /// Where some bytes are.
@@ -124,20 +132,4 @@ pub(crate) fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other("the file is too large"));
     }
     Ok(bytes)
-}
-
-/// `Authorization` with a token; none: it cannot be sent.
-pub(crate) fn bearer(token: &[u8]) -> Option<HeaderValue> {
-    secret(&[b"Bearer ", token.trim_ascii()].concat())
-}
-
-/// `Authorization` with a name and a password.
-pub(crate) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
-    secret(format!("Basic {}", base64(format!("{name}:{password}").as_bytes())).as_bytes())
-}
-
-fn secret(text: &[u8]) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_bytes(text).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }

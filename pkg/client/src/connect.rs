@@ -11,7 +11,7 @@ use kube::client::Body;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
-use crate::config::Config;
+use crate::config::{Config, GatedUser};
 use crate::credentials::{Credentials, LOOK_INTERVAL};
 use crate::kubeconfig::{Kubeconfig, parse_server};
 use crate::network::{Liveness, Network, Purpose};
@@ -41,15 +41,6 @@ pub struct Connection {
     pub host: String,
     /// What it was made from.
     pub(crate) source: Source,
-}
-
-/// As whom a gated connection speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GatedUser {
-    /// As the connection that it is made from.
-    Same,
-    /// As nobody, for clients that send tokens of their own ([`crate::Client::acting_as`]).
-    Nobody,
 }
 
 /// How to reach the server.

@@ -18,8 +18,8 @@ use runtime::{Clock, Latest};
 use rustls::ClientConfig;
 use tokio::sync::Notify;
 
-use crate::config::{Config, Source, bearer};
-use crate::connect::GatedUser;
+use crate::config::{Config, GatedUser, Source};
+use crate::encoding::bearer;
 use crate::plugin::Grant;
 use crate::tls::{self, Trust};
 

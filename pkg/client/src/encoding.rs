@@ -1,7 +1,8 @@
-//! Texts as parts of an address, and base64.
+//! Texts as parts of an address or a header, and base64.
 
 use std::fmt::Write as _;
 
+use http::HeaderValue;
 use k8s_openapi::ByteString;
 
 /// `text` as the value of a query parameter: all but unreserved characters as `%XX` (RFC 3986).
@@ -51,4 +52,20 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 pub(crate) fn base64_decoded(text: &str) -> Option<Vec<u8>> {
     let text: String = text.chars().filter(|it| !matches!(it, '\r' | '\n')).collect();
     serde_json::from_value::<ByteString>(text.into()).ok().map(|bytes| bytes.0)
+}
+
+/// `Authorization` with a token; none: it cannot be sent.
+pub(crate) fn bearer(token: &[u8]) -> Option<HeaderValue> {
+    secret(&[b"Bearer ", token.trim_ascii()].concat())
+}
+
+/// `Authorization` with a name and a password.
+pub(crate) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
+    secret(format!("Basic {}", base64(format!("{name}:{password}").as_bytes())).as_bytes())
+}
+
+fn secret(text: &[u8]) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_bytes(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }

@@ -18,8 +18,9 @@ use serde_yaml::Value as Yaml;
 
 pub(crate) use fields::Fields;
 
-use crate::config::{Config, Source, User, basic, bearer, read_file};
+use crate::config::{Config, Source, User, read_file};
 use crate::encoding::percent_encoded_unless;
+use crate::encoding::{basic, bearer};
 use crate::plugin::Plugin;
 use crate::proxy::Proxy;
 

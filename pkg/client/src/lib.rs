@@ -30,8 +30,9 @@ mod tests;
 
 pub use account::Account;
 pub use answer::Answer;
+pub use config::GatedUser;
 pub use connect::{
-    ConfigError, ConnectOptions, Connection, GatedUser, authority_data, client_certificate, connect,
+    ConfigError, ConnectOptions, Connection, authority_data, client_certificate, connect,
 };
 pub use encoding::percent_encoded;
 pub use error::ApiError;

@@ -21,8 +21,7 @@ use tower::{BoxError, Layer as _, Service};
 
 use crate::Guard;
 use crate::Transport;
-use crate::config::Config;
-use crate::connect::GatedUser;
+use crate::config::{Config, GatedUser};
 use crate::credentials::{Credentials, Loaded};
 use crate::dial::Dialer;
 use crate::error::cause;

@@ -13,8 +13,8 @@ use serde_json::{Value as Json, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-use crate::config::{Config, bearer};
-use crate::encoding::base64;
+use crate::config::Config;
+use crate::encoding::{base64, bearer};
 use crate::kubeconfig::{Fields, document};
 
 /// How long it may take: somebody may have to answer it.

@@ -1,7 +1,6 @@
 //! What should be done for a DaemonSet. As `syncDaemonSet`, `manage` and `syncNodes` in upstream's
 //! `daemon_controller.go`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,20 +11,8 @@ use controller::{Action, Event, EventType, Facts, ObjectRef, Plan, Step, pods};
 use super::fit::Fit;
 use super::revisions::{self, Present};
 use super::snapshot::{ByNode, Snapshot, sort_oldest_first};
+use super::work::Work;
 use super::{rollout, template};
-
-/// What is to be done about pods.
-#[derive(Debug, Default)]
-pub(super) struct Work {
-    /// Nodes that get a pod.
-    create: Vec<Text>,
-    /// Pods that go.
-    delete: Vec<Arc<Pod>>,
-    /// What is said about some of them, by their uid.
-    events: BTreeMap<Text, (EventType, &'static str, String)>,
-    /// When a failed pod may go that must stay now.
-    again: Option<Duration>,
-}
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     let resource = &DaemonSet::RESOURCE;
@@ -242,14 +229,5 @@ fn pod_step(creates: Vec<Action>, mut deletes: Vec<Vec<Action>>) -> Option<Step>
             deletes.insert(0, creates);
             Some(Step::Chains(deletes))
         }
-    }
-}
-
-// === impl Work ===
-
-impl Work {
-    /// A pod for each of these nodes, and the end of these pods.
-    pub(super) fn new(create: Vec<Text>, delete: Vec<Arc<Pod>>) -> Self {
-        Self { create, delete, ..Self::default() }
     }
 }

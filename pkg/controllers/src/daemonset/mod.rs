@@ -18,6 +18,7 @@
 //! - `revisions.rs`: which ControllerRevision is the present one, and how the others are kept.
 //! - `rollout.rs`: the rolling update.
 //! - `template.rs`: the pods that are made.
+//! - `work.rs`: what there is to do about pods.
 //!
 //! # Costs
 //! A sync costs a pass over all nodes and over the pods of the set. A node event costs a pass over
@@ -52,6 +53,7 @@ mod revisions;
 mod rollout;
 mod snapshot;
 mod template;
+mod work;
 
 #[cfg(test)]
 mod tests;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use api::{ControllerRevision, DaemonSet, DaemonSetStatus, Edit, Kind, Meta, Pod, Raw};
+use api::{ControllerRevision, DaemonSet, DaemonSetStatus, Edit, Kind, Pod, Raw};
 use controller::history::{self, NewRevision, Taken};
 use controller::{Action, Answer, Facts, ObjectRef, Plan, Query, Retry, Step, Write};
 use serde_json::{Value, json};
 
 use super::HASH_LABEL;
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, label, label_of};
 
 /// How the revisions of a set stand.
 pub(super) enum History<'a> {
@@ -71,11 +71,6 @@ pub(super) fn hash(s: &Snapshot, history: &History<'_>) -> Option<String> {
     }
 }
 
-/// The label of a revision. One that has none, since an old version made it, gets its name.
-pub(super) fn label_of(revision: &ControllerRevision) -> &str {
-    label(&revision.meta).unwrap_or(&revision.meta.key.name)
-}
-
 /// Labels for those that have none, and the highest number for the present one: one write each.
 fn updates(s: &Snapshot, kept: Option<&Arc<ControllerRevision>>) -> Option<Step> {
     let number = history::highest(&former(s)) + 1;
@@ -107,10 +102,6 @@ pub(super) fn cleanup(s: &Snapshot) -> Option<Step> {
     let doomed = former.iter().take(surplus).filter(|revision| !revision.meta.is_terminating());
     let deletes: Vec<_> = doomed.map(|revision| history::delete(revision)).collect();
     (!deletes.is_empty()).then_some(Step::InOrder(deletes))
-}
-
-fn label(meta: &Meta) -> Option<&str> {
-    meta.labels.get(HASH_LABEL)
 }
 
 fn former(s: &Snapshot) -> Vec<Arc<ControllerRevision>> {

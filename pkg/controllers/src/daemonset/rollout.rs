@@ -7,9 +7,9 @@ use std::sync::Arc;
 use api::{Amount, DaemonSetStrategy, Pod, Rounding};
 use mutant::Mutant;
 
-use super::decide::Work;
 use super::fit::Fit;
 use super::snapshot::{ByNode, Snapshot};
+use super::work::Work;
 
 /// The pods of one node that are not being deleted.
 enum Pair<'a> {

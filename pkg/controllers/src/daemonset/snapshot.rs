@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::{ControllerRevision, DaemonSet, Key, Kind, Node, Phase, Pod, Selector, Text, Time};
+use api::{ControllerRevision, DaemonSet, Key, Kind, Meta, Node, Phase, Pod, Selector, Text, Time};
 use controller::history::{self, Numbers};
 use controller::owners::Owner;
 use controller::{Claim, View, Why, claim, pods};
 
 use super::backoff::{Backoff, Delay, Place};
 use super::fit::{self, Fit};
-use super::{Controller, HASH_LABEL, revisions};
+use super::{Controller, HASH_LABEL};
 
 /// A DaemonSet, its pods, its revisions and the nodes at one moment.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub(super) fn observe(
     snapshot.revisions = claim(&set.meta, revisions, matches);
     let mine = snapshot.revisions.mine.iter();
     let present = mine.filter(|revision| history::holds(revision, &snapshot.data));
-    snapshot.hashes = present.map(|revision| revisions::label_of(revision).to_owned()).collect();
+    snapshot.hashes = present.map(|revision| label_of(revision).to_owned()).collect();
     let found = pods::pods_of(view.of(), &DaemonSet::RESOURCE, &set.meta);
     snapshot.pods = claim(&set.meta, found, pods::matcher(selector));
     let nodes = view.of::<Node>().all();
@@ -96,6 +96,16 @@ pub(super) fn observe(
 /// The node that a pod is on, or that it is for. As `GetTargetNodeName`.
 pub(super) fn node_of(pod: &Pod) -> Option<&Text> {
     pod.node_name.as_ref().or(pod.target_node.as_ref())
+}
+
+/// The label of a revision. One that has none, since an old version made it, gets its name.
+pub(super) fn label_of(revision: &ControllerRevision) -> &str {
+    label(&revision.meta).unwrap_or(&revision.meta.key.name)
+}
+
+/// The label of a revision, or of a pod: which revision it is of.
+pub(super) fn label(meta: &Meta) -> Option<&str> {
+    meta.labels.get(HASH_LABEL)
 }
 
 // === impl Snapshot ===

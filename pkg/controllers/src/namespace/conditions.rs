@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use api::{Condition, Kind, Pod, Status, Time};
 
 use super::content::{Left, name};
-use super::decide::Failure;
 
 const DISCOVERY: &str = "NamespaceDeletionDiscoveryFailure";
 const CONTENT: &str = "NamespaceDeletionContentFailure";
@@ -25,6 +24,13 @@ const WELL: [(&str, &str, &str); 5] = [
     (REMAINING, "ContentRemoved", "All content successfully removed"),
     (FINALIZERS, "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 ];
+
+/// What discovery did not find.
+pub(super) struct Failure<'a> {
+    pub(super) error: String,
+    /// The versions of groups that failed; none: nothing could be discovered.
+    pub(super) groups: Option<Vec<&'a str>>,
+}
 
 /// What is not well: a condition that is true.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use mutant::Mutant;
 use serde_json::{Value, json};
 
 use super::Controller;
-use super::conditions;
+use super::conditions::{self, Failure};
 use super::content::{self, Left, Place, Progress};
 use super::snapshot::{Live, Snapshot};
 
@@ -25,13 +25,6 @@ struct Discovered<'a> {
     /// The kinds of which objects can be in the namespace, and can be deleted.
     kinds: Vec<&'a ServedKind>,
     failure: Option<Failure<'a>>,
-}
-
-/// What discovery did not find.
-pub(super) struct Failure<'a> {
-    pub(super) error: String,
-    /// The versions of groups that failed; none: nothing could be discovered.
-    pub(super) groups: Option<Vec<&'a str>>,
 }
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan {

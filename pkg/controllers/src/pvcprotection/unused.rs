@@ -4,9 +4,8 @@ use api::{Edit, Kind, PersistentVolumeClaim, Status};
 use controller::{Facts, ObjectRef, Plan, Step, Write};
 use serde_json::{Value, json};
 
-use super::decide::{Live, live};
 use super::snapshot::Snapshot;
-use super::usage::refers;
+use super::usage::{Live, live, refers};
 
 /// What is to be done first; none: the condition is right.
 pub(super) fn update(s: &Snapshot, facts: &Facts) -> Option<Plan> {
@@ -15,7 +14,7 @@ pub(super) fn update(s: &Snapshot, facts: &Facts) -> Option<Plan> {
         Some(pod) => Live::Pod(pod.clone()),
         // If that is wrong by now, the pod wakes the claim once the cache shows it.
         None if says_unused => return None,
-        None => live(s, facts, |pod| refers(pod, &s.claim)),
+        None => live(&s.claim, facts, |pod| refers(pod, &s.claim)),
     };
     match referrer {
         Live::Ask(query) => {

@@ -4,13 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{ClaimSource, Key, PersistentVolumeClaim, Pod, Text};
-use controller::Answer;
+use controller::{Answer, Facts, Query, Selector};
 
 /// Claims that a live list found unused, by their uid. What makes an entry void: that the claim was
 /// written, or tried to be, and that it is gone. So there are no more than claims that are being
 /// deleted.
 #[derive(Debug, Default)]
 pub struct Unused(BTreeMap<Key, Text>);
+
+/// What the API server knows of the users of a claim.
+pub(super) enum Live {
+    /// This must be asked first.
+    Ask(Query),
+    /// This pod.
+    Pod(Key),
+    /// Nobody.
+    Nobody,
+    /// It is not known; why, and the error.
+    Unknown(&'static str, String),
+}
 
 /// Whether a pod keeps a claim that is being deleted. As `podUsesPVCForDeletion`.
 pub(super) fn keeps(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
@@ -39,6 +51,36 @@ fn sources(pod: &Pod, claim: &PersistentVolumeClaim) -> impl Iterator<Item = Cla
 /// As `VolumeIsForPod` in component-helpers.
 fn manages(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
     claim.meta.controller().is_some_and(|owner| owner.uid == pod.meta.uid)
+}
+
+/// As `askAPIServer`.
+pub(super) fn live(
+    claim: &PersistentVolumeClaim,
+    facts: &Facts,
+    uses: impl Fn(&Pod) -> bool,
+) -> Live {
+    let namespace = claim.meta.key.namespace.clone();
+    let query = Query::views::<Pod>(namespace, Selector::default());
+    let Some(answer) = facts.get(&query) else { return Live::Ask(query) };
+    let pods = match answer.views::<Pod>() {
+        Ok(Some(pods)) => pods,
+        Ok(None) => return unlisted("there are none to be listed"),
+        Err(error) => return unlisted(&error.text),
+    };
+    if let Some(pod) = pods.iter().find(|pod| uses(pod)) {
+        return Live::Pod(pod.meta.key.clone());
+    }
+    match pods.iter().find(|pod| pod.unreadable) {
+        Some(pod) => {
+            let error = format!("pod {} cannot be read, and may use the claim", pod.meta.key);
+            Live::Unknown("a pod may use it", error)
+        }
+        None => Live::Nobody,
+    }
+}
+
+fn unlisted(error: &str) -> Live {
+    Live::Unknown("the pods are not known", format!("live list of pods failed: {error}"))
 }
 
 // === impl Unused ===

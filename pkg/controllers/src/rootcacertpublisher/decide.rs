@@ -3,13 +3,10 @@
 
 use api::{Edit, Kind, RootCa};
 use controller::{Action, ObjectRef, Plan, Step, Write};
-use mutant::Mutant;
 use serde_json::{Value, json};
 
-use super::snapshot::Snapshot;
+use super::snapshot::{CA_KEY, Snapshot, is_right};
 
-/// The key of the authority in the data.
-const CA_KEY: &str = "ca.crt";
 /// Upstream's text.
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when \
                            using internal endpoints such as the internal service IP or \
@@ -32,12 +29,6 @@ pub(super) fn decide(s: &Snapshot, root_ca: &str) -> Plan {
         return Plan::rest("the authority is right");
     }
     Plan::one("the authority is wrong", Step::InOrder(vec![update(published, root_ca)]))
-}
-
-/// Whether the data is the authority and nothing else, and something says what it is for.
-pub(super) fn is_right(published: &RootCa, root_ca: &str) -> bool {
-    let data = published.data.iter().map(|(key, value)| (&**key, &**value));
-    published.described && (data.eq([(CA_KEY, root_ca)]) || mutant::is(Mutant::RootCaUnread))
 }
 
 fn data(root_ca: &str) -> Value {
