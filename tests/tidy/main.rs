@@ -64,7 +64,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("schema", &["apimachinery"]),
     ("strategies", &["api", "apimachinery", "schema"]),
     ("hollow", &["api", "apimachinery"]),
-    ("sandbox", &["api", "hollow", "runtime", "schema", "strategies"]),
+    ("sandbox", &["api", "apimachinery", "hollow", "runtime", "schema", "strategies"]),
     ("profile", &["runtime"]),
     ("https", &["runtime"]),
     ("workqueue", &["api", "metrics", "runtime"]),

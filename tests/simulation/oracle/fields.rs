@@ -1,12 +1,13 @@
 //! Fields of objects.
 
+use apimachinery::fields;
 use serde_json::Value;
 
 use crate::corruption::UNKNOWN;
 
 /// A field by its path; null: there is none.
 pub(super) fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
-    schema::at(object, path).unwrap_or(&Value::Null)
+    fields::at(object, path).unwrap_or(&Value::Null)
 }
 
 pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {

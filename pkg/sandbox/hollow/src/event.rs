@@ -28,11 +28,11 @@ pub(crate) fn about(kind: &str, object: &Value, path: &str) -> Value {
     let mut about = json!({
         "apiVersion": "v1",
         "kind": kind,
-        "name": text(object, "metadata.name"),
-        "uid": text(object, "metadata.uid"),
+        "name": text(object, "/metadata/name"),
+        "uid": text(object, "/metadata/uid"),
     });
     for (name, field) in
-        [("namespace", "metadata.namespace"), ("resourceVersion", "metadata.resourceVersion")]
+        [("namespace", "/metadata/namespace"), ("resourceVersion", "/metadata/resourceVersion")]
     {
         let value = text(object, field);
         if !value.is_empty() {
@@ -47,12 +47,12 @@ pub(crate) fn about(kind: &str, object: &Value, path: &str) -> Value {
 
 /// Where an event lives. `number` tells events of one moment from each other.
 pub(crate) fn place(about: &Value, now: Time, number: u64) -> Target {
-    let namespace = match text(about, "namespace") {
+    let namespace = match text(about, "/namespace") {
         "" => "default",
         namespace => namespace,
     };
     let stamp = now.unix_nanos().cast_unsigned().wrapping_add(number);
-    target(&EVENTS, &Key::new(namespace, &format!("{}.{stamp:x}", text(about, "name"))), "")
+    target(&EVENTS, &Key::new(namespace, &format!("{}.{stamp:x}", text(about, "/name"))), "")
 }
 
 /// The first of its kind, as client-go's older recorder writes it.

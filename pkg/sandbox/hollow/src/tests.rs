@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::Nodes;
-use crate::fields::{condition, find, int, list, text, time};
+use crate::fields::{at, condition, items, number, text, time};
 use crate::kinds::{LEASES, NODES, PODS};
 use crate::world::{World, pod};
 
@@ -16,15 +16,16 @@ fn ten_nodes_and_fifty_pods_become_ready() {
     world.run(5);
     assert_eq!((world.ready(), world.failures.as_slice()), (50, &[][..]));
     for node in world.all("nodes") {
-        let here =
-            world.all("pods").filter(|it| text(it, "spec.nodeName") == text(node, "metadata.name"));
+        let here = world
+            .all("pods")
+            .filter(|it| text(it, "/spec/nodeName") == text(node, "/metadata/name"));
         assert_eq!(here.count(), 5, "least allocated spreads them");
     }
     let addresses: std::collections::BTreeSet<&str> =
-        world.all("pods").map(|pod| text(pod, "status.podIP")).collect();
+        world.all("pods").map(|pod| text(pod, "/status/podIP")).collect();
     assert_eq!(addresses.len(), 50);
     let pod = world.pod("p7");
-    let message = format!("Successfully assigned default/p7 to {}", text(pod, "spec.nodeName"));
+    let message = format!("Successfully assigned default/p7 to {}", text(pod, "/spec/nodeName"));
     assert_eq!(world.events("Scheduled").iter().filter(|(it, _)| *it == message).count(), 1);
     let quiet = world.requests;
     world.run(9);
@@ -61,12 +62,12 @@ fn a_killed_node_falls_silent_and_comes_back() {
     let mut world = World::new(&Nodes::new(2));
     (0..4).for_each(|at| world.create(&PODS, pod(&format!("p{at}"))));
     world.run(10);
-    let name = text(world.pod("p0"), "spec.nodeName").to_owned();
+    let name = text(world.pod("p0"), "/spec/nodeName").to_owned();
     assert!(world.kubelet.kill(&name));
     world.run(1);
     let lease = format!("kube-node-lease/{name}");
     let renewed =
-        |world: &World| text(world.get(&LEASES, &lease).unwrap(), "spec.renewTime").to_owned();
+        |world: &World| text(world.get(&LEASES, &lease).unwrap(), "/spec/renewTime").to_owned();
     let before = renewed(&world);
     // As the node lifecycle controller does.
     world.edit(&NODES, &name, |node| node["status"]["conditions"][3]["status"] = json!("Unknown"));
@@ -76,11 +77,11 @@ fn a_killed_node_falls_silent_and_comes_back() {
     world.run(5);
     assert_ne!(renewed(&world), before);
     let node = world.get(&NODES, &name).unwrap();
-    assert_eq!(text(condition(node, "Ready").unwrap(), "status"), "True");
+    assert_eq!(text(condition(node, "Ready").unwrap(), "/status"), "True");
     let pod = world.pod("p0");
-    let status = list(pod, "status.containerStatuses").first().unwrap();
-    assert_eq!(int(status, "restartCount"), Some(1));
-    assert_eq!(int(status, "lastState.terminated.exitCode"), Some(255));
+    let status = items(pod, "/status/containerStatuses").first().unwrap();
+    assert_eq!(number(status, "/restartCount"), Some(1));
+    assert_eq!(number(status, "/lastState/terminated/exitCode"), Some(255));
     assert_eq!(world.ready(), 4);
 }
 
@@ -108,19 +109,19 @@ fn nodes_are_what_upstream_registers() {
     let node = world.get(&NODES, "worker-3").unwrap();
     let label = |key: &str| node["metadata"]["labels"][key].as_str().unwrap();
     assert_eq!(label("topology.kubernetes.io/zone"), "zone-a");
-    assert_eq!(text(node, "spec.podCIDR"), "10.244.3.0/24");
-    assert_eq!(text(node, "status.allocatable.memory"), "8Gi");
-    assert_eq!(text(node, "status.nodeInfo.kubeletVersion"), "v1.36.3");
+    assert_eq!(text(node, "/spec/podCIDR"), "10.244.3.0/24");
+    assert_eq!(text(node, "/status/allocatable/memory"), "8Gi");
+    assert_eq!(text(node, "/status/nodeInfo/kubeletVersion"), "v1.36.3");
     let ready = condition(node, "Ready").unwrap();
-    assert_eq!(text(ready, "reason"), "KubeletReady");
-    let beat = time(ready, "lastHeartbeatTime").unwrap();
-    assert!(beat > time(ready, "lastTransitionTime").unwrap(), "a report each five minutes");
+    assert_eq!(text(ready, "/reason"), "KubeletReady");
+    let beat = time(ready, "/lastHeartbeatTime").unwrap();
+    assert!(beat > time(ready, "/lastTransitionTime").unwrap(), "a report each five minutes");
     let lease = world.get(&LEASES, "kube-node-lease/worker-3").unwrap();
-    assert_eq!(text(lease, "spec.holderIdentity"), "worker-3");
-    assert_eq!(int(lease, "spec.leaseDurationSeconds"), Some(40));
-    let owner = list(lease, "metadata.ownerReferences").first().unwrap();
-    assert_eq!(find(owner, "uid"), find(node, "metadata.uid"));
-    let renewed = time(lease, "spec.renewTime").unwrap();
+    assert_eq!(text(lease, "/spec/holderIdentity"), "worker-3");
+    assert_eq!(number(lease, "/spec/leaseDurationSeconds"), Some(40));
+    let owner = items(lease, "/metadata/ownerReferences").first().unwrap();
+    assert_eq!(at(owner, "/uid"), at(node, "/metadata/uid"));
+    let renewed = time(lease, "/spec/renewTime").unwrap();
     assert!(world.now.since(renewed) <= Duration::from_secs(10));
     // 40 beats of 4 nodes, 1 report of each, 3 objects and 2 events at the start.
     assert!(world.requests < 4 * (41 + 2 + 4), "{}", world.requests);
@@ -163,11 +164,11 @@ fn a_big_cluster_is_cheap() {
     world.run(30);
     assert_eq!(world.ready(), 5000);
     let of_scheduler =
-        |event: &serde_json::Value| text(event, "reportingComponent") == "default-scheduler";
+        |event: &serde_json::Value| text(event, "/reportingComponent") == "default-scheduler";
     assert!(world.all("events").all(of_scheduler), "these kubelets write none");
     let mut counts = std::collections::BTreeMap::<&str, usize>::new();
     for pod in world.all("pods") {
-        *counts.entry(text(pod, "spec.nodeName")).or_default() += 1;
+        *counts.entry(text(pod, "/spec/nodeName")).or_default() += 1;
     }
     println!("{} requests, at most {:?} pods on a node", world.requests, counts.values().max());
 }

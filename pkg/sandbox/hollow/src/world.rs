@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::{Key, Resource, Time};
 use serde_json::{Value, json};
 
-use crate::fields::{condition, find, int, key, list, text};
+use crate::fields::{at, condition, items, key, number, text};
 use crate::kinds::PODS;
 use crate::{Change, Kubelet, Nodes, Part, Request, Scheduler, Sent, Target};
 
@@ -101,13 +101,13 @@ impl World {
 
     pub(crate) fn ready(&self) -> usize {
         let ready =
-            |pod: &&Value| condition(pod, "Ready").is_some_and(|it| text(it, "status") == "True");
+            |pod: &&Value| condition(pod, "Ready").is_some_and(|it| text(it, "/status") == "True");
         self.all("pods").filter(ready).count()
     }
 
     pub(crate) fn events(&self, reason: &str) -> Vec<(&str, i64)> {
-        let events = self.all("events").filter(|it| text(it, "reason") == reason);
-        events.map(|it| (text(it, "message"), int(it, "count").unwrap_or(1))).collect()
+        let events = self.all("events").filter(|it| text(it, "/reason") == reason);
+        events.map(|it| (text(it, "/message"), number(it, "/count").unwrap_or(1))).collect()
     }
 
     pub(crate) fn create(&mut self, resource: &Resource, object: Value) {
@@ -125,10 +125,10 @@ impl World {
     /// Changes an object as somebody else would.
     pub(crate) fn edit(&mut self, resource: &Resource, name: &str, edit: impl FnOnce(&mut Value)) {
         let mut object = self.get(resource, name).unwrap().clone();
-        let spec = find(&object, "spec").cloned();
+        let spec = at(&object, "/spec").cloned();
         edit(&mut object);
-        if find(&object, "spec").cloned() != spec {
-            let generation = int(&object, "metadata.generation").unwrap_or(0);
+        if at(&object, "/spec").cloned() != spec {
+            let generation = number(&object, "/metadata/generation").unwrap_or(0);
             object["metadata"]["generation"] = json!(generation + 1);
         }
         self.store(resource, Key::parse(name), object);
@@ -143,14 +143,14 @@ impl World {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         if resource.plural == "pods" {
-            let phase = |it: &Value| text(it, "status.phase").to_owned();
+            let phase = |it: &Value| text(it, "/status/phase").to_owned();
             let before = known.map(|it| phase(it)).unwrap_or_default();
             let over = matches!(before.as_str(), "Succeeded" | "Failed");
             assert!(!over || before == phase(&object), "{before} is the end: {object}");
-            let nodes = known.map(|it| text(it, "spec.nodeName")).unwrap_or_default();
-            assert!(nodes.is_empty() || nodes == text(&object, "spec.nodeName"), "bound twice");
+            let nodes = known.map(|it| text(it, "/spec/nodeName")).unwrap_or_default();
+            assert!(nodes.is_empty() || nodes == text(&object, "/spec/nodeName"), "bound twice");
             let at = self.now.since(START).as_secs_f64();
-            let line = format!("{at:.1} {} {}", text(&object, "metadata.name"), words(&object));
+            let line = format!("{at:.1} {} {}", text(&object, "/metadata/name"), words(&object));
             self.log.push(line);
         }
         let object = Arc::new(object);
@@ -174,8 +174,8 @@ impl World {
         let mut object = Value::clone(&known);
         match request {
             Request::Create(..) => {
-                if !text(&known, "spec.nodeName").is_empty()
-                    || text(&known, "metadata.uid") != text(body, "metadata.uid")
+                if !text(&known, "/spec/nodeName").is_empty()
+                    || text(&known, "/metadata/uid") != text(body, "/metadata/uid")
                 {
                     return Err(409);
                 }
@@ -184,14 +184,14 @@ impl World {
                 merge(&mut object["status"], &json!({ "conditions": [scheduled] }), "");
             }
             Request::Update(..) => {
-                let version = "metadata.resourceVersion";
+                let version = "/metadata/resourceVersion";
                 if text(body, version) != text(&known, version) {
                     return Err(409);
                 }
                 object = body.clone();
             }
             Request::Patch(..) => {
-                if find(body, "metadata.uid").is_some_and(|uid| *uid != known["metadata"]["uid"]) {
+                if at(body, "/metadata/uid").is_some_and(|uid| *uid != known["metadata"]["uid"]) {
                     return Err(409);
                 }
                 merge(&mut object, body, "");
@@ -214,18 +214,18 @@ impl World {
     }
 
     fn remove(&mut self, target: &Target, options: &Value, mut object: Value) -> Result<(), u16> {
-        if find(options, "preconditions.uid").is_some_and(|it| *it != object["metadata"]["uid"]) {
+        if at(options, "/preconditions/uid").is_some_and(|it| *it != object["metadata"]["uid"]) {
             return Err(409);
         }
-        let asked = int(options, "gracePeriodSeconds");
-        let grace = asked.or(int(&object, "spec.terminationGracePeriodSeconds")).unwrap_or(30);
-        let over = matches!(text(&object, "status.phase"), "Succeeded" | "Failed");
-        let bound = !text(&object, "spec.nodeName").is_empty();
+        let asked = number(options, "/gracePeriodSeconds");
+        let grace = asked.or(number(&object, "/spec/terminationGracePeriodSeconds")).unwrap_or(30);
+        let over = matches!(text(&object, "/status/phase"), "Succeeded" | "Failed");
+        let bound = !text(&object, "/spec/nodeName").is_empty();
         let grace = if target.resource == PODS && bound && !over { grace } else { 0 };
-        if grace == 0 && list(&object, "metadata.finalizers").is_empty() {
+        if grace == 0 && items(&object, "/metadata/finalizers").is_empty() {
             self.version += 1;
             self.objects.remove(&(target.resource.plural.to_string(), target.key.clone()));
-            let line = text(&object, "metadata.name").to_owned();
+            let line = text(&object, "/metadata/name").to_owned();
             let at = self.now.since(START).as_secs_f64();
             self.log.push(format!("{at:.1} {line} gone"));
             let object = Arc::new(object);
@@ -253,7 +253,7 @@ fn merge(object: &mut Value, patch: &Value, field: &str) {
             }
         }
         (Value::Array(old), Value::Array(new)) if matches!(field, "conditions" | "podIPs") => {
-            let name = if field == "conditions" { "type" } else { "ip" };
+            let name = if field == "conditions" { "/type" } else { "/ip" };
             for new in new {
                 let same = old.iter_mut().find(|old| text(old, name) == text(new, name));
                 match same {
@@ -276,21 +276,22 @@ fn without_nulls(value: &Value) -> Value {
 
 /// A pod in one line: phase, readiness, and what each container does.
 pub(crate) fn words(pod: &Value) -> String {
-    let ready = condition(pod, "Ready").map_or("", |it| text(it, "status"));
-    let mut words = format!("{} {ready}", text(pod, "status.phase"));
-    let first = list(pod, "status.initContainerStatuses").iter();
-    for status in first.chain(list(pod, "status.containerStatuses")) {
-        let restarts = int(status, "restartCount").unwrap_or(0);
-        let state = match find(status, "state").and_then(Value::as_object) {
+    let ready = condition(pod, "Ready").map_or("", |it| text(it, "/status"));
+    let mut words = format!("{} {ready}", text(pod, "/status/phase"));
+    let first = items(pod, "/status/initContainerStatuses").iter();
+    for status in first.chain(items(pod, "/status/containerStatuses")) {
+        let restarts = number(status, "/restartCount").unwrap_or(0);
+        let state = match at(status, "/state").and_then(Value::as_object) {
             Some(state) if state.contains_key("running") => "running".to_owned(),
             Some(state) => {
                 let inner = state.values().next().unwrap_or(&Value::Null);
-                let code = int(inner, "exitCode").map_or(String::new(), |code| format!("({code})"));
-                format!("{}{code}", text(inner, "reason"))
+                let code =
+                    number(inner, "/exitCode").map_or(String::new(), |code| format!("({code})"));
+                format!("{}{code}", text(inner, "/reason"))
             }
             None => String::new(),
         };
-        words = format!("{words} {}:{state}/{restarts}", text(status, "name"));
+        words = format!("{words} {}:{state}/{restarts}", text(status, "/name"));
     }
     words
 }

@@ -8,9 +8,7 @@ pub mod apply;
 mod decode;
 pub mod openapi;
 pub mod patch;
-mod pointer;
 mod table;
 
 pub use decode::{DecodeError, Decoded, Strictness, complete, decode, decode_value, from_protobuf};
-pub use pointer::at;
 pub use table::{Field, ListKind, Merge, Presence, Scalar, Schema, Shape, Type, TypeId};

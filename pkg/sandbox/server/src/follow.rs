@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{Key, Resource};
+use apimachinery::fields;
 use hollow::Change;
 use serde_json::Value;
 
@@ -68,6 +69,6 @@ impl Follower {
 }
 
 fn key(object: &Value) -> Key {
-    let text = |path: &str| schema::at(object, path).and_then(Value::as_str).unwrap_or_default();
+    let text = |path: &str| fields::at(object, path).and_then(Value::as_str).unwrap_or_default();
     Key::new(text("/metadata/namespace"), text("/metadata/name"))
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 
+use apimachinery::fields;
 use serde_json::{Map, Value};
 
 use crate::Quantity;
@@ -136,7 +137,7 @@ pub(crate) fn same_at(one: &Value, other: &Value, pointer: &str) -> bool {
     let mut names = pointer.rsplit('/');
     let (name, inside) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
     let above = Place::ROOT.field(inside);
-    let [one, other] = [one, other].map(|it| schema::at(it, pointer).unwrap_or(&Value::Null));
+    let [one, other] = [one, other].map(|it| fields::at(it, pointer).unwrap_or(&Value::Null));
     is_same(one, other, &above.field(name))
 }
 

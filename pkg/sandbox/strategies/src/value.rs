@@ -3,11 +3,12 @@
 //!
 //! What is read is named by a JSON pointer, or by the name of a field if it is right below.
 
+use apimachinery::fields;
 use serde_json::{Map, Value};
 
 /// The value there; none if it is absent or null.
 pub(crate) fn get<'a>(object: &'a Value, at: &str) -> Option<&'a Value> {
-    let found = if is_pointer(at) { schema::at(object, at) } else { object.get(at) };
+    let found = if is_pointer(at) { fields::at(object, at) } else { object.get(at) };
     found.filter(|value| !value.is_null())
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn pairs<'a>(object: &'a Value, at: &str) -> Vec<(&'a str, &'a str)> 
 
 /// An annotation of an object; its key may hold slashes.
 pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    schema::at(object, "/metadata/annotations")?.get(key)?.as_str()
+    fields::at(object, "/metadata/annotations")?.get(key)?.as_str()
 }
 
 /// The fields of a value, which is made an object if it is none.

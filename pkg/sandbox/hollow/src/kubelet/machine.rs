@@ -8,7 +8,7 @@ use api::{Key, Time};
 use serde_json::{Value, json};
 
 use super::nodes::Nodes;
-use crate::fields::{condition, find, text};
+use crate::fields::{at, condition, text};
 use crate::kinds::{LEASES, NODES, target};
 use crate::seed::Seed;
 use crate::{Request, span};
@@ -127,7 +127,7 @@ impl Machine {
             self.beat = None;
             // The Node that it made itself needs no report; an older one does.
             let created =
-                object.and_then(|it| Time::parse(text(it, "metadata.creationTimestamp")).ok());
+                object.and_then(|it| Time::parse(text(it, "/metadata/creationTimestamp")).ok());
             self.reported = created.filter(|time| now.since(*time) < REPORT);
         }
         registered
@@ -143,7 +143,7 @@ impl Machine {
         let key = Key::new("", &self.name);
         if self.leaving {
             let Some(object) = &self.object else { return (Vec::new(), None) };
-            let options = json!({ "preconditions": { "uid": text(object, "metadata.uid") } });
+            let options = json!({ "preconditions": { "uid": text(object, "/metadata/uid") } });
             let request = Request::Delete(target(&NODES, &key, ""), options);
             return (vec![request], Some(now + self.retry()));
         }
@@ -184,11 +184,11 @@ impl Machine {
     fn must_report(&self, object: &Value, now: Time, seed: Seed) -> bool {
         let differs = |(kind, holds, ..): &(&str, bool, &str, &str)| {
             let status = if *holds { "True" } else { "False" };
-            condition(object, kind).is_none_or(|it| text(it, "status") != status)
+            condition(object, kind).is_none_or(|it| text(it, "/status") != status)
         };
         self.reported.is_none_or(|reported| now.since(reported) >= REPORT)
             || CONDITIONS.iter().any(differs)
-            || text(object, "status.nodeInfo.bootID") != self.boot_id(seed)
+            || text(object, "/status/nodeInfo/bootID") != self.boot_id(seed)
     }
 
     fn boot_id(&self, seed: Seed) -> String {
@@ -244,7 +244,7 @@ impl Machine {
             "apiVersion": "v1",
             "kind": "Node",
             "name": self.name,
-            "uid": text(node, "metadata.uid"),
+            "uid": text(node, "/metadata/uid"),
         });
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -287,8 +287,8 @@ impl Machine {
         let conditions = CONDITIONS.iter().map(|(kind, holds, reason, message)| {
             let status = if *holds { "True" } else { "False" };
             let known = known.and_then(|known| condition(known, kind));
-            let same = known.filter(|known| text(known, "status") == status);
-            let since = same.and_then(|known| find(known, "lastTransitionTime")).cloned();
+            let same = known.filter(|known| text(known, "/status") == status);
+            let since = same.and_then(|known| at(known, "/lastTransitionTime")).cloned();
             json!({
                 "type": kind,
                 "status": status,

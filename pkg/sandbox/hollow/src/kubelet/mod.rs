@@ -202,13 +202,13 @@ impl Part for Kubelet {
 
 impl Kubelet {
     fn see_pod(&mut self, change: &Change, now: Time) {
-        let node = text(&change.object, "spec.nodeName");
+        let node = text(&change.object, "/spec/nodeName");
         if node.is_empty() {
             return;
         }
         let key = key(&change.object);
         let known =
-            self.pods.get(&key).map(|it| it.pod.uid == text(&change.object, "metadata.uid"));
+            self.pods.get(&key).map(|it| it.pod.uid == text(&change.object, "/metadata/uid"));
         if change.gone || known == Some(false) {
             self.forget(&key);
         }
@@ -241,7 +241,7 @@ impl Kubelet {
     }
 
     fn see_node(&mut self, change: &Change, now: Time, turn: &mut Turn) {
-        let name = text(&change.object, "metadata.name");
+        let name = text(&change.object, "/metadata/name");
         let Some(machine) = self.machines.get_mut(name) else { return };
         let object = (!change.gone).then_some(&change.object);
         if machine.show(object, now) && self.nodes.events {
@@ -265,10 +265,10 @@ impl Kubelet {
     }
 
     fn see_lease(&mut self, change: &Change) {
-        if text(&change.object, "metadata.namespace") != LEASE_NAMESPACE {
+        if text(&change.object, "/metadata/namespace") != LEASE_NAMESPACE {
             return;
         }
-        if let Some(machine) = self.machines.get_mut(text(&change.object, "metadata.name")) {
+        if let Some(machine) = self.machines.get_mut(text(&change.object, "/metadata/name")) {
             machine.lease = (!change.gone).then(|| Arc::clone(&change.object));
         }
     }

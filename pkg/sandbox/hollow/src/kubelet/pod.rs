@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::container::{Container, End, Moment, State};
 use super::program::{Program, Role};
-use crate::fields::{find, int, seconds, text, time};
+use crate::fields::{at, number, seconds, text, time};
 use crate::seed::Seed;
 
 const GRACE: Duration = Duration::from_secs(30);
@@ -65,12 +65,12 @@ impl Pod {
         let program = Program::read(object, seed);
         let finished = terminal(object);
         Self {
-            uid: text(object, "metadata.uid").to_owned(),
-            node: text(object, "spec.nodeName").to_owned(),
+            uid: text(object, "/metadata/uid").to_owned(),
+            node: text(object, "/spec/nodeName").to_owned(),
             containers: program.containers.iter().map(|_| Container::new()).collect(),
             program,
             stage: if finished.is_some() { Stage::Done } else { Stage::New },
-            admitted: time(object, "status.startTime"),
+            admitted: time(object, "/status/startTime"),
             ip: None,
             initialized: false,
             expired: false,
@@ -85,9 +85,9 @@ impl Pod {
 
     /// Takes what the pod is now.
     pub(crate) fn show(&mut self, object: &Arc<Value>, now: Time) {
-        let same = |path: &str| find(object, path) == find(&self.object, path);
-        let changed = !same("metadata.generation") || !same("metadata.annotations");
-        let shorter = !same("metadata.deletionGracePeriodSeconds");
+        let same = |path: &str| at(object, path) == at(&self.object, path);
+        let changed = !same("/metadata/generation") || !same("/metadata/annotations");
+        let shorter = !same("/metadata/deletionGracePeriodSeconds");
         self.object = Arc::clone(object);
         if changed {
             self.adapt(now);
@@ -114,13 +114,13 @@ impl Pod {
 
     /// Whether deletion was asked for.
     pub(crate) fn is_deleted(&self) -> bool {
-        !text(&self.object, "metadata.deletionTimestamp").is_empty()
+        !text(&self.object, "/metadata/deletionTimestamp").is_empty()
     }
 
     /// Whether deletion was asked for and nothing runs any more.
     pub(crate) fn may_go(&self) -> bool {
         // With no grace left only finalizers keep it.
-        let left = int(&self.object, "metadata.deletionGracePeriodSeconds");
+        let left = number(&self.object, "/metadata/deletionGracePeriodSeconds");
         self.is_deleted() && self.stage == Stage::Done && left != Some(0)
     }
 
@@ -144,7 +144,7 @@ impl Pod {
             self.initialized = false;
             // What succeeded initializes again only where the API server lets it: never back from
             // an end that the pod's policy takes as one.
-            let always = matches!(text(&self.object, "spec.restartPolicy"), "" | "Always");
+            let always = matches!(text(&self.object, "/spec/restartPolicy"), "" | "Always");
             for (container, task) in self.containers.iter_mut().zip(&self.program.containers) {
                 let over = container.ended().is_some_and(|end| end.code == 0) && !always;
                 if task.role == Role::Sidecar || task.role == Role::Init && !over {
@@ -224,8 +224,8 @@ impl Pod {
 
     /// How long its containers may take to stop.
     fn grace(&self) -> Duration {
-        let deleted = seconds(&self.object, "metadata.deletionGracePeriodSeconds");
-        let spec = || seconds(&self.object, "spec.terminationGracePeriodSeconds");
+        let deleted = seconds(&self.object, "/metadata/deletionGracePeriodSeconds");
+        let spec = || seconds(&self.object, "/spec/terminationGracePeriodSeconds");
         deleted.or_else(spec).unwrap_or(GRACE)
     }
 
@@ -333,7 +333,7 @@ impl Pod {
 
 /// The phase in which a pod stays, if it is in one.
 pub(crate) fn terminal(object: &Value) -> Option<&'static str> {
-    match text(object, "status.phase") {
+    match text(object, "/status/phase") {
         "Succeeded" => Some("Succeeded"),
         "Failed" => Some("Failed"),
         _ => None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::fields::{find, flag, list, seconds, text};
+use crate::fields::{at, flag, items, seconds, text};
 use crate::seed::Seed;
 use crate::span;
 
@@ -87,14 +87,14 @@ impl Restart {
 impl Program {
     /// Reads a pod.
     pub(crate) fn read(pod: &Value, seed: Seed) -> Self {
-        let uid = text(pod, "metadata.uid");
-        let reader = Reader { pod, uid, seed, policy: text(pod, "spec.restartPolicy") };
-        let first = list(pod, "spec.initContainers").iter().map(|it| reader.first(it));
-        let mains = list(pod, "spec.containers").iter().map(|it| reader.main(it));
+        let uid = text(pod, "/metadata/uid");
+        let reader = Reader { pod, uid, seed, policy: text(pod, "/spec/restartPolicy") };
+        let first = items(pod, "/spec/initContainers").iter().map(|it| reader.first(it));
+        let mains = items(pod, "/spec/containers").iter().map(|it| reader.main(it));
         let start_delay = reader.span("start-delay", None);
         Self {
-            host_network: flag(pod, "spec.hostNetwork"),
-            deadline: seconds(pod, "spec.activeDeadlineSeconds"),
+            host_network: flag(pod, "/spec/hostNetwork"),
+            deadline: seconds(pod, "/spec/activeDeadlineSeconds"),
             start_delay: start_delay
                 .unwrap_or_else(|| START + seed.jitter(&["start", uid], START_JITTER)),
             containers: first.chain(mains).collect(),
@@ -111,8 +111,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn first(&self, container: &Value) -> Task {
-        let name = text(container, "name");
-        let sidecar = text(container, "restartPolicy") == "Always";
+        let name = text(container, "/name");
+        let sidecar = text(container, "/restartPolicy") == "Always";
         let role = if sidecar { Role::Sidecar } else { Role::Init };
         // An init container that restarts does so only after a failure, whatever the pod says.
         let restart = match Restart::parse(self.policy) {
@@ -127,8 +127,8 @@ impl<'a> Reader<'a> {
     }
 
     fn main(&self, container: &Value) -> Task {
-        let name = text(container, "name");
-        let own = text(container, "restartPolicy");
+        let name = text(container, "/name");
+        let own = text(container, "/restartPolicy");
         let restart = Restart::parse(if own.is_empty() { self.policy } else { own });
         let exit_code =
             self.setting("exit-code", name).and_then(|code| code.parse().ok()).unwrap_or(0);
@@ -154,10 +154,10 @@ impl<'a> Reader<'a> {
 
     /// What all roles read alike.
     fn task(&self, container: &Value, task: &Task) -> Task {
-        let name = text(container, "name");
+        let name = text(container, "/name");
         let probe = |probe: &str| {
             let probe = container.get(probe)?;
-            Some(seconds(probe, "initialDelaySeconds").unwrap_or_default())
+            Some(seconds(probe, "/initialDelaySeconds").unwrap_or_default())
         };
         let started_after = probe("startupProbe").unwrap_or_default();
         let ready_after = task.ready_after.or_else(|| probe("readinessProbe")).unwrap_or_default();
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         let stop_delay = self.span("stop-delay", Some(name)).unwrap_or(task.stop_delay);
         Task {
             name: name.to_owned(),
-            image: text(container, "image").to_owned(),
+            image: text(container, "/image").to_owned(),
             started_after,
             ready_after: (!never).then_some(ready_after.max(started_after)),
             stop_delay,
@@ -175,8 +175,8 @@ impl<'a> Reader<'a> {
 
     /// How long a container of a Job runs unless it is told.
     fn job_run_for(&self) -> Option<Duration> {
-        let mut owners = list(self.pod, "metadata.ownerReferences").iter();
-        let owned = owners.any(|owner| text(owner, "kind") == "Job" && flag(owner, "controller"));
+        let mut owners = items(self.pod, "/metadata/ownerReferences").iter();
+        let owned = owners.any(|owner| text(owner, "/kind") == "Job" && flag(owner, "/controller"));
         let ends = Restart::parse(self.policy) != Restart::Always;
         (owned && ends).then(|| JOB_RUN + self.seed.jitter(&["run", self.uid], JOB_RUN_JITTER))
     }
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     fn annotation(&self, key: &str) -> Option<&'a str> {
-        find(self.pod, "metadata.annotations")?.get(key)?.as_str()
+        at(self.pod, "/metadata/annotations")?.get(key)?.as_str()
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::container::{Container, End, State, Wait};
 use super::pod::{DEADLINE_MESSAGE, DEADLINE_REASON, Pod, Stage, terminal};
 use super::program::{Role, Task};
-use crate::fields::{condition, find, int, list, text};
+use crate::fields::{at, condition, items, number, text};
 use crate::seed::Seed;
 use crate::span;
 
@@ -30,7 +30,7 @@ struct Said {
 pub(crate) fn status(pod: &mut Pod, now: Time, addresses: &Addresses<'_>) -> Value {
     let phase = phase(pod, now);
     let said = conditions(pod, phase, now);
-    let generation = int(&pod.object, "metadata.generation").unwrap_or(0);
+    let generation = number(&pod.object, "/metadata/generation").unwrap_or(0);
     let mut conditions = Vec::new();
     for said in said {
         let since = since(pod, &said, now);
@@ -77,8 +77,8 @@ pub(crate) fn status(pod: &mut Pod, now: Time, addresses: &Addresses<'_>) -> Val
 type Place<'a> = (&'a Container, &'a Task, &'a Value);
 
 fn places(pod: &Pod) -> impl Iterator<Item = Place<'_>> {
-    let specs = list(&pod.object, "spec.initContainers").iter();
-    let specs = specs.chain(list(&pod.object, "spec.containers"));
+    let specs = items(&pod.object, "/spec/initContainers").iter();
+    let specs = specs.chain(items(&pod.object, "/spec/containers"));
     pod.containers.iter().zip(&pod.program.containers).zip(specs).map(|((a, b), c)| (a, b, c))
 }
 
@@ -86,8 +86,8 @@ fn places(pod: &Pod) -> impl Iterator<Item = Place<'_>> {
 fn since(pod: &mut Pod, said: &Said, now: Time) -> Time {
     let known = pod.conditions.get(said.kind).copied().or_else(|| {
         let known = condition(&pod.object, said.kind)?;
-        let since = Time::parse(text(known, "lastTransitionTime")).ok()?;
-        Some((text(known, "status") == "True", since))
+        let since = Time::parse(text(known, "/lastTransitionTime")).ok()?;
+        Some((text(known, "/status") == "True", since))
     });
     let since = known.filter(|(holds, _)| *holds == said.holds).map_or(now, |(_, since)| since);
     pod.conditions.insert(said.kind, (said.holds, since));
@@ -182,16 +182,16 @@ fn uninitialized(pod: &Pod, now: Time) -> Option<String> {
 
 /// Which readiness gates are closed.
 fn gates(pod: &Pod) -> Vec<String> {
-    let gates = list(&pod.object, "spec.readinessGates").iter();
+    let gates = items(&pod.object, "/spec/readinessGates").iter();
     let closed = gates.filter_map(|gate| {
-        let kind = text(gate, "conditionType");
+        let kind = text(gate, "/conditionType");
         let quoted = go::quote(kind);
         let Some(found) = condition(&pod.object, kind) else {
             return Some(format!(
                 "corresponding condition of pod readiness gate {quoted} does not exist."
             ));
         };
-        let status = text(found, "status");
+        let status = text(found, "/status");
         (status != "True").then(|| {
             format!("the status of pod readiness gate {quoted} is not \"True\", but {status}")
         })
@@ -220,7 +220,7 @@ fn describe(pod: &Pod, (container, task, spec): &Place<'_>, now: Time) -> Value 
     if ran && !id.is_empty() {
         said["containerID"] = json!(format!("hollow://{id}"));
     }
-    if let Some(resources) = find(spec, "resources").filter(|it| it.get("requests").is_some()) {
+    if let Some(resources) = at(spec, "/resources").filter(|it| it.get("requests").is_some()) {
         said["resources"] = resources.clone();
         said["allocatedResources"] = resources.get("requests").cloned().unwrap_or_default();
     }
@@ -263,7 +263,7 @@ fn crash_message(pod: &Pod, task: &Task, delay: std::time::Duration) -> String {
 /// As upstream's `format.Pod`.
 pub(crate) fn full_name(pod: &Pod) -> String {
     let (namespace, name) =
-        (text(&pod.object, "metadata.namespace"), text(&pod.object, "metadata.name"));
+        (text(&pod.object, "/metadata/namespace"), text(&pod.object, "/metadata/name"));
     format!("{name}_{namespace}({})", pod.uid)
 }
 
@@ -311,7 +311,7 @@ pub(crate) fn shows(object: &Value, said: &Value) -> bool {
         if name == "conditions" {
             let mut wanted = value.as_array().into_iter().flatten();
             return wanted.all(|wanted| {
-                condition(object, text(wanted, "type")).is_some_and(|found| covers(found, wanted))
+                condition(object, text(wanted, "/type")).is_some_and(|found| covers(found, wanted))
             });
         }
         object.get("status").and_then(|status| status.get(name)) == Some(value)

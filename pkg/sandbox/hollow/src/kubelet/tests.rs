@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Nodes;
-use crate::fields::{condition, find, int, list, text};
+use crate::fields::{at, condition, items, number, text};
 use crate::kinds::PODS;
 use crate::world::{World, pod, pod_with};
 
@@ -175,8 +175,8 @@ fn pods_of_a_job_end_by_themselves() {
     world.create(&PODS, of_job);
     world.create(&PODS, pod_with("b", &[], &json!({ "restartPolicy": "OnFailure" })));
     world.run(10);
-    assert_eq!(text(world.pod("a"), "status.phase"), "Succeeded");
-    assert_eq!(text(world.pod("b"), "status.phase"), "Running");
+    assert_eq!(text(world.pod("a"), "/status/phase"), "Succeeded");
+    assert_eq!(text(world.pod("b"), "/status/phase"), "Running");
 }
 
 #[test]
@@ -189,14 +189,14 @@ fn crash_loops_back_off_to_five_minutes() {
     // From one end to the next start: at once (it takes a second to see), 10 s, 20 s, …
     let waits: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0] - 1.0).collect();
     assert_eq!(waits, [1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0]);
-    let status = list(world.pod("a"), "status.containerStatuses").first().unwrap();
-    let message = text(status, "state.waiting.message");
-    let uid = text(world.pod("a"), "metadata.uid");
+    let status = items(world.pod("a"), "/status/containerStatuses").first().unwrap();
+    let message = text(status, "/state/waiting/message");
+    let uid = text(world.pod("a"), "/metadata/uid");
     assert_eq!(
         message,
         format!("back-off 5m0s restarting failed container=main pod=a_default({uid})")
     );
-    assert_eq!(int(status, "lastState.terminated.exitCode"), Some(1));
+    assert_eq!(number(status, "/lastState/terminated/exitCode"), Some(1));
     let back_off = format!("Back-off restarting failed container main in pod a_default({uid})");
     assert_eq!(world.events("BackOff"), [(back_off.as_str(), 9)]);
     assert_eq!(world.events("Started"), [("Container started", 10)]);
@@ -247,7 +247,7 @@ fn finalizers_keep_a_pod_and_nothing_loops() {
     let before = world.log.len();
     world.run(600);
     assert_eq!((world.log.len(), world.all("pods").count()), (before, 1));
-    assert_eq!(text(world.pod("a"), "status.phase"), "Failed", "no time to stop");
+    assert_eq!(text(world.pod("a"), "/status/phase"), "Failed", "no time to stop");
 }
 
 #[test]
@@ -277,8 +277,8 @@ fn images_that_are_nowhere_are_pulled_again_until_they_change() {
             "14.0 a Pending False main:ImagePullBackOff/0",
         ]
     );
-    let status = list(world.pod("a"), "status.containerStatuses").first().unwrap();
-    let message = text(status, "state.waiting.message");
+    let status = items(world.pod("a"), "/status/containerStatuses").first().unwrap();
+    let message = text(status, "/state/waiting/message");
     let start =
         "Back-off pulling image \"registry.invalid:5000/x:1\": ErrImagePull: failed to pull";
     assert!(message.starts_with(start), "{message}");
@@ -309,8 +309,8 @@ fn a_new_image_restarts_the_container() {
         story(&world)[4..],
         ["10.5 a Running False main:Completed(0)/0", "11.5 a Running True main:running/1",]
     );
-    let status = list(world.pod("a"), "status.containerStatuses").first().unwrap();
-    assert_eq!(text(status, "image"), "web:2");
+    let status = items(world.pod("a"), "/status/containerStatuses").first().unwrap();
+    assert_eq!(text(status, "/image"), "web:2");
     let message = "Container main definition changed, will be restarted";
     assert_eq!(world.events("Killing"), [(message, 1)]);
 }
@@ -327,7 +327,7 @@ fn the_status_is_upstreams() {
     world.run(1);
     let said = |world: &World, kind: &str| {
         let it = condition(world.pod("a"), kind).unwrap();
-        format!("{} {} {}", text(it, "status"), text(it, "reason"), text(it, "message"))
+        format!("{} {} {}", text(it, "/status"), text(it, "/reason"), text(it, "/message"))
     };
     let unready = "False ContainersNotReady containers with unready status: [main]";
     assert_eq!(said(&world, "ContainersReady"), unready);
@@ -347,26 +347,26 @@ fn the_status_is_upstreams() {
     assert_eq!(said(&world, "Ready"), "True  ");
     assert_eq!(said(&world, "PodReadyToStartContainers"), "True  ");
     let pod = world.pod("a");
-    assert_eq!(int(pod, "status.observedGeneration"), Some(1));
-    assert_eq!(text(pod, "status.qosClass"), "BestEffort");
-    assert_eq!(text(pod, "status.podIP"), "10.244.0.2");
-    assert_eq!(text(pod, "status.hostIP"), "10.128.0.1");
-    let status = list(pod, "status.containerStatuses").first().unwrap();
-    assert!(text(status, "containerID").starts_with("hollow://"));
-    assert!(text(status, "imageID").starts_with("web@sha256:"));
-    assert_eq!(find(status, "started"), Some(&json!(true)));
+    assert_eq!(number(pod, "/status/observedGeneration"), Some(1));
+    assert_eq!(text(pod, "/status/qosClass"), "BestEffort");
+    assert_eq!(text(pod, "/status/podIP"), "10.244.0.2");
+    assert_eq!(text(pod, "/status/hostIP"), "10.128.0.1");
+    let status = items(pod, "/status/containerStatuses").first().unwrap();
+    assert!(text(status, "/containerID").starts_with("hollow://"));
+    assert!(text(status, "/imageID").starts_with("web@sha256:"));
+    assert_eq!(at(status, "/started"), Some(&json!(true)));
 }
 
 #[test]
 fn what_others_write_is_set_right() {
     let mut world = world(&[], &json!({ "hostNetwork": true }));
     world.run(5);
-    assert_eq!(text(world.pod("a"), "status.podIP"), "10.128.0.1");
+    assert_eq!(text(world.pod("a"), "/status/podIP"), "10.128.0.1");
     // As the node lifecycle controller does, and it insists.
     for _ in 0..5 {
         world.edit(&PODS, "default/a", |pod| {
             let conditions = pod["status"]["conditions"].as_array_mut().unwrap();
-            let ready = conditions.iter_mut().find(|it| text(it, "type") == "Ready").unwrap();
+            let ready = conditions.iter_mut().find(|it| text(it, "/type") == "Ready").unwrap();
             ready["status"] = json!("False");
         });
         assert_eq!(world.ready(), 0);
@@ -405,9 +405,9 @@ fn addresses_are_lent_again() {
         }
         world.run(5);
     }
-    let last = world.all("pods").filter(|it| text(it, "metadata.name").starts_with("p3-"));
+    let last = world.all("pods").filter(|it| text(it, "/metadata/name").starts_with("p3-"));
     let addresses: std::collections::BTreeSet<&str> =
-        last.map(|it| text(it, "status.podIP")).collect();
+        last.map(|it| text(it, "/status/podIP")).collect();
     assert_eq!(addresses.len(), 100);
 }
 

@@ -8,7 +8,7 @@ use apimachinery::Quantity;
 use serde_json::Value;
 
 use super::pod::{Amounts, Pod, Port, taint};
-use crate::fields::{find, flag, list, pairs, text};
+use crate::fields::{at, flag, items, pairs, text};
 
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -57,14 +57,14 @@ pub(crate) struct Cluster {
 
 impl Host {
     fn read(node: &Value) -> Self {
-        let pods = find(node, "status.allocatable.pods").and_then(Quantity::from_json);
+        let pods = at(node, "/status/allocatable/pods").and_then(Quantity::from_json);
         let pods_max = pods.and_then(|it| usize::try_from(it.value()).ok());
         Self {
-            name: text(node, "metadata.name").to_owned(),
-            labels: Labels::new(pairs(node, "metadata.labels")),
-            taints: list(node, "spec.taints").iter().map(taint).collect(),
-            unschedulable: flag(node, "spec.unschedulable"),
-            room: Amounts::read(node, "status.allocatable"),
+            name: text(node, "/metadata/name").to_owned(),
+            labels: Labels::new(pairs(node, "/metadata/labels")),
+            taints: items(node, "/spec/taints").iter().map(taint).collect(),
+            unschedulable: flag(node, "/spec/unschedulable"),
+            room: Amounts::read(node, "/status/allocatable"),
             pods_max: pods_max.unwrap_or(0),
             used: Amounts::default(),
             weighs: (0, 0),

@@ -21,7 +21,7 @@ use api::{Key, Resource, Time};
 use serde_json::Value;
 
 use crate::alarms::Alarms;
-use crate::fields::{find, key, list, pairs, text};
+use crate::fields::{at, items, key, pairs, text};
 use crate::kinds::{CLAIMS, NAMESPACES, NODES, PODS};
 use crate::seed::Seed;
 use crate::{Change, Part, Sender, Turn};
@@ -91,8 +91,8 @@ impl Part for Scheduler {
             } else if change.resource == NODES {
                 self.see_node(change, now);
             } else if change.resource == NAMESPACES {
-                let name = text(&change.object, "metadata.name").to_owned();
-                let labels = api::Labels::new(pairs(&change.object, "metadata.labels"));
+                let name = text(&change.object, "/metadata/name").to_owned();
+                let labels = api::Labels::new(pairs(&change.object, "/metadata/labels"));
                 self.cluster.namespaces.insert(name, labels);
             } else if change.resource == CLAIMS {
                 self.see_claim(change, now);
@@ -124,7 +124,7 @@ impl Part for Scheduler {
 impl Scheduler {
     fn see_node(&mut self, change: &Change, now: Time) {
         if change.gone {
-            self.cluster.drop_node(text(&change.object, "metadata.name"));
+            self.cluster.drop_node(text(&change.object, "/metadata/name"));
         } else if self.cluster.show_node(&change.object) {
             self.queue.wake_all(now);
         }
@@ -142,8 +142,8 @@ impl Scheduler {
     fn see_pod(&mut self, change: &Change, now: Time, turn: &mut Turn) {
         let object = &change.object;
         let key = key(object);
-        let node = text(object, "spec.nodeName");
-        let over = change.gone || matches!(text(object, "status.phase"), "Succeeded" | "Failed");
+        let node = text(object, "/spec/nodeName");
+        let over = change.gone || matches!(text(object, "/status/phase"), "Succeeded" | "Failed");
         if over {
             self.queue.remove(&key);
             self.words.forget(&key);
@@ -157,11 +157,11 @@ impl Scheduler {
         self.queue.remove(&key);
         self.confirm(&key, node, now, turn);
         let same = |pod: &Pod| {
-            let same = |path: &str| find(&pod.object, path) == find(object, path);
-            pod.uid == text(object, "metadata.uid")
-                && same("metadata.generation")
-                && same("metadata.labels")
-                && same("metadata.deletionTimestamp")
+            let same = |path: &str| at(&pod.object, path) == at(object, path);
+            pod.uid == text(object, "/metadata/uid")
+                && same("/metadata/generation")
+                && same("/metadata/labels")
+                && same("/metadata/deletionTimestamp")
         };
         let known = self.cluster.placed.get(&key);
         if known.is_some_and(|placed| placed.node == node && same(&placed.pod)) {
@@ -179,22 +179,22 @@ impl Scheduler {
     /// A pod that has no node.
     fn see_waiting(&mut self, change: &Change, key: &Key, now: Time) {
         let object = &change.object;
-        let uid = text(object, "metadata.uid");
+        let uid = text(object, "/metadata/uid");
         match self.assumed.get(key) {
             Some((pod, _)) if pod.uid == uid => return,
             Some(_) => self.release(key, now),
             None => {}
         }
-        let scheduler = text(object, "spec.schedulerName");
-        let deleted = !text(object, "metadata.deletionTimestamp").is_empty();
-        let gated = !list(object, "spec.schedulingGates").is_empty();
+        let scheduler = text(object, "/spec/schedulerName");
+        let deleted = !text(object, "/metadata/deletionTimestamp").is_empty();
+        let gated = !items(object, "/spec/schedulingGates").is_empty();
         if !matches!(scheduler, "" | NAME) || deleted || gated {
             self.queue.remove(key);
             self.release(key, now);
             return;
         }
         let pod = Arc::new(Pod::read(object));
-        self.cluster.nominate(&pod, text(object, "status.nominatedNodeName"));
+        self.cluster.nominate(&pod, text(object, "/status/nominatedNodeName"));
         self.queue.show(&pod, now);
     }
 
@@ -261,7 +261,7 @@ impl Scheduler {
         refusals: &[(usize, Refusal)],
         (now, turn): (Time, &mut Turn),
     ) {
-        let known = text(&pod.object, "status.nominatedNodeName").to_owned();
+        let known = text(&pod.object, "/status/nominatedNodeName").to_owned();
         let mut makes_room = false;
         let (message, nominated) = if self.cluster.len() == 0 {
             (why.to_owned(), known.clone())
@@ -305,7 +305,7 @@ impl Scheduler {
             let host = self.cluster.host(place)?;
             Some(refuse(pod, host, &facts, &self.cluster))
         };
-        let nominated = self.cluster.place(text(&pod.object, "status.nominatedNodeName"));
+        let nominated = self.cluster.place(text(&pod.object, "/status/nominatedNodeName"));
         if let Some(place) = nominated.filter(|place| check(*place) == Some(None)) {
             return Verdict::Place(place);
         }
@@ -359,8 +359,9 @@ fn enough(nodes: usize) -> usize {
 fn missing_claim(pod: &Pod, cluster: &Cluster) -> Option<String> {
     let missing = pod.claims.iter().find(|claim| !cluster.claims.contains(*claim))?;
     let name = api::go::quote(&*missing.name);
-    let named = |volume: &&Value| text(volume, "persistentVolumeClaim.claimName") == &*missing.name;
-    let why = if list(&pod.object, "spec.volumes").iter().any(|it| named(&it)) {
+    let named =
+        |volume: &&Value| text(volume, "/persistentVolumeClaim/claimName") == &*missing.name;
+    let why = if items(&pod.object, "/spec/volumes").iter().any(|it| named(&it)) {
         format!("persistentvolumeclaim {name} not found")
     } else {
         format!(

@@ -8,7 +8,7 @@ use apimachinery::Quantity;
 use serde_json::Value;
 
 use super::select::{NodeWish, Selector};
-use crate::fields::{find, flag, int, key, list, pairs, text, texts, time};
+use crate::fields::{at, flag, items, key, number, pairs, text, texts, time};
 
 /// What a container counts for in scores if it asks for nothing: upstream's
 /// `DefaultMilliCPURequest` and `DefaultMemoryRequest`.
@@ -83,7 +83,7 @@ impl Amounts {
     /// Reads a list of resources.
     pub(crate) fn read(object: &Value, path: &str) -> Self {
         let mut amounts = Self::default();
-        for (name, amount) in find(object, path).and_then(Value::as_object).into_iter().flatten() {
+        for (name, amount) in at(object, path).and_then(Value::as_object).into_iter().flatten() {
             let amount = Quantity::from_json(amount).unwrap_or_default();
             match name.as_str() {
                 "cpu" => amounts.cpu_millis = amount.milli_value(),
@@ -120,13 +120,13 @@ impl Amounts {
     /// `PodRequests`.
     pub(crate) fn of_pod(pod: &Value) -> Self {
         let mut sum = Self::default();
-        for container in list(pod, "spec.containers") {
-            sum.add(&Self::read(container, "resources.requests"));
+        for container in items(pod, "/spec/containers") {
+            sum.add(&Self::read(container, "/resources/requests"));
         }
         let (mut most, mut sidecars) = (Self::default(), Self::default());
-        for container in list(pod, "spec.initContainers") {
-            let mut asked = Self::read(container, "resources.requests");
-            if text(container, "restartPolicy") == "Always" {
+        for container in items(pod, "/spec/initContainers") {
+            let mut asked = Self::read(container, "/resources/requests");
+            if text(container, "/restartPolicy") == "Always" {
                 sum.add(&asked);
                 sidecars.add(&asked);
                 asked = sidecars.clone();
@@ -136,20 +136,20 @@ impl Amounts {
             most.merge(&asked, i64::max);
         }
         sum.merge(&most, i64::max);
-        let whole = Self::read(pod, "spec.resources.requests");
+        let whole = Self::read(pod, "/spec/resources/requests");
         let over = |mine: &mut i64, whole: i64| *mine = if whole == 0 { *mine } else { whole };
         over(&mut sum.cpu_millis, whole.cpu_millis);
         over(&mut sum.memory, whole.memory);
-        sum.add(&Self::read(pod, "spec.overhead"));
+        sum.add(&Self::read(pod, "/spec/overhead"));
         sum
     }
 }
 
 impl Port {
     fn read(port: &Value) -> Option<Self> {
-        let number = int(port, "hostPort").filter(|number| *number > 0)?;
-        let protocol = Some(text(port, "protocol")).filter(|it| !it.is_empty()).unwrap_or("TCP");
-        let address = match text(port, "hostIP") {
+        let number = number(port, "/hostPort").filter(|number| *number > 0)?;
+        let protocol = Some(text(port, "/protocol")).filter(|it| !it.is_empty()).unwrap_or("TCP");
+        let address = match text(port, "/hostIP") {
             "0.0.0.0" => "",
             address => address,
         };
@@ -167,16 +167,16 @@ impl Port {
 
 impl Near {
     fn read(term: &Value, pod: &Value, labels: &Labels) -> Self {
-        let (same, other) = (texts(term, "matchLabelKeys"), texts(term, "mismatchLabelKeys"));
+        let (same, other) = (texts(term, "/matchLabelKeys"), texts(term, "/mismatchLabelKeys"));
         let namespace_labels = term.get("namespaceSelector").filter(|it| it.is_object());
-        let mut namespaces = texts(term, "namespaces");
+        let mut namespaces = texts(term, "/namespaces");
         if namespaces.is_empty() && namespace_labels.is_none() {
-            namespaces.push(text(pod, "metadata.namespace").to_owned());
+            namespaces.push(text(pod, "/metadata/namespace").to_owned());
         }
         // The API server has written these keys into the selector; twice does no harm.
         let pods = Selector::read(term.get("labelSelector"));
         Self {
-            topology: text(term, "topologyKey").to_owned(),
+            topology: text(term, "/topologyKey").to_owned(),
             pods: pods.with(&same, labels).without(&other, labels),
             namespaces,
             namespace_labels: namespace_labels.map(|it| Selector::read(Some(it))),
@@ -202,15 +202,15 @@ impl Spread {
             "Ignore" => false,
             _ => default,
         };
-        let keys = texts(constraint, "matchLabelKeys");
+        let keys = texts(constraint, "/matchLabelKeys");
         Self {
-            topology: text(constraint, "topologyKey").to_owned(),
-            skew_max: int(constraint, "maxSkew").unwrap_or(1),
-            domains_min: int(constraint, "minDomains").unwrap_or(1),
-            required: text(constraint, "whenUnsatisfiable") != "ScheduleAnyway",
+            topology: text(constraint, "/topologyKey").to_owned(),
+            skew_max: number(constraint, "/maxSkew").unwrap_or(1),
+            domains_min: number(constraint, "/minDomains").unwrap_or(1),
+            required: text(constraint, "/whenUnsatisfiable") != "ScheduleAnyway",
             pods: Selector::read(constraint.get("labelSelector")).with(&keys, labels),
-            honors_wish: honors("nodeAffinityPolicy", true),
-            honors_taints: honors("nodeTaintsPolicy", false),
+            honors_wish: honors("/nodeAffinityPolicy", true),
+            honors_taints: honors("/nodeTaintsPolicy", false),
         }
     }
 }
@@ -218,44 +218,44 @@ impl Spread {
 impl Pod {
     /// Reads a pod.
     pub(crate) fn read(object: &Arc<Value>) -> Self {
-        let labels = Labels::new(pairs(object, "metadata.labels"));
+        let labels = Labels::new(pairs(object, "/metadata/labels"));
         let key = key(object);
         let (required, preferred) = (
             "requiredDuringSchedulingIgnoredDuringExecution",
             "preferredDuringSchedulingIgnoredDuringExecution",
         );
         let near = |path: &str| {
-            let terms = list(object, &format!("spec.affinity.{path}.{required}")).iter();
+            let terms = items(object, &format!("/spec/affinity/{path}/{required}")).iter();
             terms.map(|term| Near::read(term, object, &labels)).collect()
         };
         let likes = |path: &str, sign: i64| {
-            let terms = list(object, &format!("spec.affinity.{path}.{preferred}")).iter();
+            let terms = items(object, &format!("/spec/affinity/{path}/{preferred}")).iter();
             let term = |it: &Value| {
                 let near = Near::read(it.get("podAffinityTerm")?, object, &labels);
-                Some((sign * int(it, "weight")?, near))
+                Some((sign * number(it, "/weight")?, near))
             };
             terms.filter_map(term).collect::<Vec<_>>()
         };
-        let spreads = list(object, "spec.topologySpreadConstraints").iter();
+        let spreads = items(object, "/spec/topologySpreadConstraints").iter();
         let containers =
-            list(object, "spec.containers").iter().chain(list(object, "spec.initContainers"));
-        let ports = containers.flat_map(|it| list(it, "ports")).filter_map(Port::read);
+            items(object, "/spec/containers").iter().chain(items(object, "/spec/initContainers"));
+        let ports = containers.flat_map(|it| items(it, "/ports")).filter_map(Port::read);
         let owner =
-            list(object, "metadata.ownerReferences").iter().find(|it| flag(it, "controller"));
+            items(object, "/metadata/ownerReferences").iter().find(|it| flag(it, "/controller"));
         Self {
-            uid: text(object, "metadata.uid").to_owned(),
-            priority: int(object, "spec.priority").unwrap_or(0),
-            created: time(object, "metadata.creationTimestamp").unwrap_or(Time::EPOCH),
+            uid: text(object, "/metadata/uid").to_owned(),
+            priority: number(object, "/spec/priority").unwrap_or(0),
+            created: time(object, "/metadata/creationTimestamp").unwrap_or(Time::EPOCH),
             wants: Amounts::of_pod(object),
             weighs: weighs(object),
             ports: ports.collect(),
-            tolerations: list(object, "spec.tolerations").iter().map(toleration).collect(),
+            tolerations: items(object, "/spec/tolerations").iter().map(toleration).collect(),
             wish: NodeWish::read(object),
             near: near("podAffinity"),
             far: near("podAntiAffinity"),
             likes: [likes("podAffinity", 1), likes("podAntiAffinity", -1)].concat(),
             spreads: spreads.map(|it| Spread::read(it, &labels)).collect(),
-            owner: owner.map(|owner| text(owner, "uid").to_owned()),
+            owner: owner.map(|owner| text(owner, "/uid").to_owned()),
             claims: claims(object, &key),
             object: Arc::clone(object),
             labels,
@@ -276,30 +276,30 @@ impl Pod {
 
     /// Whether deletion was asked for.
     pub(crate) fn is_deleted(&self) -> bool {
-        !text(&self.object, "metadata.deletionTimestamp").is_empty()
+        !text(&self.object, "/metadata/deletionTimestamp").is_empty()
     }
 }
 
 /// Reads a taint.
 pub(crate) fn taint(taint: &Value) -> Taint {
-    let effect = Effect::parse(text(taint, "effect"));
-    Taint::new(text(taint, "key"), text(taint, "value"), effect)
+    let effect = Effect::parse(text(taint, "/effect"));
+    Taint::new(text(taint, "/key"), text(taint, "/value"), effect)
 }
 
 fn toleration(toleration: &Value) -> Toleration {
     let field = |name: &str| text(toleration, name).to_owned();
     Toleration {
-        key: field("key"),
-        operator: field("operator"),
-        value: field("value"),
-        effect: field("effect"),
+        key: field("/key"),
+        operator: field("/operator"),
+        value: field("/value"),
+        effect: field("/effect"),
     }
 }
 
 fn weighs(pod: &Value) -> (i64, i64) {
     let (mut cpu, mut memory) = (0, 0);
-    for container in list(pod, "spec.containers") {
-        let asked = Amounts::read(container, "resources.requests");
+    for container in items(pod, "/spec/containers") {
+        let asked = Amounts::read(container, "/resources/requests");
         cpu += if asked.cpu_millis == 0 { CPU_DEFAULT_MILLIS } else { asked.cpu_millis };
         memory += if asked.memory == 0 { MEMORY_DEFAULT } else { asked.memory };
     }
@@ -307,13 +307,13 @@ fn weighs(pod: &Value) -> (i64, i64) {
 }
 
 fn claims(pod: &Value, key: &Key) -> Vec<Key> {
-    let volumes = list(pod, "spec.volumes").iter();
+    let volumes = items(pod, "/spec/volumes").iter();
     let claim = |volume: &Value| {
         if volume.get("ephemeral").is_some_and(Value::is_object) {
-            let name = format!("{}-{}", key.name, text(volume, "name"));
+            let name = format!("{}-{}", key.name, text(volume, "/name"));
             return Some(Key::new(&key.namespace, &name));
         }
-        let name = text(volume, "persistentVolumeClaim.claimName");
+        let name = text(volume, "/persistentVolumeClaim/claimName");
         (!name.is_empty()).then(|| Key::new(&key.namespace, name))
     };
     volumes.filter_map(claim).collect()

@@ -61,10 +61,10 @@ pub(crate) fn preempt(pod: &Pod, cluster: &Cluster, refusals: &[(usize, Refusal)
 }
 
 fn ineligible(pod: &Pod, cluster: &Cluster, refusals: &[(usize, Refusal)]) -> Option<&'static str> {
-    if text(&pod.object, "spec.preemptionPolicy") == "Never" {
+    if text(&pod.object, "/spec/preemptionPolicy") == "Never" {
         return Some("preemptionPolicy=Never");
     }
-    let place = cluster.place(text(&pod.object, "status.nominatedNodeName"))?;
+    let place = cluster.place(text(&pod.object, "/status/nominatedNodeName"))?;
     if refusals.iter().any(|(at, refusal)| *at == place && refusal.hopeless) {
         return None;
     }
@@ -72,7 +72,7 @@ fn ineligible(pod: &Pod, cluster: &Cluster, refusals: &[(usize, Refusal)]) -> Op
         let target = condition(&it.object, "DisruptionTarget");
         it.priority < pod.priority
             && it.is_deleted()
-            && target.is_some_and(|it| text(it, "reason") == "PreemptionByScheduler")
+            && target.is_some_and(|it| text(it, "/reason") == "PreemptionByScheduler")
     };
     let waits = cluster.host(place)?.pods.values().any(|it| leaving(&it));
     waits.then_some("a terminating pod on the nominated node")

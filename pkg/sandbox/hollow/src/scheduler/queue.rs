@@ -9,7 +9,7 @@ use api::{Key, Time};
 
 use super::pod::Pod;
 use crate::alarms::Alarms;
-use crate::fields::find;
+use crate::fields::at;
 
 const BACK_OFF: Duration = Duration::from_secs(1);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
@@ -35,8 +35,8 @@ impl Queue {
     /// Takes a pod as it is now. A new one, and one that asks for something else, is tried.
     pub(crate) fn show(&mut self, pod: &Arc<Pod>, now: Time) {
         let same = |old: &Pod| {
-            let same = |path: &str| find(&old.object, path) == find(&pod.object, path);
-            old.uid == pod.uid && same("spec") && same("metadata.labels")
+            let same = |path: &str| at(&old.object, path) == at(&pod.object, path);
+            old.uid == pod.uid && same("/spec") && same("/metadata/labels")
         };
         if let Some(known) = self.waiting.get_mut(&pod.key)
             && known.pod.uid == pod.uid

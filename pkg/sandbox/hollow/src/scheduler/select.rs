@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use api::{Labels, Requirement};
 use serde_json::Value;
 
-use crate::fields::{find, list, pairs, text, texts};
+use crate::fields::{at, items, pairs, text, texts};
 
 /// Requirements that must all hold.
 #[derive(Clone, Debug, Default)]
@@ -41,9 +41,9 @@ pub(crate) struct Term {
 
 impl Test {
     fn read(requirement: &Value) -> Self {
-        let values = texts(requirement, "values");
+        let values = texts(requirement, "/values");
         let number = || values.first().and_then(|value| value.parse().ok());
-        let operator = text(requirement, "operator");
+        let operator = text(requirement, "/operator");
         match operator {
             "Gt" => number().map_or(Self::Never, Self::Greater),
             "Lt" => number().map_or(Self::Never, Self::Less),
@@ -73,8 +73,8 @@ impl Selector {
         let Some(selector) = selector.filter(|selector| selector.is_object()) else {
             return Self(vec![(String::new(), Test::Never)]);
         };
-        let mut all = Self::equal(pairs(selector, "matchLabels"));
-        all.0.extend(Self::tests(list(selector, "matchExpressions")).0);
+        let mut all = Self::equal(pairs(selector, "/matchLabels"));
+        all.0.extend(Self::tests(items(selector, "/matchExpressions")).0);
         all
     }
 
@@ -84,7 +84,7 @@ impl Selector {
     }
 
     fn tests(requirements: &[Value]) -> Self {
-        let test = |it: &Value| (text(it, "key").to_owned(), Test::read(it));
+        let test = |it: &Value| (text(it, "/key").to_owned(), Test::read(it));
         Self(requirements.iter().map(test).collect())
     }
 
@@ -117,8 +117,8 @@ impl Selector {
 impl Term {
     fn read(term: &Value) -> Self {
         Self {
-            labels: Selector::tests(list(term, "matchExpressions")),
-            fields: Selector::tests(list(term, "matchFields")),
+            labels: Selector::tests(items(term, "/matchExpressions")),
+            fields: Selector::tests(items(term, "/matchFields")),
         }
     }
 
@@ -140,18 +140,18 @@ impl Term {
 impl NodeWish {
     /// Reads a pod.
     pub(crate) fn read(pod: &Value) -> Self {
-        let affinity = find(pod, "spec.affinity.nodeAffinity");
+        let affinity = at(pod, "/spec/affinity/nodeAffinity");
         let required =
             affinity.and_then(|it| it.get("requiredDuringSchedulingIgnoredDuringExecution"));
-        let terms = |it: &Value| list(it, "nodeSelectorTerms").iter().map(Term::read).collect();
+        let terms = |it: &Value| items(it, "/nodeSelectorTerms").iter().map(Term::read).collect();
         let preferred = affinity
-            .map_or(&[][..], |it| list(it, "preferredDuringSchedulingIgnoredDuringExecution"));
+            .map_or(&[][..], |it| items(it, "/preferredDuringSchedulingIgnoredDuringExecution"));
         let weighed = |it: &Value| {
             let term = it.get("preference").map(Term::read).unwrap_or_default();
-            (crate::fields::int(it, "weight").unwrap_or(0), term)
+            (crate::fields::number(it, "/weight").unwrap_or(0), term)
         };
         Self {
-            labels: Selector::equal(pairs(pod, "spec.nodeSelector")),
+            labels: Selector::equal(pairs(pod, "/spec/nodeSelector")),
             terms: required.filter(|it| !it.is_null()).map(terms),
             preferred: preferred.iter().map(weighed).collect(),
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::NAME;
 use super::pod::Pod;
 use crate::event::{self, Happening, Reporter};
-use crate::fields::{condition, find, int, text};
+use crate::fields::{at, condition, number, text};
 use crate::kinds::{PODS, target};
 use crate::{Request, Target};
 
@@ -84,24 +84,24 @@ impl Words {
         let mut requests = Vec::new();
         requests.extend(self.failure(pod, message, now));
         let known = condition(&pod.object, "PodScheduled");
-        let same = known.filter(|known| text(known, "status") == "False");
+        let same = known.filter(|known| text(known, "/status") == "False");
         let said = same.is_some_and(|known| {
-            text(known, "message") == message && text(known, "reason") == "Unschedulable"
+            text(known, "/message") == message && text(known, "/reason") == "Unschedulable"
         });
         let mut status = json!({});
         if !said {
-            let since = same.and_then(|known| find(known, "lastTransitionTime")).cloned();
+            let since = same.and_then(|known| at(known, "/lastTransitionTime")).cloned();
             status["conditions"] = json!([{
                 "type": "PodScheduled",
                 "status": "False",
                 "reason": "Unschedulable",
                 "message": message,
-                "observedGeneration": int(&pod.object, "metadata.generation").unwrap_or(0),
+                "observedGeneration": number(&pod.object, "/metadata/generation").unwrap_or(0),
                 "lastProbeTime": null,
                 "lastTransitionTime": since.unwrap_or_else(|| json!(now)),
             }]);
         }
-        if text(&pod.object, "status.nominatedNodeName") != nominated {
+        if text(&pod.object, "/status/nominatedNodeName") != nominated {
             let nominated = Some(nominated).filter(|it| !it.is_empty());
             status["nominatedNodeName"] = json!(nominated);
         }
@@ -142,7 +142,7 @@ impl Words {
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": format!("{NAME}: preempting to accommodate a higher priority pod"),
-            "observedGeneration": int(&victim.object, "metadata.generation").unwrap_or(0),
+            "observedGeneration": number(&victim.object, "/metadata/generation").unwrap_or(0),
             "lastProbeTime": null,
             "lastTransitionTime": now,
         });

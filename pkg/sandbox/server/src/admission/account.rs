@@ -1,6 +1,7 @@
 //! ServiceAccount: every pod has one, and its token.
 
 use api::Key;
+use apimachinery::fields;
 use serde_json::{Value, json};
 
 use super::Attributes;
@@ -54,7 +55,7 @@ pub(super) fn admit(
         }
     };
     let wants =
-        |object: &Value, pointer: &str| schema::at(object, pointer).and_then(Value::as_bool);
+        |object: &Value, pointer: &str| fields::at(object, pointer).and_then(Value::as_bool);
     let said = wants(pod, "/spec/automountServiceAccountToken");
     if said.or(wants(&account, "/automountServiceAccountToken")).unwrap_or(true) {
         mount(state, pod);

@@ -1,6 +1,7 @@
 //! ResourceQuota: what a namespace may hold, and what is used of it.
 
 use api::{Key, Time};
+use apimachinery::fields;
 use serde_json::{Value, json};
 use strategies::Quantity;
 
@@ -164,7 +165,7 @@ fn usage(table: &str, object: &Value, now: Time) -> Amounts {
             used.insert("services".to_owned(), count(1));
             let ports = items(object, "/spec/ports");
             let explicit = ports.iter().filter(|it| number(it, "/nodePort").unwrap_or(0) != 0);
-            let allocates = schema::at(object, "/spec/allocateLoadBalancerNodePorts");
+            let allocates = fields::at(object, "/spec/allocateLoadBalancerNodePorts");
             let (nodes, balancers) = match text(object, "/spec/type") {
                 "NodePort" => (ports.len(), 0),
                 "LoadBalancer" if allocates == Some(&Value::Bool(false)) => (explicit.count(), 1),

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use apimachinery::fields;
 use serde_json::{Value, json};
 use strategies::{Invalid, Path};
 
@@ -55,9 +56,9 @@ pub(crate) fn allocate(
 fn keep(new: &mut Value, old: &Value) {
     if has_address(new) && has_address(old) {
         for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            let said = schema::at(new, &format!("/spec/{field}"));
+            let said = fields::at(new, &format!("/spec/{field}"));
             let said = said.is_some_and(|it| it != "" && it != &json!([]) && !it.is_null());
-            if let (false, Some(value)) = (said, schema::at(old, &format!("/spec/{field}"))) {
+            if let (false, Some(value)) = (said, fields::at(old, &format!("/spec/{field}"))) {
                 map(new, &["spec"]).insert(field.to_owned(), value.clone());
             }
         }
@@ -180,7 +181,7 @@ fn node_ports(
         return;
     }
     let balancer = text(service, "/spec/type") == "LoadBalancer";
-    let said = schema::at(service, "/spec/allocateLoadBalancerNodePorts");
+    let said = fields::at(service, "/spec/allocateLoadBalancerNodePorts");
     let wants = !(balancer && said == Some(&Value::Bool(false)));
     let path = Path::new("spec").child("ports");
     // One port number over several protocols shares its node port.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use api::Time;
+use apimachinery::fields;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WARNING};
 use http::{HeaderValue, Response, StatusCode};
@@ -126,9 +127,9 @@ impl<'a> Renderer<'a> {
 
     /// The answer that is a list which was made already.
     fn collection(&self, list: &Value) -> Result<Response<Bytes>, Status> {
-        let revision = schema::at(list, "/metadata/resourceVersion").and_then(Value::as_str);
+        let revision = fields::at(list, "/metadata/resourceVersion").and_then(Value::as_str);
         let revision = revision.and_then(|text| text.parse().ok()).unwrap_or_default();
-        let items = schema::at(list, "/items")
+        let items = fields::at(list, "/items")
             .and_then(Value::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
@@ -198,7 +199,7 @@ impl<'a> Renderer<'a> {
             }
             Form::Table(version, include) => {
                 let (version, object) = (version.api_version(), shown.object());
-                let revision = schema::at(&object, "/metadata/resourceVersion");
+                let revision = fields::at(&object, "/metadata/resourceVersion");
                 let columns = match columns {
                     Columns::Shown if shown.is_scale() => definitions(scale::columns()),
                     Columns::Shown => self.columns(),

@@ -1,6 +1,7 @@
 //! Field selectors (apimachinery's `fields`).
 
 use api::go;
+use apimachinery::fields;
 use serde_json::Value;
 
 use crate::registry::Served;
@@ -66,7 +67,7 @@ impl Fields {
     /// Whether all fields are as they must be.
     pub(crate) fn match_object(&self, object: &Value, served: &Served) -> bool {
         self.terms.iter().all(|term| {
-            let metadata = |field| schema::at(object, field).and_then(Value::as_str);
+            let metadata = |field| fields::at(object, field).and_then(Value::as_str);
             let is_equal = match term.field.as_str() {
                 NAME => metadata("/metadata/name").unwrap_or_default() == term.value,
                 NAMESPACE => metadata("/metadata/namespace").unwrap_or_default() == term.value,

@@ -3,6 +3,7 @@
 mod parser;
 mod validity;
 
+use apimachinery::fields;
 use serde_json::Value;
 
 /// What must hold of the labels of an object.
@@ -41,7 +42,7 @@ impl Labels {
         if self.is_empty() {
             return true;
         }
-        let labels = schema::at(object, "/metadata/labels");
+        let labels = fields::at(object, "/metadata/labels");
         let label = |key: &str| labels?.get(key)?.as_str();
         self.requirements.iter().all(|(key, requirement)| requirement.holds(label(key)))
     }

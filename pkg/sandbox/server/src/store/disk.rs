@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::Key;
+use apimachinery::fields;
 use serde_json::Value;
 
 use super::{Limits, Store, Stored, Table};
@@ -51,7 +52,7 @@ impl Store {
     }
 
     fn restore(&mut self, table: &Table, object: Value) -> Result<(), String> {
-        let text = |field| schema::at(&object, field).and_then(Value::as_str).unwrap_or_default();
+        let text = |field| fields::at(&object, field).and_then(Value::as_str).unwrap_or_default();
         let name = text("/metadata/name");
         if name.is_empty() {
             return Err(format!("objects: {table}: an object has no name"));

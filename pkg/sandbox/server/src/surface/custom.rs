@@ -2,6 +2,7 @@
 //! Its schema is not applied: objects may hold anything.
 
 use api::Time;
+use apimachinery::fields;
 use serde_json::{Value, json};
 use strategies::{Cell, Column, Environment, Plain, Strategy};
 
@@ -52,7 +53,7 @@ impl Custom {
             cells.push((Sort::of(text("type")), JsonPath::parse(text("jsonPath"))));
         }
         let has_status =
-            schema::at(version, "/subresources/status").is_some_and(|it| !it.is_null());
+            fields::at(version, "/subresources/status").is_some_and(|it| !it.is_null());
         Self { columns: lasting::columns(columns), cells, has_status, scale }
     }
 }
@@ -84,7 +85,7 @@ impl Strategy for Custom {
     fn prepare_status(&self, new: &mut Value, old: &Value, _env: &Environment<'_>) {
         let mut kept = old.clone();
         take(&mut kept, new, "status");
-        let managed = schema::at(new, "/metadata/managedFields").cloned();
+        let managed = fields::at(new, "/metadata/managedFields").cloned();
         if let Some(metadata) = kept.get_mut("metadata").and_then(Value::as_object_mut) {
             match managed {
                 Some(managed) => drop(metadata.insert("managedFields".to_owned(), managed)),
@@ -103,7 +104,7 @@ impl Strategy for Custom {
     }
 
     fn row(&self, object: &Value, now: Time) -> Vec<Cell> {
-        let name = schema::at(object, "/metadata/name").cloned().unwrap_or_default();
+        let name = fields::at(object, "/metadata/name").cloned().unwrap_or_default();
         let cells = self.cells.iter().map(|(sort, path)| {
             let value = path.as_ref().and_then(|path| path.first(object));
             value.map_or(Value::Null, |value| sort.cell(value, now))
@@ -113,7 +114,7 @@ impl Strategy for Custom {
 
     fn scale_selector(&self, object: &Value) -> Option<String> {
         let path = self.scale.as_ref()?.selector.as_ref()?;
-        schema::at(object, path).and_then(Value::as_str).map(str::to_owned)
+        fields::at(object, path).and_then(Value::as_str).map(str::to_owned)
     }
 }
 
@@ -127,7 +128,7 @@ fn take(into: &mut Value, from: &Value, field: &str) {
 }
 
 fn generation(object: &Value) -> i64 {
-    schema::at(object, "/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
+    fields::at(object, "/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
 }
 
 fn set_generation(object: &mut Value, generation: i64) {

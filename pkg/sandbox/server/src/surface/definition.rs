@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::{Key, Resource};
+use apimachinery::fields;
 use schema::Schema;
 use serde_json::{Value, json};
 use strategies::Subresource;
@@ -104,7 +105,7 @@ pub(crate) fn definitions_changed(state: &mut State) {
     for stored in state.store.list(TABLE, None) {
         let definition = &stored.object;
         let is_there = condition(definition, "Established").is_some_and(|it| is(&it, "True"));
-        let versions = schema::at(definition, "/spec/versions").and_then(Value::as_array);
+        let versions = fields::at(definition, "/spec/versions").and_then(Value::as_array);
         for (at, version) in versions.into_iter().flatten().enumerate().filter(|_| is_there) {
             if version.get("served") == Some(&Value::Bool(true))
                 && let Some(served) = serve((definition, at), version)
@@ -245,7 +246,7 @@ fn serve((definition, at): (&Arc<Value>, usize), version: &Value) -> Option<Serv
 /// The subresources of a version.
 fn below(version: &Value, resource: &Resource) -> (Option<ScalePaths>, Vec<Subresource>) {
     let mut subresources = Vec::new();
-    let has = |path| schema::at(version, path).is_some_and(|it| !it.is_null());
+    let has = |path| fields::at(version, path).is_some_and(|it| !it.is_null());
     if has("/subresources/status") {
         let names = (&*resource.group, &*resource.version, &*resource.kind);
         let kind = (lasting::text(names.0), lasting::text(names.1), lasting::text(names.2));
@@ -289,8 +290,8 @@ fn default_names(definition: &mut Value) {
 /// (NamingConditionController.calculateNamesAndConditions).
 fn accept(state: &State, definition: &Value) -> (Value, Condition) {
     let (resources, kinds) = taken(state, definition);
-    let wanted = schema::at(definition, "/spec/names").cloned().unwrap_or_else(|| json!({}));
-    let had = schema::at(definition, "/status/acceptedNames").cloned().unwrap_or_else(|| json!({}));
+    let wanted = fields::at(definition, "/spec/names").cloned().unwrap_or_else(|| json!({}));
+    let had = fields::at(definition, "/status/acceptedNames").cloned().unwrap_or_else(|| json!({}));
     let mut names = had.clone();
     if !names.is_object() {
         names = json!({});
@@ -357,7 +358,7 @@ fn taken(state: &State, definition: &Value) -> (BTreeSet<String>, BTreeSet<Strin
 fn stored_versions(definition: &Value) -> Vec<String> {
     let mut stored: Vec<_> =
         strings(definition, "/status/storedVersions").map(str::to_owned).collect();
-    let versions = schema::at(definition, "/spec/versions").and_then(Value::as_array);
+    let versions = fields::at(definition, "/spec/versions").and_then(Value::as_array);
     let stores = |it: &&Value| it.get("storage") == Some(&Value::Bool(true));
     let storage = versions.into_iter().flatten().find(stores);
     let storage = storage.and_then(|it| it.get("name")).and_then(Value::as_str);
@@ -374,16 +375,16 @@ fn copy(into: &mut Value, from: &Value, field: &str) {
 }
 
 fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    schema::at(object, path).and_then(Value::as_str).unwrap_or_default()
+    fields::at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn strings<'a>(object: &'a Value, path: &str) -> impl Iterator<Item = &'a str> {
-    let list = schema::at(object, path).and_then(Value::as_array);
+    let list = fields::at(object, path).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn is_absent(object: &Value, path: &str) -> bool {
-    schema::at(object, path).is_none_or(Value::is_null)
+    fields::at(object, path).is_none_or(Value::is_null)
 }
 
 /// A condition of a definition.
@@ -407,7 +408,7 @@ fn is(condition: &Value, status: &str) -> bool {
 }
 
 fn condition(definition: &Value, kind: &str) -> Option<Value> {
-    let conditions = schema::at(definition, "/status/conditions").and_then(Value::as_array)?;
+    let conditions = fields::at(definition, "/status/conditions").and_then(Value::as_array)?;
     conditions.iter().find(|it| it.get("type").and_then(Value::as_str) == Some(kind)).cloned()
 }
 

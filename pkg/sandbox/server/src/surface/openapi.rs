@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use apimachinery::fields;
 use schema::Schema;
 use schema::openapi::{Described, v3, v3_index};
 
@@ -68,7 +69,7 @@ fn described(served: &Served) -> Described<'_> {
         verbs: &served.verbs,
         ty: served.ty,
         custom: served.definition.as_ref().and_then(|(definition, at)| {
-            schema::at(definition, &format!("/spec/versions/{at}/schema/openAPIV3Schema"))
+            fields::at(definition, &format!("/spec/versions/{at}/schema/openAPIV3Schema"))
         }),
     }
 }

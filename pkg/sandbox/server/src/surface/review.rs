@@ -1,6 +1,7 @@
 //! Reviews: who asks, and who may do what (kubernetes' pkg/registry/authorization and
 //! pkg/registry/authentication).
 
+use apimachinery::fields;
 use serde_json::{Value, json};
 use strategies::{Invalid, Path};
 
@@ -75,7 +76,7 @@ fn elsewhere(call: &Call, object: &Value) -> Vec<Invalid> {
         let path = spec.child("resourceAttributes").child("namespace");
         faults.push(path.invalid(asked, "must match metadata.namespace"));
     }
-    if let Some(said) = schema::at(object, PATH).filter(|it| !it.is_null()) {
+    if let Some(said) = fields::at(object, PATH).filter(|it| !it.is_null()) {
         let path = spec.child("nonResourceAttributes");
         faults.push(path.invalid(said.clone(), "disallowed on this kind of request"));
     }
@@ -91,7 +92,7 @@ fn judge(state: &State, user: &User, object: &Value, more: Vec<Invalid>) -> Resu
     let spec = Path::new("spec");
     let mut faults = Vec::new();
     if resource && path {
-        let said = schema::at(object, PATH).cloned().unwrap_or_default();
+        let said = fields::at(object, PATH).cloned().unwrap_or_default();
         let why = "cannot be specified in combination with resourceAttributes";
         faults.push(spec.child("nonResourceAttributes").invalid(said, why));
     }

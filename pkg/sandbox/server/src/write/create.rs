@@ -1,5 +1,6 @@
 //! New objects.
 
+use apimachinery::fields;
 use schema::apply::{self, Applier};
 use schema::{Decoded, Schema};
 use serde_json::{Value, json};
@@ -181,7 +182,7 @@ pub(crate) fn insert_quietly(state: &mut State, served: &Served, mut object: Val
 /// Says in `managedFields` who wrote what.
 pub(super) fn own(state: &State, call: &Call, options: &Options, old: &Value, new: &mut Value) {
     if !state.options.track_updates {
-        let known = schema::at(old, "/metadata/managedFields").cloned();
+        let known = fields::at(old, "/metadata/managedFields").cloned();
         let map = metadata(new);
         match known {
             Some(known) => drop(map.insert("managedFields".to_owned(), known)),
@@ -210,7 +211,7 @@ pub(super) enum Admission {
 
 /// Drops owners that are there twice; the warning, if there are such.
 pub(super) fn single_owners(object: &mut Value, when: Admission) -> Option<String> {
-    let owners = schema::at(object, "/metadata/ownerReferences").and_then(Value::as_array)?;
+    let owners = fields::at(object, "/metadata/ownerReferences").and_then(Value::as_array)?;
     let (mut once, mut twice): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     for owner in owners {
         if once.contains(owner) {

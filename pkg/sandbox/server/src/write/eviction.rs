@@ -2,6 +2,7 @@
 //! (pkg/registry/core/pod/storage/eviction.go).
 
 use api::Key;
+use apimachinery::fields;
 use serde_json::{Value, json};
 
 use super::binding::done;
@@ -68,9 +69,9 @@ fn spend(
     deletion: &Deletion,
 ) -> Result<Option<Value>, Status> {
     let budgets = state.store.list(BUDGETS, Some(&call.namespace));
-    let labels = schema::at(pod, "/metadata/labels").unwrap_or(&Value::Null);
+    let labels = fields::at(pod, "/metadata/labels").unwrap_or(&Value::Null);
     let guards = |budget: &Value| {
-        schema::at(budget, "/spec/selector").is_some_and(|selector| matches(selector, labels))
+        fields::at(budget, "/spec/selector").is_some_and(|selector| matches(selector, labels))
     };
     let budgets: Vec<_> = budgets.iter().filter(|it| guards(&it.object)).collect();
     let budget = match budgets.as_slice() {

@@ -2,38 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// The text at a JSON pointer; empty if there is none.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    schema::at(object, pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The number at a JSON pointer.
-pub(crate) fn number(object: &Value, pointer: &str) -> Option<i64> {
-    schema::at(object, pointer).and_then(Value::as_i64)
-}
-
-/// Whether there is anything but null at a JSON pointer.
-pub(crate) fn has(object: &Value, pointer: &str) -> bool {
-    schema::at(object, pointer).is_some_and(|value| !value.is_null())
-}
-
-/// The items at a JSON pointer.
-pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    schema::at(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
+pub(crate) use apimachinery::fields::{has, items, number, pairs, text};
 
 /// The texts at a JSON pointer.
 pub(crate) fn texts(object: &Value, pointer: &str) -> Vec<String> {
-    items(object, pointer).iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
-}
-
-/// The keys and values at a JSON pointer.
-pub(crate) fn pairs<'a>(
-    object: &'a Value,
-    pointer: &str,
-) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
-    let map = schema::at(object, pointer).and_then(Value::as_object);
-    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+    apimachinery::fields::texts(object, pointer).map(ToOwned::to_owned).collect()
 }
 
 /// The map below some fields, which is made if there is none.
@@ -73,7 +46,7 @@ pub(crate) fn keep(new: &mut Value, old: &Value, path: &[&str], field: &str) {
     let mut pointer: String = path.iter().flat_map(|part| ["/", part]).collect();
     pointer.push('/');
     pointer.push_str(field);
-    let value = schema::at(old, &pointer).cloned().unwrap_or_default();
+    let value = apimachinery::fields::at(old, &pointer).cloned().unwrap_or_default();
     if value.is_null() && path.iter().any(|part| !has(new, &format!("/{part}"))) {
         return;
     }

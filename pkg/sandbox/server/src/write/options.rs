@@ -1,5 +1,6 @@
 //! What the query, or the body of a deletion, says about how to write.
 
+use apimachinery::fields;
 use schema::Strictness;
 use serde_json::{Value, json};
 use strategies::{Fault, Invalid, Path};
@@ -122,7 +123,7 @@ impl Deletion {
 
     /// Reads `DeleteOptions`.
     pub(crate) fn parse(body: &Value) -> Result<Self, Status> {
-        let text = |pointer: &str| schema::at(body, pointer).and_then(Value::as_str);
+        let text = |pointer: &str| fields::at(body, pointer).and_then(Value::as_str);
         let dry_run = super::fields::texts(body, "/dryRun");
         let dry_run: Vec<_> = dry_run.iter().map(String::as_str).collect();
         let grace = number(body, "/gracePeriodSeconds");

@@ -1,5 +1,6 @@
 //! Which part of an object an update is about.
 
+use apimachinery::fields;
 use serde_json::{Map, Value, json};
 use strategies::{CertificateSigningRequest, Environment, Invalid, Namespace, pod};
 
@@ -127,7 +128,7 @@ fn resized(sent: &Value, old: &Value) -> Value {
 /// The version and the owners of fields are what the client sent.
 fn carry_version(new: &mut Value, sent: &Value) {
     for field in ["resourceVersion", "managedFields", "uid", "name", "namespace"] {
-        let value = schema::at(sent, &format!("/metadata/{field}")).cloned().unwrap_or_default();
+        let value = fields::at(sent, &format!("/metadata/{field}")).cloned().unwrap_or_default();
         set(metadata(new), field, value);
     }
 }

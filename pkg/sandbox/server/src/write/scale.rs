@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use apimachinery::fields;
 use serde_json::{Map, Value, json};
 use strategies::{Invalid, Path};
 
@@ -62,9 +63,9 @@ pub(crate) fn show(served: &Served, object: &Value) -> Option<Value> {
         Some(((*field).to_owned(), value.clone()))
     });
     let metadata: Map<String, Value> = metadata.collect();
-    let replicas = schema::at(object, wanted)?.as_i64()?;
+    let replicas = fields::at(object, wanted)?.as_i64()?;
     let mut status = json!({"replicas": number(object, present).unwrap_or(0)});
-    if let Some(text) = selector.as_ref().and_then(|at| schema::at(object, at)?.as_str()) {
+    if let Some(text) = selector.as_ref().and_then(|at| fields::at(object, at)?.as_str()) {
         map(&mut status, &[]).insert("selector".to_owned(), text.into());
     }
     Some(json!({

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::Key;
+use apimachinery::fields;
 use serde_json::Value;
 
 use super::body::{Wanted, check_name, put_in_namespace};
@@ -109,7 +110,7 @@ fn prepared(
     let (call, part) = (change.call, change.part);
     let served = &call.served;
     put_in_namespace(&mut sent, call)?;
-    let generation = schema::at(old, "/metadata/generation").cloned().unwrap_or_default();
+    let generation = fields::at(old, "/metadata/generation").cloned().unwrap_or_default();
     set(metadata(&mut sent), "generation", generation);
     let mut new = part.lay(sent, old, served);
     with_environment(state, call, |env| part.prepare(served, (&mut new, old), env));
@@ -247,14 +248,14 @@ fn keep_metadata(new: &mut Value, old: &Value) {
     let map = metadata(new);
     map.remove("selfLink");
     for field in FIXED {
-        let known = schema::at(old, &format!("/metadata/{field}")).cloned().unwrap_or_default();
+        let known = fields::at(old, &format!("/metadata/{field}")).cloned().unwrap_or_default();
         // A deletion cannot be asked for by an update.
         set(map, field, known);
     }
     for field in ["uid", "deletionGracePeriodSeconds"] {
         let said = map.get(field).is_some_and(|it| !it.is_null() && it != "");
         if !said {
-            let known = schema::at(old, &format!("/metadata/{field}")).cloned().unwrap_or_default();
+            let known = fields::at(old, &format!("/metadata/{field}")).cloned().unwrap_or_default();
             set(map, field, known);
         }
     }

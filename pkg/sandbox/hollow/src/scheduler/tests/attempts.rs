@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::{asks, pod};
 use crate::Nodes;
-use crate::fields::{condition, list, text};
+use crate::fields::{condition, items, text};
 use crate::kinds::{CLAIMS, NODES, PODS};
 use crate::world::World;
 
 fn why(world: &World, name: &str) -> String {
     let scheduled = condition(world.pod(name), "PodScheduled");
     scheduled.map_or_else(String::new, |it| {
-        format!("{} {}: {}", text(it, "status"), text(it, "reason"), text(it, "message"))
+        format!("{} {}: {}", text(it, "/status"), text(it, "/reason"), text(it, "/message"))
     })
 }
 
@@ -39,7 +39,7 @@ fn pods_that_fit_nowhere_say_why_and_wait() {
         pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("1");
     });
     world.run(1);
-    assert_eq!(text(world.pod("big"), "spec.nodeName"), "node-0");
+    assert_eq!(text(world.pod("big"), "/spec/nodeName"), "node-0");
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn the_important_go_first() {
         world.create(&PODS, pod(name, &spec));
     }
     world.run(5);
-    assert_eq!(text(world.pod("high"), "spec.nodeName"), "node-0");
+    assert_eq!(text(world.pod("high"), "/spec/nodeName"), "node-0");
     let never = "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to \
                  preemptionPolicy=Never.";
     assert_eq!(why(&world, "mid"), format!("False Unschedulable: {never}"));
     world.delete("high", Some(1));
     world.run(15);
-    assert_eq!(text(world.pod("mid"), "spec.nodeName"), "node-0");
-    assert_eq!(text(world.pod("low"), "spec.nodeName"), "");
+    assert_eq!(text(world.pod("mid"), "/spec/nodeName"), "node-0");
+    assert_eq!(text(world.pod("low"), "/spec/nodeName"), "");
 }
 
 #[test]
@@ -136,25 +136,25 @@ fn the_fewest_and_least_important_make_room() {
     spec["priority"] = json!(5);
     world.create(&PODS, pod("p", &spec));
     world.run(0);
-    assert_eq!(text(world.pod("p"), "status.nominatedNodeName"), "node-0");
+    assert_eq!(text(world.pod("p"), "/status/nominatedNodeName"), "node-0");
     assert_eq!(
         why(&world, "p"),
         "False Unschedulable: 0/2 nodes are available: 2 Insufficient cpu."
     );
     let victim = condition(world.pod("a1"), "DisruptionTarget").unwrap();
-    assert_eq!(text(victim, "reason"), "PreemptionByScheduler");
+    assert_eq!(text(victim, "/reason"), "PreemptionByScheduler");
     let message = "default-scheduler: preempting to accommodate a higher priority pod";
-    assert_eq!(text(victim, "message"), message);
+    assert_eq!(text(victim, "/message"), message);
     assert_eq!(world.events("Preempted").len(), 1);
     // The room is kept for it.
     let mut spec = asks(&json!({ "cpu": "500m" }));
     spec["priority"] = json!(1);
     world.create(&PODS, pod("q", &spec));
     world.run(10);
-    assert_eq!(text(world.pod("p"), "spec.nodeName"), "node-0");
-    assert_eq!(text(world.pod("q"), "spec.nodeName"), "");
+    assert_eq!(text(world.pod("p"), "/spec/nodeName"), "node-0");
+    assert_eq!(text(world.pod("q"), "/spec/nodeName"), "");
     assert!(why(&world, "q").contains("2 No preemption victims found for incoming pod."));
-    let left: Vec<&str> = world.all("pods").map(|pod| text(pod, "metadata.name")).collect();
+    let left: Vec<&str> = world.all("pods").map(|pod| text(pod, "/metadata/name")).collect();
     assert_eq!(left, ["a3", "b2", "b3", "p", "q"]);
 }
 
@@ -167,7 +167,7 @@ fn what_is_bound_counts_before_it_is_seen() {
     });
     world.run(3);
     assert_eq!((world.ready(), world.failures.len()), (2, 0));
-    assert!(list(world.pod("p4"), "status.conditions").len() == 1);
+    assert!(items(world.pod("p4"), "/status/conditions").len() == 1);
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn lost_victims_are_asked_to_go_again() {
     world.create(&PODS, with("high", 1));
     world.drop_every = Some(1);
     world.run(5);
-    assert_eq!(text(world.pod("low"), "metadata.deletionTimestamp"), "");
+    assert_eq!(text(world.pod("low"), "/metadata/deletionTimestamp"), "");
     world.drop_every = None;
     world.run(30);
-    assert_eq!(text(world.pod("high"), "spec.nodeName"), "node-0");
+    assert_eq!(text(world.pod("high"), "/spec/nodeName"), "node-0");
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn a_victim_may_take_its_time() {
     let wanted = "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to a \
                   terminating pod on the nominated node.";
     assert_eq!(why(&world, "high"), format!("False Unschedulable: {wanted}"));
-    assert_eq!(text(world.pod("high"), "status.nominatedNodeName"), "node-0");
+    assert_eq!(text(world.pod("high"), "/status/nominatedNodeName"), "node-0");
     world.run(10);
     assert_eq!(world.events("Preempted").len(), 1);
-    assert_eq!(text(world.pod("high"), "spec.nodeName"), "node-0");
+    assert_eq!(text(world.pod("high"), "/spec/nodeName"), "node-0");
 }

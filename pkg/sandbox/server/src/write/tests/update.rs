@@ -1,5 +1,6 @@
 //! Updates.
 
+use apimachinery::fields;
 use serde_json::{Value, json};
 
 use super::super::fields::{number, text};
@@ -208,7 +209,7 @@ fn who_updates_is_not_noted_where_nobody_asks() {
     let mut state = state();
     state.options.track_updates = false;
     let managers = |written: &Value| {
-        let managed = schema::at(written, "/metadata/managedFields").and_then(Value::as_array);
+        let managed = fields::at(written, "/metadata/managedFields").and_then(Value::as_array);
         let of = |it: &Value| text(it, "/manager").to_owned();
         managed.map_or(Vec::new(), |entries| entries.iter().map(of).collect())
     };

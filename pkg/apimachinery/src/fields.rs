@@ -1,4 +1,5 @@
-//! Looking into values.
+//! Fields of objects that may lack any of them, or hold something else there, by JSON pointer
+//! (RFC 6901): `/spec/replicas`.
 
 use serde_json::Value;
 
@@ -15,6 +16,45 @@ pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
         Value::Array(items) => items.get(index(name)?),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     })
+}
+
+/// The text at a pointer; empty: there is none.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    at(object, pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The whole number at a pointer.
+pub fn number(object: &Value, pointer: &str) -> Option<i64> {
+    at(object, pointer).and_then(Value::as_i64)
+}
+
+/// Whether there is `true` at a pointer.
+pub fn flag(object: &Value, pointer: &str) -> bool {
+    at(object, pointer).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// Whether there is anything but null at a pointer.
+pub fn has(object: &Value, pointer: &str) -> bool {
+    at(object, pointer).is_some_and(|value| !value.is_null())
+}
+
+/// The items of the list at a pointer; none: there is no list.
+pub fn items<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    at(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The texts in the list at a pointer.
+pub fn texts<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    items(object, pointer).iter().filter_map(Value::as_str)
+}
+
+/// The names and values of the object at a pointer.
+pub fn pairs<'a>(
+    object: &'a Value,
+    pointer: &str,
+) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
+    let map = at(object, pointer).and_then(Value::as_object);
+    map.into_iter().flatten().map(|(name, value)| (name.as_str(), value))
 }
 
 fn index(name: &str) -> Option<usize> {
