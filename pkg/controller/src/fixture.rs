@@ -14,8 +14,8 @@ use api::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Cache, Caches, Call, Change, Content, Controller, Everything, Handler, MetadataChange, Shared,
-    Show, Update, Verb, View, Wake, Watches, Write,
+    Cache, Caches, Call, Change, Content, Controller, Enqueue, Everything, Handler, MetadataChange,
+    Shared, Show, Update, Verb, View, Watches, Write,
 };
 
 /// The moment at which tests take place.
@@ -42,13 +42,13 @@ struct Objects {
     heard: Option<Duration>,
 }
 
-/// Asks the rows of a watch table whom a change wakes.
+/// Asks the rows of a watch table whom a change enqueues.
 struct Asked<'a, C: Controller> {
     controller: &'a C,
     memory: &'a Shared<C::Memory>,
     heard: Heard<'a>,
     view: &'a View<'a>,
-    wake: Wake,
+    queue: Enqueue,
 }
 
 /// What a watch table is told.
@@ -150,8 +150,8 @@ pub fn owned_by(kind: &str, owner: &Value) -> Value {
         "controller": true, "blockOwnerDeletion": true}]})
 }
 
-/// Whom a change wakes, by the controller's watch table: one call a line.
-pub fn woken<C: Controller, T: Kind>(
+/// Whom a change enqueues, by the controller's watch table: one call a line.
+pub fn enqueued<C: Controller, T: Kind>(
     controller: &C,
     change: &Change<T>,
     fixture: &Fixture,
@@ -165,27 +165,27 @@ pub fn remembered<C: Controller, T: Kind>(
     memory: &Shared<C::Memory>,
     change: &Change<T>,
     fixture: &Fixture,
-) -> Wake {
+) -> Enqueue {
     heard(controller, memory, Heard::Changed(change), fixture)
 }
 
-/// Whom a change of any object wakes, by the controller's watch table.
+/// Whom a change of any object enqueues, by the controller's watch table.
 pub fn woken_by_any<C: Controller>(
     controller: &C,
     memory: &Shared<C::Memory>,
     (resource, change): (&Resource, &MetadataChange<'_>),
     fixture: &Fixture,
-) -> Wake {
+) -> Enqueue {
     heard(controller, memory, Heard::Metadata(resource, change), fixture)
 }
 
-/// Whom it wakes that the API server serves these kinds, by the controller's watch table.
+/// Whom it enqueues that the API server serves these kinds, by the controller's watch table.
 pub fn woken_by_served<C: Controller>(
     controller: &C,
     memory: &Shared<C::Memory>,
     served: &Arc<Served>,
     fixture: &Fixture,
-) -> Wake {
+) -> Enqueue {
     heard(controller, memory, Heard::Served(served), fixture)
 }
 
@@ -194,16 +194,16 @@ fn heard<C: Controller>(
     memory: &Shared<C::Memory>,
     heard: Heard<'_>,
     fixture: &Fixture,
-) -> Wake {
+) -> Enqueue {
     let view = fixture.view();
-    let mut asked = Asked { controller, memory, heard, view: &view, wake: Wake::default() };
+    let mut asked = Asked { controller, memory, heard, view: &view, queue: Enqueue::default() };
     controller.watches(&mut asked);
-    asked.wake
+    asked.queue
 }
 
 /// One call a line.
-pub fn lines(wake: &Wake) -> String {
-    wake.calls.iter().fold(String::new(), |mut text, call| {
+pub fn lines(queue: &Enqueue) -> String {
+    queue.calls.iter().fold(String::new(), |mut text, call| {
         let line = match call {
             Call::Now(key) => writeln!(text, "now {key}"),
             Call::After(key, delay) => writeln!(text, "after {delay:?} {key}"),
@@ -333,19 +333,19 @@ impl<C: Controller> Watches<C> for Asked<'_, C> {
         if let Heard::Changed(change) = self.heard
             && let Some(change) = change.downcast_ref::<Change<T>>()
         {
-            handler.hears((self.controller, self.memory), change, self.view, &mut self.wake);
+            handler.hears((self.controller, self.memory), change, self.view, &mut self.queue);
         }
     }
 
     fn everything(&mut self, handlers: Everything<C>) {
-        let Self { controller, memory, view, wake, .. } = self;
+        let Self { controller, memory, view, queue, .. } = self;
         let memory = &mut memory.write();
         match self.heard {
             Heard::Changed(_) => {}
             Heard::Metadata(resource, change) => {
-                (handlers.changed)(controller, memory, resource, change, view, wake);
+                (handlers.changed)(controller, memory, resource, change, view, queue);
             }
-            Heard::Served(served) => (handlers.served)(controller, memory, served, wake),
+            Heard::Served(served) => (handlers.served)(controller, memory, served, queue),
         }
     }
 }

@@ -30,7 +30,7 @@ pub use rank::{Costs, victims};
 pub use telemetry::{Amount, Count, Ended, Family, Shape, When};
 pub use view::{Cache, Caches, Lister, MetadataLister, Show, View};
 pub use watch::{
-    Call, Change, ChangedAny, Everything, Handler, Keeps, MetadataChange, Wake, Watches,
+    Call, Change, ChangedAny, Enqueue, Everything, Handler, Keeps, MetadataChange, Watches,
 };
 pub use write::{
     Action, Announce, Collection, Content, Delete, Event, EventType, Guard, ObjectRef, Patch,
@@ -63,7 +63,7 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// After how many failures in a row a key is dropped until something changes; none: never.
     const RETRIES_MAX: Option<u32> = None;
 
-    /// The watch table: the kinds that it reads, and whose key each of their events wakes.
+    /// The watch table: the kinds that it reads, and whose key each of their events enqueues.
     fn watches(&self, table: &mut impl Watches<Self>);
 
     /// The key of what a person means who asks about `key`, and may have left away a part of it;
@@ -119,7 +119,7 @@ pub trait Controller: Send + Sync + Sized + 'static {
 
     /// Keeps what no cache shows: what live reads found, what was acted on. Not called for what is
     /// only explained.
-    fn remember(&self, memory: &mut Self::Memory, news: News<'_, Self>, wake: &mut Wake) {
-        let _ = (memory, news, wake);
+    fn remember(&self, memory: &mut Self::Memory, news: News<'_, Self>, queue: &mut Enqueue) {
+        let _ = (memory, news, queue);
     }
 }

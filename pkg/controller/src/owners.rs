@@ -1,4 +1,4 @@
-//! Owners and what they manage: what an owner selects, and whose key a managed object wakes. From
+//! Owners and what they manage: what an owner selects, and whose key a managed object enqueues. From
 //! the event handlers that upstream's workload controllers have in common.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use api::{
     Selector, SelectorError,
 };
 
-use crate::{Change, View, Wake, Why};
+use crate::{Change, Enqueue, View, Why};
 
 /// A kind whose objects manage those that their selector finds.
 pub trait Owner: Kind {
@@ -30,34 +30,38 @@ pub enum Refusal<'a> {
     SelectsAll,
 }
 
-/// Wakes who manages a changed object: its owner, or those that may take it if it has none, and the
-/// former owner if it changed. A resync wakes nobody.
-pub fn wake_managers<T: Owner>(change: &Change<impl Kind>, view: &View<'_>, wake: &mut Wake) {
+/// Enqueues who manages a changed object: its owner, or those that may take it if it has none, and the
+/// former owner if it changed. A resync enqueues nobody.
+pub fn enqueue_managers<T: Owner>(
+    change: &Change<impl Kind>,
+    view: &View<'_>,
+    queue: &mut Enqueue,
+) {
     match change {
         Change::Added(it) if it.meta().controller().is_none() && !it.meta().is_terminating() => {
-            wake_selecting::<T>(it.meta(), view, wake);
+            enqueue_selecting::<T>(it.meta(), view, queue);
         }
-        Change::Added(it) | Change::Deleted(it) => wake_owner::<T>(it.meta(), view, wake),
+        Change::Added(it) | Change::Deleted(it) => enqueue_owner::<T>(it.meta(), view, queue),
         Change::Updated { .. } if change.is_resync() => {}
         Change::Updated { old, new } => {
             let (old, new) = (old.meta(), new.meta());
             let changed_hands = old.controller() != new.controller();
             if changed_hands {
-                wake_owner::<T>(old, view, wake);
+                enqueue_owner::<T>(old, view, queue);
             }
             if new.controller().is_some() {
-                wake_owner::<T>(new, view, wake);
+                enqueue_owner::<T>(new, view, queue);
             } else if changed_hands || old.labels != new.labels {
-                wake_selecting::<T>(new, view, wake);
+                enqueue_selecting::<T>(new, view, queue);
             }
         }
     }
 }
 
-/// Wakes the `T` that manages an object, if one does.
-pub fn wake_owner<T: Kind>(meta: &Meta, view: &View<'_>, wake: &mut Wake) {
+/// Enqueues the `T` that manages an object, if one does.
+pub fn enqueue_owner<T: Kind>(meta: &Meta, view: &View<'_>, queue: &mut Enqueue) {
     if let Some(owner) = owner_of::<T>(meta, view) {
-        wake.add(&owner.meta().key);
+        queue.add(&owner.meta().key);
     }
 }
 
@@ -74,14 +78,14 @@ pub fn owner_key<T: Kind>(meta: &Meta) -> Option<Key> {
     Some(Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() })
 }
 
-/// Wakes those that may take an orphan. As `GetPodReplicaSets` and its like.
-fn wake_selecting<T: Owner>(orphan: &Meta, view: &View<'_>, wake: &mut Wake) {
+/// Enqueues those that may take an orphan. As `GetPodReplicaSets` and its like.
+fn enqueue_selecting<T: Owner>(orphan: &Meta, view: &View<'_>, queue: &mut Enqueue) {
     if orphan.labels.is_empty() {
         return;
     }
     for owner in view.of::<T>().by(T::BY_NAMESPACE, &orphan.key.namespace) {
         if owner.usable_selector().is_ok_and(|selector| selector.matches(&orphan.labels)) {
-            wake.add(&owner.meta().key);
+            queue.add(&owner.meta().key);
         }
     }
 }

@@ -12,7 +12,7 @@
 //!   (`root_ca_cert_publisher_sync_*` and those of cluster trust bundles by code, a Job's syncs by
 //!   action, an autoscaler's reconciliations, `endpoint_slice_controller_syncs`, and the
 //!   `*_stale_sync_skips_total` of syncs whose caches were behind);
-//! - **a handler** ([`crate::Wake::count`]): what an event tells (pods that a Job tracks by their
+//! - **a handler** ([`crate::Enqueue::count`]): what an event tells (pods that a Job tracks by their
 //!   finalizer, Jobs of another controller);
 //! - **a scrape** ([`crate::Controller::gauges`]): all gauges. They are not kept up to date but
 //!   computed when somebody looks, from the caches: persistent volumes and claims by class, volumes

@@ -8,7 +8,7 @@ use api::{AnyObject, Key, Kind, Meta, Object, Resource, Served, Text, typed};
 use crate::{Controller, Count, Shared, View};
 
 /// Takes the rows of a controller's watch table: the kinds that it reads, and what their changes
-/// wake.
+/// queue.
 pub trait Watches<C: Controller> {
     /// Kind `T` is read, and `handler` called for each of its changes. Handlers are pure and run
     /// while the informer waits, so they do little.
@@ -18,17 +18,17 @@ pub trait Watches<C: Controller> {
     /// serves and that can be listed, watched and deleted, as they come and go.
     fn everything(&mut self, handlers: Everything<C>);
 
-    /// A row whose changes wake keys.
-    fn on<T: Kind>(&mut self, wakes: fn(&C, &Change<T>, &View<'_>, &mut Wake)) {
-        self.row(Handler::Wakes(wakes));
+    /// A row whose changes enqueue keys.
+    fn on<T: Kind>(&mut self, enqueues: fn(&C, &Change<T>, &View<'_>, &mut Enqueue)) {
+        self.row(Handler::Enqueues(enqueues));
     }
 
-    /// A row whose changes are remembered, and may wake keys.
+    /// A row whose changes are remembered, and may enqueue keys.
     fn remembers<T: Kind>(&mut self, keeps: Keeps<C, T>) {
         self.row(Handler::Remembers(keeps));
     }
 
-    /// Kind `T` is read, and its changes wake nobody.
+    /// Kind `T` is read, and its changes enqueue nobody.
     fn reads<T: Kind>(&mut self) {
         self.on::<T>(|_, _, _, _| {});
     }
@@ -36,26 +36,26 @@ pub trait Watches<C: Controller> {
 
 /// What a change does.
 pub enum Handler<C: Controller, T> {
-    /// It wakes keys.
-    Wakes(fn(&C, &Change<T>, &View<'_>, &mut Wake)),
+    /// It enqueues keys.
+    Enqueues(fn(&C, &Change<T>, &View<'_>, &mut Enqueue)),
     /// It is also remembered.
     Remembers(Keeps<C, T>),
 }
 
-/// Remembers a change, and says whom it wakes.
-pub type Keeps<C, T> = fn(&C, &mut <C as Controller>::Memory, &Change<T>, &View<'_>, &mut Wake);
+/// Remembers a change, and says whom it enqueues.
+pub type Keeps<C, T> = fn(&C, &mut <C as Controller>::Memory, &Change<T>, &View<'_>, &mut Enqueue);
 
 /// What a controller wants to hear that reads the metadata of everything.
 pub struct Everything<C: Controller> {
     /// The API server serves other kinds than before, or the first answer is there.
-    pub served: fn(&C, &mut C::Memory, &Arc<Served>, &mut Wake),
+    pub served: fn(&C, &mut C::Memory, &Arc<Served>, &mut Enqueue),
     /// An object of this kind changed; or the kind is no longer watched.
     pub changed: ChangedAny<C>,
 }
 
 /// As [`Keeps`], of an object of any kind.
 pub type ChangedAny<C> =
-    fn(&C, &mut <C as Controller>::Memory, &Resource, &MetadataChange<'_>, &View<'_>, &mut Wake);
+    fn(&C, &mut <C as Controller>::Memory, &Resource, &MetadataChange<'_>, &View<'_>, &mut Enqueue);
 
 /// A change of an object of which the metadata is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +108,7 @@ pub enum Call {
 
 /// Collects what handlers ask for, in order.
 #[derive(Debug, Default)]
-pub struct Wake {
+pub struct Enqueue {
     /// The calls, in order.
     pub calls: Vec<Call>,
     /// What is counted of the event.
@@ -124,11 +124,11 @@ impl<C: Controller, T: Kind> Handler<C, T> {
         (controller, memory): (&C, &Shared<C::Memory>),
         change: &Change<T>,
         view: &View<'_>,
-        wake: &mut Wake,
+        queue: &mut Enqueue,
     ) {
         match self {
-            Self::Wakes(wakes) => wakes(controller, change, view, wake),
-            Self::Remembers(keeps) => keeps(controller, &mut memory.write(), change, view, wake),
+            Self::Enqueues(enqueues) => enqueues(controller, change, view, queue),
+            Self::Remembers(keeps) => keeps(controller, &mut memory.write(), change, view, queue),
         }
     }
 }
@@ -200,9 +200,9 @@ impl<'a> MetadataChange<'a> {
     }
 }
 
-// === impl Wake ===
+// === impl Enqueue ===
 
-impl Wake {
+impl Enqueue {
     /// Look at the key soon.
     pub fn add(&mut self, key: &Key) {
         self.calls.push(Call::Now(key.clone()));

@@ -59,7 +59,7 @@ pub enum Tolerated {
     Missing,
     /// The API server finds the result invalid (422).
     Invalid,
-    /// The object has another version by now (409): its event wakes the key.
+    /// The object has another version by now (409): its event enqueues the key.
     Conflict,
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use api::{Key, Kind};
 use cache::{Selection, SharedInformerFactory};
 use controller::{
-    Answer, Change, Controller, Count, Ended, Everything, Facts, Family, Handler, News, Outcome,
-    Plan, Query, Shared, View, Wake, Watches, Write,
+    Answer, Change, Controller, Count, Ended, Enqueue, Everything, Facts, Family, Handler, News,
+    Outcome, Plan, Query, Shared, View, Watches, Write,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -40,9 +40,9 @@ pub(crate) trait Door: Send + Sync {
         verdict: Option<&Opaque>,
         outcome: &Outcome,
     ) -> Option<Write>;
-    fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Wake;
-    fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Wake;
-    fn gone(&self, key: &Key) -> Wake;
+    fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Enqueue;
+    fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Enqueue;
+    fn gone(&self, key: &Key) -> Enqueue;
     fn counts(&self, seen: &Seen, ended: &Ended) -> Vec<Count>;
     fn gauges(&self, view: &View<'_>) -> Vec<Count>;
 }
@@ -84,10 +84,10 @@ impl<C: Controller> Typed<C> {
         verdict.downcast_ref().expect("a verdict comes back through the door it came from")
     }
 
-    fn remember(&self, news: News<'_, C>) -> Wake {
-        let mut wake = Wake::default();
-        self.controller.remember(&mut self.memory.write(), news, &mut wake);
-        wake
+    fn remember(&self, news: News<'_, C>) -> Enqueue {
+        let mut queue = Enqueue::default();
+        self.controller.remember(&mut self.memory.write(), news, &mut queue);
+        queue
     }
 }
 
@@ -140,16 +140,16 @@ impl<C: Controller> Door for Typed<C> {
         self.controller.report(Self::snapshot(snapshot), verdict.map(Self::verdict), outcome)
     }
 
-    fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Wake {
+    fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Enqueue {
         self.remember(News::Answered { snapshot: Self::snapshot(snapshot), query, answer })
     }
 
-    fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Wake {
+    fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Enqueue {
         let (snapshot, verdict) = (Self::snapshot(snapshot), Self::verdict(verdict));
         self.remember(News::Acted { snapshot, verdict, outcome })
     }
 
-    fn gone(&self, key: &Key) -> Wake {
+    fn gone(&self, key: &Key) -> Enqueue {
         self.remember(News::Gone(key))
     }
 
@@ -183,8 +183,8 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
         let changed = cache::handler(move |change: &Change<T>| {
             let Some(engine) = engine.upgrade() else { return };
-            engine.changed(&Selection::of::<T>(), change.gone(), &|view, wake| {
-                handler.hears((&typed.controller, &typed.memory), change, view, wake);
+            engine.changed(&Selection::of::<T>(), change.gone(), &|view, queue| {
+                handler.hears((&typed.controller, &typed.memory), change, view, queue);
             });
         });
         let engine = Weak::clone(self.engine);
@@ -205,16 +205,16 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
         everything.on_served(Box::new(move |kinds| {
             let Some(engine) = engine.upgrade() else { return };
-            engine.told(&|_, wake| {
-                (handlers.served)(&typed.controller, &mut typed.memory.write(), kinds, wake);
+            engine.told(&|_, queue| {
+                (handlers.served)(&typed.controller, &mut typed.memory.write(), kinds, queue);
             });
         }));
         let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
         everything.add_handler(Box::new(move |resource, change| {
             let Some(engine) = engine.upgrade() else { return };
-            engine.metadata_changed(resource, change, &|view, wake| {
+            engine.metadata_changed(resource, change, &|view, queue| {
                 let (controller, memory) = (&typed.controller, &mut typed.memory.write());
-                (handlers.changed)(controller, memory, resource, change, view, wake);
+                (handlers.changed)(controller, memory, resource, change, view, queue);
             });
         }));
         let engine = Weak::clone(self.engine);

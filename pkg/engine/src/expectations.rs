@@ -21,7 +21,7 @@ use runtime::Instant;
 /// cache that has not come so far in this time knows nothing worth acting on.
 pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
-/// How long after that a key is woken, and how long it is between two looks at all keys.
+/// How long after that a key is enqueued, and how long it is between two looks at all keys.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.

@@ -8,8 +8,8 @@ use api::{Key, Resource, Text};
 use cache::{Informer, Listers, Selection, SharedInformerFactory};
 use client::Client;
 use controller::{
-    Answer, Call, Controller, Count, Ended, Facts, MetadataChange, ObjectRef, Outcome, Plan, Query,
-    Shape, Shared, View, Wake,
+    Answer, Call, Controller, Count, Ended, Enqueue, Facts, MetadataChange, ObjectRef, Outcome,
+    Plan, Query, Shape, Shared, View,
 };
 use discovery::Discovery;
 use futures::future::BoxFuture;
@@ -42,8 +42,8 @@ const CONFLICT: &str = "Conflict";
 /// The error of a sync whose plans never have enough.
 pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after eight rounds";
 
-/// Asks a handler what it makes of a change, and whom that wakes.
-pub(crate) type Ask<'a> = &'a dyn Fn(&View<'_>, &mut Wake);
+/// Asks a handler what it makes of a change, and whom that enqueues.
+pub(crate) type Ask<'a> = &'a dyn Fn(&View<'_>, &mut Enqueue);
 
 /// Runs one controller.
 pub struct Engine {
@@ -99,7 +99,7 @@ enum Synced {
     Gone,
     /// Well; look again after the delay, if there is one.
     Done(Option<Duration>),
-    /// The caches are behind; they wake the key.
+    /// The caches are behind; they enqueue the key.
     Unsettled,
     /// Try again with back-off.
     Failed(Failed),
@@ -218,7 +218,7 @@ impl Engine {
         tokio::select! {
             biased;
             () = cancel.cancelled() => {}
-            () = self.wake_overdue() => {}
+            () = self.enqueue_overdue() => {}
         }
         self.queue.shut_down();
         let aborts: Vec<_> = workers.iter().map(Task::abort_handle).collect();
@@ -283,9 +283,9 @@ impl Engine {
         }
     }
 
-    /// Wakes the keys that have waited long enough for something to go. The caches may never show
-    /// it, and then nobody else wakes them. Goes on for ever.
-    async fn wake_overdue(&self) {
+    /// Enqueues the keys that have waited long enough for something to go. The caches may never show
+    /// it, and then nobody else enqueues them. Goes on for ever.
+    async fn enqueue_overdue(&self) {
         let clock = &self.act.runtime.clock;
         loop {
             let (overdue, next) = self.act.expectations().overdue(clock.instant());
@@ -328,7 +328,7 @@ impl Engine {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
-            // The caches wake it. Failures count on: they may be what it waits for, and nothing has
+            // The caches enqueue it. Failures count on: they may be what it waits for, and nothing has
             // gone well since.
             Synced::Unsettled => {}
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
@@ -522,13 +522,13 @@ impl Engine {
     }
 
     /// A change in the cache of a kind, which may be that the object with this uid is gone: first
-    /// whom it wakes, then what it settles. What the handlers keep is looked at by a key that
+    /// whom it enqueues, then what it settles. What the handlers keep is looked at by a key that
     /// settled. Versions are settled by [`Engine::reached`], once all changes that came together
     /// are told: those of a list come in the order of their names.
     pub(crate) fn changed(&self, selection: &Selection, gone: Option<&Text>, handler: Ask<'_>) {
-        let wake = self.tell(&selection.resource, handler);
+        let queue = self.tell(&selection.resource, handler);
         self.gone(|| selection.clone(), gone);
-        self.call(wake);
+        self.call(queue);
     }
 
     /// The same of an object of which the metadata is looked at.
@@ -538,7 +538,7 @@ impl Engine {
         change: &MetadataChange<'_>,
         handler: Ask<'_>,
     ) {
-        let wake = self.tell(resource, handler);
+        let queue = self.tell(resource, handler);
         let selection = || Selection::whole(resource.clone());
         match change {
             MetadataChange::Dropped => {
@@ -550,7 +550,7 @@ impl Engine {
             | MetadataChange::Updated { .. }
             | MetadataChange::Deleted(_) => self.gone(selection, change.gone()),
         }
-        self.call(wake);
+        self.call(queue);
     }
 
     fn gone(&self, selection: impl FnOnce() -> Selection, uid: Option<&Text>) {
@@ -559,31 +559,31 @@ impl Engine {
         }
     }
 
-    /// Tells a handler of a change, and returns whom it wakes. One that panics wakes nobody; what
+    /// Tells a handler of a change, and returns whom it enqueues. One that panics enqueues nobody; what
     /// the change settles is settled all the same.
-    fn tell(&self, resource: &Resource, handler: Ask<'_>) -> Wake {
+    fn tell(&self, resource: &Resource, handler: Ask<'_>) -> Enqueue {
         fenced(|| self.ask(handler)).unwrap_or_else(|panic| {
             let controller = self.act.controller;
             tracing::error!(controller, %resource, panic = panic.0, "a handler panicked");
-            Wake::default()
+            Enqueue::default()
         })
     }
 
-    /// Wakes whom a handler says.
+    /// Enqueues whom a handler says.
     pub(crate) fn told(&self, handler: Ask<'_>) {
         self.call(self.ask(handler));
     }
 
-    /// Asks a handler whom it wakes.
-    fn ask(&self, handler: Ask<'_>) -> Wake {
-        let mut wake = Wake::default();
-        handler(&self.view(), &mut wake);
-        wake
+    /// Asks a handler whom it enqueues.
+    fn ask(&self, handler: Ask<'_>) -> Enqueue {
+        let mut queue = Enqueue::default();
+        handler(&self.view(), &mut queue);
+        queue
     }
 
-    fn call(&self, wake: Wake) {
-        self.act.telemetry.add(&wake.counts, Became::Done);
-        for call in wake.calls {
+    fn call(&self, queue: Enqueue) {
+        self.act.telemetry.add(&queue.counts, Became::Done);
+        for call in queue.calls {
             match call {
                 Call::Now(key) => self.queue.add(key),
                 Call::After(key, delay) => self.queue.add_after(key, delay),

@@ -5,7 +5,7 @@
 //!
 //! The rules of a role with an `aggregationRule` are those of all roles that its selectors find,
 //! selector by selector, within each by name, each rule once; its own are replaced. A role does not
-//! aggregate itself. Roles that aggregate others may be aggregated too: the change of one wakes
+//! aggregate itself. Roles that aggregate others may be aggregated too: the change of one enqueues
 //! the next. If nothing is aggregated, the apply names no rules: those that it wrote go, and those
 //! that somebody else wrote stay, as upstream. For such a role each further change of any role
 //! costs one more apply, which changes nothing.
@@ -27,7 +27,7 @@ mod snapshot;
 mod tests;
 
 use api::{ClusterRole, Key};
-use controller::{Change, Facts, Plan, View, Wake, Watches};
+use controller::{Change, Enqueue, Facts, Plan, View, Watches};
 
 pub use snapshot::Snapshot;
 
@@ -41,7 +41,7 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<ClusterRole>(|_, change, view, wake| role_changed(change, view, wake));
+        table.on::<ClusterRole>(|_, change, view, queue| role_changed(change, view, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
@@ -57,13 +57,13 @@ impl controller::Controller for Controller {
     }
 }
 
-/// Who aggregates whom is not known before it is looked at, so any change wakes all that aggregate.
+/// Who aggregates whom is not known before it is looked at, so any change enqueues all that aggregate.
 /// As upstream's `enqueue`.
-fn role_changed(change: &Change<ClusterRole>, view: &View<'_>, wake: &mut Wake) {
+fn role_changed(change: &Change<ClusterRole>, view: &View<'_>, queue: &mut Enqueue) {
     if let Change::Deleted(role) = change {
-        wake.forget(&role.meta.key);
+        queue.forget(&role.meta.key);
     }
     for role in view.of::<ClusterRole>().by(ClusterRole::AGGREGATING, "") {
-        wake.add(&role.meta.key);
+        queue.add(&role.meta.key);
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use api::{ClusterRole, DecodeError, Key, Object as _};
-use controller::fixture::{Fixture, decode, woken};
+use controller::fixture::{Fixture, decode, enqueued};
 use controller::{Action, Change, Controller as _, Facts, PatchKind, Step};
 use serde_json::{Value, json};
 
@@ -226,7 +226,7 @@ fn what_cannot_be_known_is_not_written() {
 
 /// Upstream's `enqueue`: all that aggregate, whatever changed, and no others.
 #[test]
-fn any_change_wakes_all_that_aggregate() {
+fn any_change_enqueues_all_that_aggregate() {
     let roles = [
         role("a", "bar", &saw()),
         combined(&["bar"], &[]),
@@ -240,7 +240,7 @@ fn any_change_wakes_all_that_aggregate() {
         (Change::Updated { old: a.clone(), new: a }, all.to_owned()),
         (Change::Deleted(gone), format!("forget gone\n{all}")),
     ] {
-        assert_eq!(woken(&Controller, &change, &fixture), expected, "{change:?}");
+        assert_eq!(enqueued(&Controller, &change, &fixture), expected, "{change:?}");
     }
     assert_eq!(Controller.observe(&Key::new("", "gone"), &fixture.view(), &()).map(|_| ()), None);
 }

@@ -44,7 +44,7 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<CertificateSigningRequest>(|_, change, _, wake| wake.own(change));
+        table.on::<CertificateSigningRequest>(|_, change, _, queue| queue.own(change));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {

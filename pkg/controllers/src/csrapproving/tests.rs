@@ -4,7 +4,7 @@
 use api::CertificateSigningRequest as Csr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use controller::fixture::{Fixture, decode, with, woken};
+use controller::fixture::{Fixture, decode, enqueued, with};
 use controller::{Action, Answer, Change, Controller as _, Query, Step};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -296,9 +296,9 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(plan.to_string(), "why: the object cannot be read: spec: no\n");
 }
 
-/// TestCertificateController: each change wakes its own key; who is gone is looked at once more.
+/// TestCertificateController: each change enqueues its own key; who is gone is looked at once more.
 #[test]
-fn changes_wake_their_own_key() {
+fn changes_enqueue_their_own_key() {
     let object = decode::<Csr>(&csr(&wish()));
     let changes = [
         (Change::Added(Arc::clone(&object)), "now csr-1\n"),
@@ -306,7 +306,7 @@ fn changes_wake_their_own_key() {
         (Change::Deleted(Arc::clone(&object)), "forget csr-1\n"),
     ];
     for (change, expected) in changes {
-        assert_eq!(woken(&Controller, &change, &Fixture::default()), expected);
+        assert_eq!(enqueued(&Controller, &change, &Fixture::default()), expected);
     }
     let fixture = Fixture::default().holding::<Csr>(&[]);
     assert!(Controller.observe(&Key::new("", "csr-1"), &fixture.view(), &()).is_none());

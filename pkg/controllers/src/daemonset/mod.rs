@@ -31,7 +31,7 @@
 //!   label that it gets, whatever a webhook makes of that.
 //! - Pods are made and replaced in the order of the nodes' names, and each try after a failure
 //!   begins elsewhere; upstream's order is that of a Go map, another one each time.
-//! - Node events wake sets in the handler, without a queue `daemonset-node-updates` in between.
+//! - Node events enqueue sets in the handler, without a queue `daemonset-node-updates` in between.
 //! - The rolling update moves on in a sync in which no pod is missing or superfluous, not right
 //!   after pods were made or deleted.
 //! - The back-off of failed pods counts those that are seen to go, whoever deleted them, not the
@@ -62,8 +62,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use api::{ControllerRevision, DaemonSet, Key, Node, Phase, Pod};
-use controller::owners::{owner_key, owner_of, wake_managers, wake_owner};
-use controller::{Change, Facts, Outcome, Plan, View, Wake, Watches, Write};
+use controller::owners::{enqueue_managers, enqueue_owner, owner_key, owner_of};
+use controller::{Change, Enqueue, Facts, Outcome, Plan, View, Watches, Write};
 
 pub use backoff::Backoff;
 use backoff::Place;
@@ -105,15 +105,16 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<DaemonSet>(|_, change, _, wake| wake.own(change));
-        table
-            .on::<ControllerRevision>(|_, change, view, wake| revision_changed(change, view, wake));
-        table.remembers::<Pod>(|_, failed_pods, change, view, wake| {
-            count_failed(failed_pods, change, view);
-            pod_changed(change, view, wake);
+        table.on::<DaemonSet>(|_, change, _, queue| queue.own(change));
+        table.on::<ControllerRevision>(|_, change, view, queue| {
+            revision_changed(change, view, queue)
         });
-        table.on::<Node>(|controller, change, view, wake| {
-            controller.node_changed(change, view, wake);
+        table.remembers::<Pod>(|_, failed_pods, change, view, queue| {
+            count_failed(failed_pods, change, view);
+            pod_changed(change, view, queue);
+        });
+        table.on::<Node>(|controller, change, view, queue| {
+            controller.node_changed(change, view, queue);
         });
     }
 
@@ -156,8 +157,8 @@ fn count_failed(failed_pods: &mut Backoff, change: &Change<Pod>, view: &View<'_>
 
 impl Controller {
     /// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a
-    /// node is gone wakes nobody: its pods will go, and do.
-    fn node_changed(&self, change: &Change<Node>, view: &View<'_>, wake: &mut Wake) {
+    /// node is gone enqueues nobody: its pods will go, and do.
+    fn node_changed(&self, change: &Change<Node>, view: &View<'_>, queue: &mut Enqueue) {
         let node = match change {
             Change::Added(node) => node,
             Change::Updated { old, new }
@@ -178,48 +179,48 @@ impl Controller {
                 Fit::Run | Fit::Stay | Fit::Leave => has_pod && set.status.number_misscheduled > 0,
             };
             if concerned {
-                wake.add(&set.meta.key);
+                queue.add(&set.meta.key);
             }
         }
     }
 }
 
-/// New revisions of a set wake it through what it awaits.
-fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, wake: &mut Wake) {
+/// New revisions of a set enqueue it through what it awaits.
+fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Added(it) if it.meta.controller().is_some() && !it.meta.is_terminating() => {}
         Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => {
-            wake_managers::<DaemonSet>(change, view, wake);
+            enqueue_managers::<DaemonSet>(change, view, queue);
         }
     }
 }
 
-fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+fn pod_changed(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
         // As upstream's, and whom it is taken from: its place is free.
         Change::Updated { old, new } if new.meta.is_terminating() => {
-            wake_owner::<DaemonSet>(&new.meta, view, wake);
+            enqueue_owner::<DaemonSet>(&new.meta, view, queue);
             if old.meta.controller() != new.meta.controller() {
-                wake_owner::<DaemonSet>(&old.meta, view, wake);
+                enqueue_owner::<DaemonSet>(&old.meta, view, queue);
             }
         }
         Change::Updated { old, new } => {
-            wake_managers::<DaemonSet>(change, view, wake);
-            wake_when_available(old, new, view, wake);
+            enqueue_managers::<DaemonSet>(change, view, queue);
+            enqueue_when_available(old, new, view, queue);
         }
-        Change::Added(_) | Change::Deleted(_) => wake_managers::<DaemonSet>(change, view, wake),
+        Change::Added(_) | Change::Deleted(_) => enqueue_managers::<DaemonSet>(change, view, queue),
     }
 }
 
 /// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
-fn wake_when_available(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
+fn enqueue_when_available(old: &Pod, new: &Pod, view: &View<'_>, queue: &mut Enqueue) {
     if old.is_ready() || !new.is_ready() {
         return;
     }
     let Some(set) = owner_of::<DaemonSet>(&new.meta, view) else { return };
     let seconds = u64::try_from(set.min_ready_seconds).unwrap_or(0);
     if seconds > 0 {
-        wake.add_after(&set.meta.key, Duration::from_secs(seconds.saturating_add(1)));
+        queue.add_after(&set.meta.key, Duration::from_secs(seconds.saturating_add(1)));
     }
 }

@@ -4,6 +4,7 @@
 //! capacity and ports is that these are not looked at, and our views do not hold them.
 
 mod backoff;
+mod enqueues;
 mod fits;
 mod history;
 mod manage;
@@ -11,7 +12,6 @@ mod pods;
 mod refusals;
 mod rollout;
 mod status;
-mod wakes;
 mod walk;
 mod world;
 

@@ -63,8 +63,8 @@ mod template;
 mod tests;
 
 use api::{Deployment, DeploymentStrategy, Key, Pod, ReplicaSet};
-use controller::owners::{Owner, owner_of, wake_managers};
-use controller::{Change, Facts, Outcome, Plan, View, Wake, Watches, Write};
+use controller::owners::{Owner, enqueue_managers, owner_of};
+use controller::{Change, Enqueue, Facts, Outcome, Plan, View, Watches, Write};
 
 pub use decide::Told;
 pub use snapshot::{Set, Snapshot};
@@ -85,11 +85,11 @@ impl controller::Controller for Controller {
     const RETRIES_MAX: Option<u32> = Some(15);
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<Deployment>(|_, change, _, wake| wake.own(change));
-        table.on::<ReplicaSet>(|_, change, view, wake| {
-            wake_managers::<Deployment>(change, view, wake);
+        table.on::<Deployment>(|_, change, _, queue| queue.own(change));
+        table.on::<ReplicaSet>(|_, change, view, queue| {
+            enqueue_managers::<Deployment>(change, view, queue);
         });
-        table.on::<Pod>(|_, change, view, wake| pod_changed(change, view, wake));
+        table.on::<Pod>(|_, change, view, queue| pod_changed(change, view, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
@@ -112,7 +112,7 @@ impl controller::Controller for Controller {
 // === Watch table ===
 
 /// A Recreate rollout goes on once the last pod is gone. As upstream's `deletePod`.
-fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+fn pod_changed(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     let Change::Deleted(pod) = change else { return };
     let Some(set) = owner_of::<ReplicaSet>(&pod.meta, view) else { return };
     let Some(deployment) = owner_of::<Deployment>(&set.meta, view) else { return };
@@ -123,6 +123,6 @@ fn pod_changed(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
     let sets = view.of::<ReplicaSet>().by(ReplicaSet::BY_CONTROLLER, &deployment.meta.uid);
     let mut sets = sets.iter().filter(|set| selector.matches(&set.meta.labels));
     if sets.all(|set| snapshot::pods_of(set, view).is_empty()) {
-        wake.add(&deployment.meta.key);
+        queue.add(&deployment.meta.key);
     }
 }

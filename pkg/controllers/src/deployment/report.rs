@@ -22,7 +22,7 @@ struct After {
 
 /// None if all is right already, and after a failure that says nothing of the pods.
 pub(super) fn report(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<Write> {
-    // What the cache does not show yet cannot be counted; it wakes the key in a moment.
+    // What the cache does not show yet cannot be counted; it enqueues the key in a moment.
     if outcome.unsettled || s.claim.has_failed(0, outcome) {
         return None;
     }

@@ -2,11 +2,11 @@
 //! `test/integration/deployment` where they are about decisions.
 
 mod creation;
+mod enqueueing;
 mod numbers;
 mod scaling;
 mod simulation;
 mod status;
-mod waking;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Meta, OwnerRef, Resource, Served, Text};
-use controller::{Query, Wake};
+use controller::{Enqueue, Query};
 use mutant::Mutant;
 
 use super::absent::{ABSENT_MAX, Absent};
@@ -147,21 +147,21 @@ pub(super) fn alternate(
 
 /// What is observed.
 impl Graph {
-    /// The API server serves these kinds. Wakes the virtual nodes that can be looked for now.
-    pub(super) fn serve(&mut self, served: &Arc<Served>, wake: &mut Wake) {
+    /// The API server serves these kinds. Enqueues the virtual nodes that can be looked for now.
+    pub(super) fn serve(&mut self, served: &Arc<Served>, queue: &mut Enqueue) {
         let before = self.served.replace(Arc::clone(served)).unwrap_or_default();
         for node in self.virtuals.values().flatten().map(|slot| self.node(*slot)) {
             let NodeKind { api_version, kind, .. } = &*node.kind;
             if before.find(api_version, kind).is_none() && served.find(api_version, kind).is_some()
             {
-                wake.add(&node.queue_key());
+                queue.add(&node.queue_key());
             }
         }
     }
 
     /// An object is there, in this version. One without a uid, which some API server may have, is
     /// nobody's owner, and could not be deleted with care.
-    pub(super) fn put(&mut self, resource: &Resource, meta: &Meta, wake: &mut Wake) {
+    pub(super) fn put(&mut self, resource: &Resource, meta: &Meta, queue: &mut Enqueue) {
         if meta.uid.is_empty() {
             return;
         }
@@ -169,52 +169,52 @@ impl Graph {
             let kind = self.kind(resource);
             self.insert(Node::observed(kind, meta))
         });
-        self.reveal(slot, resource, meta, wake);
+        self.reveal(slot, resource, meta, queue);
         let was_waiting = self.node(slot).is_waiting();
         self.refresh(slot, resource, meta);
-        self.relink(slot, &meta.owners, wake);
+        self.relink(slot, &meta.owners, queue);
         // As upstream's `processTransitions`; those that are to be orphaned are another
         // controller's.
         if !was_waiting && self.node(slot).is_waiting() {
-            self.wake_all(self.node(slot).dependents(), wake);
-            self.wake(slot, wake);
+            self.enqueue_all(self.node(slot).dependents(), queue);
+            self.enqueue(slot, queue);
         }
     }
 
     /// An object is gone.
-    pub(super) fn delete(&mut self, resource: &Resource, meta: &Meta, wake: &mut Wake) {
+    pub(super) fn delete(&mut self, resource: &Resource, meta: &Meta, queue: &mut Enqueue) {
         if let Some(slot) = self.find(&meta.uid) {
-            self.reveal(slot, resource, meta, wake);
-            self.remove(slot, Identity::observed(resource, meta), wake);
+            self.reveal(slot, resource, meta, queue);
+            self.remove(slot, Identity::observed(resource, meta), queue);
         }
     }
 
     /// All there are of a kind were observed. Virtual nodes of the kind may have been found by live
     /// reads, and be gone since: they are looked for.
-    pub(super) fn complete(&self, resource: &Resource, wake: &mut Wake) {
+    pub(super) fn complete(&self, resource: &Resource, queue: &mut Enqueue) {
         let label = identity::label(&resource.api_version(), &resource.kind);
         let of_kind = self.virtuals.get(&*label).into_iter().flatten().copied();
-        self.wake_all(of_kind, wake);
+        self.enqueue_all(of_kind, queue);
     }
 
     /// A kind is no longer watched, so nothing is known of its objects: those that nobody depends
     /// on are forgotten, the others are to be looked for. And so is what did not exist: a kind is
     /// also dropped when its API server has gone back to an older state, in which objects that were
     /// deleted are there again, with their uids.
-    pub(super) fn drop_kind(&mut self, resource: &Resource, wake: &mut Wake) {
+    pub(super) fn drop_kind(&mut self, resource: &Resource, queue: &mut Enqueue) {
         self.absent = Absent::new(ABSENT_MAX);
         let Some(kind) = self.kinds.remove(resource) else { return };
         let of_kind = self.slab.iter().filter(|(_, node)| Arc::ptr_eq(&node.kind, &kind));
         let slots: Vec<_> = of_kind.map(|(slot, _)| slot).collect();
         // Their owners wait for them no longer, or they would wait for ever.
         for slot in &slots {
-            self.relink(*slot, &Arc::default(), wake);
+            self.relink(*slot, &Arc::default(), queue);
         }
         for slot in slots {
             if self.node(slot).has_dependents() {
                 let identity = self.node(slot).identity();
                 self.name(slot, &identity);
-                self.wake(slot, wake);
+                self.enqueue(slot, queue);
             } else {
                 self.take(slot);
             }
@@ -229,7 +229,7 @@ impl Graph {
         query: &Query,
         meant: &BTreeSet<Identity>,
         found: Option<&str>,
-        wake: &mut Wake,
+        queue: &mut Enqueue,
     ) {
         let Query::Get { resource, .. } = query else { return };
         for identity in meant {
@@ -253,23 +253,23 @@ impl Graph {
             {
                 self.name(slot, &identity);
             }
-            self.vanish(&identity, wake);
+            self.vanish(&identity, queue);
         }
     }
 
     /// There is no such object. As upstream's virtual delete event.
-    pub(super) fn vanish(&mut self, gone: &Identity, wake: &mut Wake) {
+    pub(super) fn vanish(&mut self, gone: &Identity, queue: &mut Enqueue) {
         let Some(slot) = self.find(&gone.uid) else { return };
         let (matching, others) = self.partition(slot, gone);
         let (is_virtual, is_it) =
             (self.node(slot).is_virtual(), self.node(slot).identity() == *gone);
         let stays = if is_virtual { !others.is_empty() } else { !is_it };
         if !stays {
-            return self.remove(slot, gone.clone(), wake);
+            return self.remove(slot, gone.clone(), queue);
         }
         if !matching.is_empty() {
             self.absent.add(gone.clone());
-            self.wake_all(matching, wake);
+            self.enqueue_all(matching, queue);
         }
         if is_virtual
             && is_it
@@ -277,9 +277,9 @@ impl Graph {
         {
             self.name(slot, &next);
             if self.absent.has(&next) {
-                wake.add_after(&next.key(), FOUND_ABSENT_AGAIN);
+                queue.add_after(&next.key(), FOUND_ABSENT_AGAIN);
             } else {
-                wake.add(&next.key());
+                queue.add(&next.key());
             }
         }
     }
@@ -287,12 +287,12 @@ impl Graph {
 
 /// How it changes.
 impl Graph {
-    fn wake(&self, slot: u32, wake: &mut Wake) {
-        wake.add(&self.node(slot).queue_key());
+    fn enqueue(&self, slot: u32, queue: &mut Enqueue) {
+        queue.add(&self.node(slot).queue_key());
     }
 
-    fn wake_all(&self, slots: impl IntoIterator<Item = u32>, wake: &mut Wake) {
-        slots.into_iter().for_each(|slot| self.wake(slot, wake));
+    fn enqueue_all(&self, slots: impl IntoIterator<Item = u32>, queue: &mut Enqueue) {
+        slots.into_iter().for_each(|slot| self.enqueue(slot, queue));
     }
 
     fn node_mut(&mut self, slot: u32) -> &mut Node {
@@ -353,7 +353,7 @@ impl Graph {
 
     /// A virtual node is observed, or one is in another version of its kind: those that say
     /// something else of it are to be verified.
-    fn reveal(&mut self, slot: u32, resource: &Resource, meta: &Meta, wake: &mut Wake) {
+    fn reveal(&mut self, slot: u32, resource: &Resource, meta: &Meta, queue: &mut Enqueue) {
         let is_as_before = self.node(slot).kind.resource.as_ref().is_some_and(|known| {
             known == resource || (&known.group, &known.kind) != (&resource.group, &resource.kind)
         });
@@ -363,7 +363,7 @@ impl Graph {
         let observed = Identity::observed(resource, meta);
         if self.node(slot).identity() != observed {
             let (_, others) = self.partition(slot, &observed);
-            self.wake_all(others, wake);
+            self.enqueue_all(others, queue);
         }
         let kind = self.kind(resource);
         self.unindex(slot);
@@ -388,15 +388,15 @@ impl Graph {
         }
     }
 
-    /// Takes a node out, with its edges, and wakes those that it matters to.
-    fn remove(&mut self, slot: u32, identity: Identity, wake: &mut Wake) {
+    /// Takes a node out, with its edges, and enqueues those that it matters to.
+    fn remove(&mut self, slot: u32, identity: Identity, queue: &mut Enqueue) {
         let node = self.take(slot);
         if node.has_dependents() {
             self.absent.add(identity);
         }
-        self.wake_all(node.dependents().filter(|dependent| *dependent != slot), wake);
+        self.enqueue_all(node.dependents().filter(|dependent| *dependent != slot), queue);
         if !mutant::is(Mutant::OwnerNotUnblocked) {
-            self.wake_waiting(&node.owners, wake);
+            self.enqueue_waiting(&node.owners, queue);
         }
     }
 
@@ -421,15 +421,15 @@ impl Graph {
     }
 
     /// Those of the owners that are deleted in the foreground see whether they still have to wait.
-    fn wake_waiting(&self, owners: &[OwnerRef], wake: &mut Wake) {
+    fn enqueue_waiting(&self, owners: &[OwnerRef], queue: &mut Enqueue) {
         let owners = edges(owners);
         let owners = owners.keys().filter_map(|owner| self.find(owner));
-        self.wake_all(owners.filter(|at| self.node(*at).is_waiting()), wake);
+        self.enqueue_all(owners.filter(|at| self.node(*at).is_waiting()), queue);
     }
 
     /// A node has these owners now. As upstream's `referencesDiffs`,
     /// `addUnblockedOwnersToDeleteQueue`, `addDependentToOwners` and `removeDependentFromOwners`.
-    fn relink(&mut self, slot: u32, owners: &Arc<[OwnerRef]>, wake: &mut Wake) {
+    fn relink(&mut self, slot: u32, owners: &Arc<[OwnerRef]>, queue: &mut Enqueue) {
         let before = Arc::clone(&self.node(slot).owners);
         if Arc::ptr_eq(&before, owners) {
             return;
@@ -440,7 +440,7 @@ impl Graph {
             let Some(at) = self.find(owner) else { continue };
             let new = is.get(owner);
             if *old == Edge::Blocking && new != Some(old) {
-                self.wake(at, wake);
+                self.enqueue(at, queue);
             }
             match new {
                 None => self.unlink(at, slot, *old),
@@ -464,13 +464,13 @@ impl Graph {
                 let identity = Identity::of(owner, &namespace);
                 let at = self.insert(Node::missing(&identity));
                 self.node_mut(at).link(slot, edge);
-                self.wake(at, wake);
+                self.enqueue(at, queue);
             }
         }
         // Upstream finds a dependent that comes late to its dying owner when it looks at the owner
         // again.
         if is_suspicious || owner_waits {
-            self.wake(slot, wake);
+            self.enqueue(slot, queue);
         }
     }
 }

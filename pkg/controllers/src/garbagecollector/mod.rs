@@ -23,7 +23,7 @@
 //! - **An owner that was observed, and does not wait for its dependents,** is not read if the
 //!   reference says the same of it (group, kind, name, uid; it is in the object's namespace or in
 //!   none). While the cache is behind, it counts as there although it is gone, or waits: the object
-//!   stays until the change is seen, which wakes it. An owner with the same name and another uid is
+//!   stays until the change is seen, which enqueues it. An owner with the same name and another uid is
 //!   another owner.
 //! - **An owner that is known not to exist** is not read. It was deleted while it was watched, or
 //!   not there in a live read that began when its uid was known already. Uids are never used twice,
@@ -47,7 +47,7 @@
 //!
 //! What an event costs: a search for the uid, some 20 comparisons, and nothing else if owners and
 //! finalizers are as before; then one more for each owner that is new or gone. The end of an owner
-//! wakes all its dependents, a key of some 100 bytes each. An owner with n dependents loses one in
+//! enqueues all its dependents, a key of some 100 bytes each. An owner with n dependents loses one in
 //! log n. A look at an object does not depend on the number of its dependents, but for a walk over
 //! them to find a circle, if an owner is not simply there.
 //!
@@ -95,7 +95,7 @@ mod snapshot;
 mod tests;
 
 use api::{Key, Meta, Resource};
-use controller::{Everything, Facts, MetadataChange, News, Plan, View, Wake, Watches};
+use controller::{Enqueue, Everything, Facts, MetadataChange, News, Plan, View, Watches};
 
 pub use graph::Graph;
 use identity::Identity;
@@ -117,15 +117,15 @@ impl Collector {
         graph: &mut Graph,
         resource: &Resource,
         change: &MetadataChange<'_>,
-        wake: &mut Wake,
+        queue: &mut Enqueue,
     ) {
         match change {
             MetadataChange::Added(meta) | MetadataChange::Updated { new: meta, .. } => {
-                graph.put(resource, meta, wake);
+                graph.put(resource, meta, queue);
             }
-            MetadataChange::Deleted(meta) => graph.delete(resource, meta, wake),
-            MetadataChange::Complete => graph.complete(resource, wake),
-            MetadataChange::Dropped => graph.drop_kind(resource, wake),
+            MetadataChange::Deleted(meta) => graph.delete(resource, meta, queue),
+            MetadataChange::Complete => graph.complete(resource, queue),
+            MetadataChange::Dropped => graph.drop_kind(resource, queue),
         }
     }
 }
@@ -137,9 +137,9 @@ impl controller::Controller for Collector {
 
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.everything(Everything {
-            served: |_, graph, served, wake| graph.serve(served, wake),
-            changed: |_, graph, resource, change, _, wake| {
-                Self::changed(graph, resource, change, wake);
+            served: |_, graph, served, queue| graph.serve(served, queue),
+            changed: |_, graph, resource, change, _, queue| {
+                Self::changed(graph, resource, change, queue);
             },
         });
     }
@@ -156,12 +156,12 @@ impl controller::Controller for Collector {
         (decide::decide(snapshot, facts), ())
     }
 
-    fn remember(&self, graph: &mut Graph, news: News<'_, Self>, wake: &mut Wake) {
+    fn remember(&self, graph: &mut Graph, news: News<'_, Self>, queue: &mut Enqueue) {
         match news {
             News::Answered { snapshot, query, answer } => {
                 if let (Ok(found), Some(meant)) = (answer.metadata(), snapshot.asked.get(query)) {
                     let found = found.map(|found| &*found.meta.uid);
-                    graph.learn(query, meant, found, wake);
+                    graph.learn(query, meant, found, queue);
                 }
             }
             News::Acted { snapshot, .. } => {
@@ -187,7 +187,7 @@ impl controller::Controller for Orphaner {
         table.everything(Everything {
             served: |_, _, _, _| {},
             // As upstream's `startsWaitingForDependentsOrphaned`.
-            changed: |_, _, resource, change, _, wake| {
+            changed: |_, _, resource, change, _, queue| {
                 let starts = match change {
                     MetadataChange::Added(meta) => Some(meta).filter(|meta| is_orphaning(meta)),
                     MetadataChange::Updated { old, new } => {
@@ -198,7 +198,7 @@ impl controller::Controller for Orphaner {
                     | MetadataChange::Dropped => None,
                 };
                 if let Some(meta) = starts {
-                    wake.add(&Identity::observed(resource, meta).key());
+                    queue.add(&Identity::observed(resource, meta).key());
                 }
             },
         });

@@ -6,7 +6,7 @@
 //! `pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go` (v1.36).
 //!
 //! It is not about one object: its only key is `secrets`, and a sync is a pass over all of them, a
-//! day after the last one. No event wakes it. The API server notes in a label of the Secret on
+//! day after the last one. No event enqueues it. The API server notes in a label of the Secret on
 //! which day its token was used last, and in a ConfigMap since when it does that. A Secret that was
 //! made and last used before the clean-up period, that its account lists and that no pod names, is
 //! labelled with the day from which on its token counts as invalid: the API server refuses it from

@@ -2,7 +2,7 @@
 //! `pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner_test.go`.
 
 use api::{Kind as _, Raw, Time};
-use controller::fixture::{Fixture, decode, time, with, woken};
+use controller::fixture::{Fixture, decode, enqueued, time, with};
 use controller::{Action, Answer, Change, Controller as _, Guard, PatchKind, Query, Step};
 use serde_json::{Value, json};
 
@@ -395,16 +395,16 @@ fn a_pass_is_bounded() {
 
 /// Card: no queue of objects, an interval of 24 hours.
 #[test]
-fn nothing_wakes_a_pass() {
+fn nothing_enqueues_a_pass() {
     let controller = since("2023-01-01");
     let fixture = caches(&[], &[], &[]);
     let secret = decode::<TokenSecret>(&secret("", "", "2022-12-27"));
     let change = Change::Updated { old: secret.clone(), new: secret.clone() };
-    assert_eq!(woken(&controller, &Change::Added(secret), &fixture), "");
-    assert_eq!(woken(&controller, &change, &fixture), "");
+    assert_eq!(enqueued(&controller, &Change::Added(secret), &fixture), "");
+    assert_eq!(enqueued(&controller, &change, &fixture), "");
     let account = decode::<ServiceAccount>(&account(&[]));
-    assert_eq!(woken(&controller, &Change::Deleted(account), &fixture), "");
-    assert_eq!(woken(&controller, &Change::Added(decode::<Pod>(&plain())), &fixture), "");
+    assert_eq!(enqueued(&controller, &Change::Deleted(account), &fixture), "");
+    assert_eq!(enqueued(&controller, &Change::Added(decode::<Pod>(&plain())), &fixture), "");
     assert_eq!((Controller::SEEDS, PERIOD), (&["secrets"][..], Duration::from_hours(24)));
 }
 

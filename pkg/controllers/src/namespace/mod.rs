@@ -59,7 +59,7 @@ mod tests;
 use std::time::Duration;
 
 use api::{Key, Namespace};
-use controller::{Change, Facts, Plan, View, Wake, Watches};
+use controller::{Change, Enqueue, Facts, Plan, View, Watches};
 
 pub use snapshot::Snapshot;
 
@@ -96,7 +96,7 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));
+        table.on::<Namespace>(|_, change, _, queue| namespace_changed(change, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
@@ -112,13 +112,13 @@ impl controller::Controller for Controller {
     }
 }
 
-fn namespace_changed(change: &Change<Namespace>, wake: &mut Wake) {
+fn namespace_changed(change: &Change<Namespace>, queue: &mut Enqueue) {
     match change {
         Change::Added(it) | Change::Updated { new: it, .. } => {
             if it.meta.is_terminating() {
-                wake.add_after(&it.meta.key, GRACE);
+                queue.add_after(&it.meta.key, GRACE);
             }
         }
-        Change::Deleted(it) => wake.forget(&it.meta.key),
+        Change::Deleted(it) => queue.forget(&it.meta.key),
     }
 }

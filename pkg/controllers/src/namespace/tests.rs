@@ -7,7 +7,7 @@ mod upstream;
 mod world;
 
 use api::{DecodeError, Object as _, Raw};
-use controller::fixture::{Fixture, ago, decode, with, woken};
+use controller::fixture::{Fixture, ago, decode, enqueued, with};
 use controller::{Answer, Change, Controller as _, Facts, Query};
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ fn a_namespace_that_is_being_deleted_is_looked_at_after_five_seconds() {
         (Change::Deleted(terminating.clone()), "forget shop\n"),
     ] {
         let controller = Controller::new(Duration::from_mins(5));
-        assert_eq!(woken(&controller, &change, &Fixture::default()), expected, "{change:?}");
+        assert_eq!(enqueued(&controller, &change, &Fixture::default()), expected, "{change:?}");
     }
 }
 

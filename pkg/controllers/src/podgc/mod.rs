@@ -4,7 +4,7 @@
 //! `pkg/controller/podgc` (v1.36).
 //!
 //! It is not about one object: its only key is `pods`, and a sync is a pass over all pods, 20
-//! seconds after the last one. No event wakes it. A pass collects pods that
+//! seconds after the last one. No event enqueues it. A pass collects pods that
 //!
 //! - have ended, as many as there are more than the threshold: first those that were evicted, then
 //!   the oldest ones;

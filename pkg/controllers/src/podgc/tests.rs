@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{DecodeError, Key, Node, Object as _, Pod};
-use controller::fixture::{Fixture, NOW, ago, decode, time, with, woken};
+use controller::fixture::{Fixture, NOW, ago, decode, enqueued, time, with};
 use controller::{Action, Answer, Change, Controller as _, Facts, Plan, Step, When};
 use serde_json::{Value, json};
 
@@ -414,9 +414,9 @@ fn a_pass_is_bounded() {
     assert_ne!(first[0], first[1]);
 }
 
-/// Card: one loop, no queue of objects. Nothing that happens to pods and nodes wakes a pass.
+/// Card: one loop, no queue of objects. Nothing that happens to pods and nodes enqueues a pass.
 #[test]
-fn nothing_wakes_a_pass() {
+fn nothing_enqueues_a_pass() {
     let controller = Controller::new(1);
     let fixture = caches(&[], &[]);
     let (pod, node) = (decode::<Pod>(&pod("a", "gone", "Failed")), decode::<Node>(&node("node")));
@@ -425,14 +425,14 @@ fn nothing_wakes_a_pass() {
         Change::Updated { old: pod.clone(), new: pod.clone() },
         Change::Deleted(pod),
     ] {
-        assert_eq!(woken(&controller, &change, &fixture), "");
+        assert_eq!(enqueued(&controller, &change, &fixture), "");
     }
     for change in [
         Change::Added(node.clone()),
         Change::Updated { old: node.clone(), new: node.clone() },
         Change::Deleted(node),
     ] {
-        assert_eq!(woken(&controller, &change, &fixture), "");
+        assert_eq!(enqueued(&controller, &change, &fixture), "");
     }
     assert_eq!(Controller::SEEDS, ["pods"]);
     assert_eq!(PERIOD, Duration::from_secs(20));

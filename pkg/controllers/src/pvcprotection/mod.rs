@@ -48,7 +48,7 @@ mod usage;
 mod tests;
 
 use api::{Key, PersistentVolumeClaim, Pod};
-use controller::{Change, Facts, News, Plan, View, Wake, Watches};
+use controller::{Change, Enqueue, Facts, News, Plan, View, Watches};
 
 pub use snapshot::Snapshot;
 pub use usage::Unused;
@@ -66,8 +66,8 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<PersistentVolumeClaim>(|it, change, _, wake| it.claim_changed(change, wake));
-        table.on::<Pod>(|it, change, view, wake| it.pod_changed(change, view, wake));
+        table.on::<PersistentVolumeClaim>(|it, change, _, queue| it.claim_changed(change, queue));
+        table.on::<Pod>(|it, change, view, queue| it.pod_changed(change, view, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, memory: &Unused) -> Option<Snapshot> {
@@ -82,7 +82,7 @@ impl controller::Controller for Controller {
         snapshot.summary()
     }
 
-    fn remember(&self, memory: &mut Unused, news: News<'_, Self>, _: &mut Wake) {
+    fn remember(&self, memory: &mut Unused, news: News<'_, Self>, _: &mut Enqueue) {
         match news {
             News::Answered { snapshot, answer, .. } => memory.learn(&snapshot.held, answer),
             // Whether it worked or not: the next time somebody looks anew.
@@ -94,21 +94,21 @@ impl controller::Controller for Controller {
 
 impl Controller {
     /// As `pvcAddedUpdated`.
-    fn claim_changed(self, change: &Change<PersistentVolumeClaim>, wake: &mut Wake) {
+    fn claim_changed(self, change: &Change<PersistentVolumeClaim>, queue: &mut Enqueue) {
         match change {
             Change::Added(claim) | Change::Updated { new: claim, .. } => {
                 let lacks_finalizer = !claim.meta.is_terminating() && !claim.is_protected();
                 let lacks_condition = self.tracks_unused && claim.unused.is_none();
                 if lacks_finalizer || lacks_condition || claim.is_held() {
-                    wake.add(&claim.meta.key);
+                    queue.add(&claim.meta.key);
                 }
             }
-            Change::Deleted(claim) => wake.forget(&claim.meta.key),
+            Change::Deleted(claim) => queue.forget(&claim.meta.key),
         }
     }
 
     /// As `podAddedDeletedUpdated`.
-    fn pod_changed(self, change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+    fn pod_changed(self, change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
         let (pod, old) = match change {
             Change::Added(pod) | Change::Deleted(pod) => (pod, pod),
             Change::Updated { old, new } => (new, old),
@@ -118,7 +118,7 @@ impl Controller {
             // It may have used any of them.
             let index = PersistentVolumeClaim::HELD_BY_NAMESPACE;
             for claim in view.of::<PersistentVolumeClaim>().by(index, namespace) {
-                wake.add(&claim.meta.key);
+                queue.add(&claim.meta.key);
             }
         }
         let is_deleted = matches!(change, Change::Deleted(_));
@@ -126,7 +126,7 @@ impl Controller {
             self.tracks_unused || is_deleted || pod.is_over() || pod.node_name.is_none();
         if may_matter {
             for (name, _) in &pod.claims {
-                wake.add(&Key { namespace: namespace.clone(), name: name.clone() });
+                queue.add(&Key { namespace: namespace.clone(), name: name.clone() });
             }
         }
     }

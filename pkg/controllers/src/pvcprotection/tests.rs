@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use api::Pod;
-use controller::fixture::{Fixture, NOW, decode, decode_all, lines, remembered, with, woken};
+use controller::fixture::{Fixture, NOW, decode, decode_all, enqueued, lines, remembered, with};
 use controller::{Answer, Controller as _, Outcome, Shared, Step, Views};
 use serde_json::{Value, json};
 
@@ -106,13 +106,13 @@ fn synced(
                 verdict: &verdict,
                 outcome: &Outcome::default(),
             };
-            controller.remember(&mut memory.write(), acted, &mut Wake::default());
+            controller.remember(&mut memory.write(), acted, &mut Enqueue::default());
             return text + &plan.to_string();
         };
         for query in queries {
             writeln!(text, "fetch {query}").unwrap();
             let news = News::Answered { snapshot: &snapshot, query, answer: live };
-            controller.remember(&mut memory.write(), news, &mut Wake::default());
+            controller.remember(&mut memory.write(), news, &mut Enqueue::default());
             facts.answers.insert(query.clone(), live.clone());
         }
     }
@@ -125,16 +125,16 @@ fn sync(tracks_unused: bool, claim: Value, cached: &[Value], live: &[Value]) -> 
     synced(it, &name, &caches(&[claim], cached), &answer(live))
 }
 
-/// Whom a change wakes, and the plans of those that are woken, with these objects in the cache.
+/// Whom a change enqueues, and the plans of those that are enqueued, with these objects in the cache.
 fn after<T: api::Kind>(change: &Change<T>, claims: &[Value], pods: &[Value]) -> String {
     let fixture = caches(claims, pods);
     let it = (controller(false), &Shared::default());
-    let wake = remembered(&it.0, it.1, change, &fixture);
+    let queue = remembered(&it.0, it.1, change, &fixture);
     let is_known = |name: &str| claims.iter().any(|it| it["metadata"]["name"] == *name);
-    let text = lines(&wake);
-    let woken = text.lines().filter_map(|line| line.split_once("shop/"));
-    let woken = woken.map(|(_, name)| name).filter(|name| is_known(name));
-    woken.map(|name| synced(it, name, &fixture, &answer(pods))).collect()
+    let text = lines(&queue);
+    let enqueued = text.lines().filter_map(|line| line.split_once("shop/"));
+    let enqueued = enqueued.map(|(_, name)| name).filter(|name| is_known(name));
+    enqueued.map(|name| synced(it, name, &fixture, &answer(pods))).collect()
 }
 
 fn keeps(pod: &str) -> String {
@@ -295,7 +295,7 @@ fn what_is_gone_is_forgotten() {
     let _ = synced(it, "a", &caches(&claims, &[]), &answer(&[]));
     assert!(it.1.read().has(&decode::<PersistentVolumeClaim>(&claims[1])));
     let gone = Key::new("shop", "b");
-    it.0.remember(&mut it.1.write(), News::Gone(&gone), &mut Wake::default());
+    it.0.remember(&mut it.1.write(), News::Gone(&gone), &mut Enqueue::default());
     assert_eq!(format!("{:?}", it.1.read()), "Unused({})");
 }
 
@@ -340,7 +340,7 @@ fn what_is_not_known_is_not_let_go() {
 
 /// TestPVCProtectionController, "Pod events".
 #[test]
-fn pods_wake_their_claims_as_upstream() {
+fn pods_enqueue_their_claims_as_upstream() {
     let held = || vec![deleted("data")];
     let listed = format!("{LIST}{RELEASED}");
     let added = |pod: Value| Change::Added(decode::<Pod>(&pod));
@@ -390,34 +390,34 @@ fn pods_wake_their_claims_as_upstream() {
 
 /// `pvcAddedUpdated` and `enqueuePVCs`.
 #[test]
-fn changes_wake_those_that_they_may_matter_to() {
-    let wakes = |tracks, claim: Value| {
+fn changes_enqueue_those_that_they_may_matter_to() {
+    let enqueues = |tracks, claim: Value| {
         let change = Change::Added(decode::<PersistentVolumeClaim>(&claim));
-        woken(&controller(tracks), &change, &caches(&[], &[]))
+        enqueued(&controller(tracks), &change, &caches(&[], &[]))
     };
-    assert_eq!(wakes(false, claim("data")), "now shop/data\n");
-    assert_eq!(wakes(false, protected(claim("data"))), "");
-    assert_eq!(wakes(false, deleted("data")), "now shop/data\n");
-    assert_eq!(wakes(true, protected(claim("data"))), "now shop/data\n");
-    assert_eq!(wakes(true, says_unused("False", protected(claim("data")))), "");
+    assert_eq!(enqueues(false, claim("data")), "now shop/data\n");
+    assert_eq!(enqueues(false, protected(claim("data"))), "");
+    assert_eq!(enqueues(false, deleted("data")), "now shop/data\n");
+    assert_eq!(enqueues(true, protected(claim("data"))), "now shop/data\n");
+    assert_eq!(enqueues(true, says_unused("False", protected(claim("data")))), "");
     let other = json!({"metadata": {"finalizers": ["a/b"]}});
-    assert_eq!(wakes(false, with(deleted("data"), other)), "");
+    assert_eq!(enqueues(false, with(deleted("data"), other)), "");
     let gone = Change::Deleted(decode::<PersistentVolumeClaim>(&claim("data")));
-    assert_eq!(woken(&controller(false), &gone, &caches(&[], &[])), "forget shop/data\n");
+    assert_eq!(enqueued(&controller(false), &gone, &caches(&[], &[])), "forget shop/data\n");
 
     let two = json!([pod("b")["spec"]["volumes"][0], ephemeral()["spec"]["volumes"][0]]);
     let two = with(pod("b"), json!({"spec": {"volumes": two}}));
     let gone = Change::Deleted(decode::<Pod>(&two));
     let expected = "now shop/b\nnow shop/pod-data\n";
-    assert_eq!(woken(&controller(false), &gone, &caches(&[], &[])), expected);
+    assert_eq!(enqueued(&controller(false), &gone, &caches(&[], &[])), expected);
     let running = Change::Added(decode::<Pod>(&two));
-    assert_eq!(woken(&controller(false), &running, &caches(&[], &[])), "");
-    assert_eq!(woken(&controller(true), &running, &caches(&[], &[])), expected);
+    assert_eq!(enqueued(&controller(false), &running, &caches(&[], &[])), "");
+    assert_eq!(enqueued(&controller(true), &running, &caches(&[], &[])), expected);
 }
 
 /// What used no claim that is known may have used any.
 #[test]
-fn a_pod_that_could_not_be_read_wakes_all_that_wait() {
+fn a_pod_that_could_not_be_read_enqueues_all_that_wait() {
     let fixture = caches(&[deleted("a"), protected(claim("b")), deleted("c")], &[]);
     let meta = decode::<Pod>(&pod("x")).meta.clone();
     let error = api::DecodeError("spec: no".to_owned());
@@ -426,7 +426,7 @@ fn a_pod_that_could_not_be_read_wakes_all_that_wait() {
     for change in
         [Change::Deleted(Arc::clone(&broken)), Change::Updated { old: broken, new: readable }]
     {
-        assert_eq!(woken(&controller(false), &change, &fixture), "now shop/a\nnow shop/c\n");
+        assert_eq!(enqueued(&controller(false), &change, &fixture), "now shop/a\nnow shop/c\n");
     }
 }
 
@@ -479,7 +479,7 @@ fn claims_say_since_when_they_are_unused_as_upstream() {
             running(),
             &used,
         ),
-        // Then its own change wakes it, and it gets the finalizer.
+        // Then its own change enqueues it, and it gets the finalizer.
         ("used PVC without finalizer", claim("data"), running(), running(), &used),
         ("deleted PVC and pod using it", deleted("data"), running(), running(), &keeps("pod")),
     ] {

@@ -12,7 +12,7 @@ pub(super) fn update(s: &Snapshot, facts: &Facts) -> Option<Plan> {
     let says_unused = s.claim.unused == Some(Status::True);
     let referrer = match &s.referrer {
         Some(pod) => Live::Pod(pod.clone()),
-        // If that is wrong by now, the pod wakes the claim once the cache shows it.
+        // If that is wrong by now, the pod enqueues the claim once the cache shows it.
         None if says_unused => return None,
         None => live(&s.claim, facts, |pod| refers(pod, &s.claim)),
     };

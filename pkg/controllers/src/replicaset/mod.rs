@@ -27,8 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Pod, ReplicaSet, ReplicationController};
-use controller::owners::{Owner, owner_of, wake_managers, wake_owner};
-use controller::{Change, Costs, Facts, Family, Outcome, Plan, View, Wake, Watches, Write};
+use controller::owners::{Owner, enqueue_managers, enqueue_owner, owner_of};
+use controller::{Change, Costs, Enqueue, Facts, Family, Outcome, Plan, View, Watches, Write};
 
 pub use snapshot::Snapshot;
 
@@ -112,8 +112,8 @@ impl<T: Set> controller::Controller for Controller<T> {
     const METRICS: &'static [Family] = &[decide::SORTING_DELETION_AGE_RATIO];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<T>(|_, change, _, wake| wake.own(change));
-        table.on::<Pod>(|_, change, view, wake| pod_changed::<T>(change, view, wake));
+        table.on::<T>(|_, change, _, queue| queue.own(change));
+        table.on::<Pod>(|_, change, view, queue| pod_changed::<T>(change, view, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
@@ -135,33 +135,33 @@ impl<T: Set> controller::Controller for Controller<T> {
 
 // === Watch table ===
 
-fn pod_changed<T: Set>(change: &Change<Pod>, view: &View<'_>, wake: &mut Wake) {
+fn pod_changed<T: Set>(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
         // As upstream's, and whom it is taken from, who counts it as terminating no more.
         Change::Updated { old, new } if new.meta.is_terminating() => {
-            wake_owner::<T>(&new.meta, view, wake);
+            enqueue_owner::<T>(&new.meta, view, queue);
             let is_others = old.meta.controller() != new.meta.controller();
             if is_others || old.meta.labels != new.meta.labels {
-                wake_owner::<T>(&old.meta, view, wake);
+                enqueue_owner::<T>(&old.meta, view, queue);
             }
         }
         Change::Updated { old, new } => {
-            wake_managers::<T>(change, view, wake);
-            wake_when_available::<T>(old, new, view, wake);
+            enqueue_managers::<T>(change, view, queue);
+            enqueue_when_available::<T>(old, new, view, queue);
         }
-        Change::Added(_) | Change::Deleted(_) => wake_managers::<T>(change, view, wake),
+        Change::Added(_) | Change::Deleted(_) => enqueue_managers::<T>(change, view, queue),
     }
 }
 
 /// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
-fn wake_when_available<T: Set>(old: &Pod, new: &Pod, view: &View<'_>, wake: &mut Wake) {
+fn enqueue_when_available<T: Set>(old: &Pod, new: &Pod, view: &View<'_>, queue: &mut Enqueue) {
     if old.is_ready() || !new.is_ready() {
         return;
     }
     let Some(set) = owner_of::<T>(&new.meta, view) else { return };
     let seconds = u64::try_from(T::as_set(&set).min_ready_seconds).unwrap_or(0);
     if seconds > 0 {
-        wake.add_after(&set.meta().key, Duration::from_secs(seconds));
+        queue.add_after(&set.meta().key, Duration::from_secs(seconds));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use api::{Key, Kind, Object as _, Pod, Raw, ReplicaSet};
 use controller::fixture::{
-    self, Fixture, NOW, ago, decode, owned_by, pod, ready, time, with, woken,
+    self, Fixture, NOW, ago, decode, enqueued, owned_by, pod, ready, time, with,
 };
 use controller::{Answer, Change, Controller as _, Facts, Outcome, Plan, Query};
 use serde_json::{Value, json};
@@ -866,7 +866,7 @@ fn the_same_status_is_written_to_a_live_set() {
     assert_eq!(body["status"], expected);
 }
 
-// === Whom a change wakes ===
+// === Whom a change enqueues ===
 
 /// `set` with another name and selector, as the tests upstream have beside it.
 fn barfoo() -> Value {
@@ -896,7 +896,7 @@ fn updated<T: Kind>(old: &Value, new: &Value) -> Change<T> {
 /// TestWatchControllers, TestExpectationsOnRecreate and TestDeleteControllerAndExpectations. A set
 /// that is made anew under its name comes as a deletion and an addition.
 #[test]
-fn sets_wake_themselves() {
+fn sets_enqueue_themselves() {
     let fixture = caches(&[], &[]);
     for (name, change, expected) in [
         ("TestWatchControllers", Change::Added(decode::<ReplicaSet>(&set(1))), "now shop/foobar\n"),
@@ -904,12 +904,12 @@ fn sets_wake_themselves() {
         ("resync", updated(&set(1), &set(1)), "now shop/foobar\n"),
         ("TestExpectationsOnRecreate", Change::Deleted(decode(&set(1))), "forget shop/foobar\n"),
     ] {
-        assert_eq!(woken(&CONTROLLER, &change, &fixture), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &change, &fixture), expected, "{name}");
     }
 }
 
 #[test]
-fn new_and_gone_pods_wake_their_set() {
+fn new_and_gone_pods_enqueue_their_set() {
     let rs = set(1);
     let twins: Vec<Value> = (1..10)
         .map(|n| {
@@ -954,13 +954,13 @@ fn new_and_gone_pods_wake_their_set() {
             "",
         ),
     ] {
-        assert_eq!(woken(&CONTROLLER, &change, &fixture), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &change, &fixture), expected, "{name}");
     }
 }
 
 /// TestPodControllerLookup.
 #[test]
-fn orphans_wake_the_sets_that_select_them() {
+fn orphans_enqueue_the_sets_that_select_them() {
     let bare = with(set(1), json!({"spec": {"selector": null}}));
     let invalid = with(
         set(1),
@@ -981,13 +981,13 @@ fn orphans_wake_the_sets_that_select_them() {
         ("two that select it", vec![set(1), twin], orphan("a"), "now shop/foobar\nnow shop/twin\n"),
     ] {
         let change = Change::Added(decode::<Pod>(&pod));
-        assert_eq!(woken(&CONTROLLER, &change, &caches(&sets, &[])), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &change, &caches(&sets, &[])), expected, "{name}");
     }
 }
 
 /// TestUpdatePods, TestDeletionTimestamp, and the card's "Pod update".
 #[test]
-fn changed_pods_wake_old_and_new_sets() {
+fn changed_pods_enqueue_old_and_new_sets() {
     let (one, two) = (set(1), barfoo());
     let fixture = caches(&[one.clone(), two.clone()], &[]);
     let (labels1, labels2) = (json!({"foo": "bar"}), json!({"foo": null, "bar": "foo"}));
@@ -1049,16 +1049,20 @@ fn changed_pods_wake_old_and_new_sets() {
         ),
         ("an orphan that goes", pod_of(None, &labels1), deleted(pod_of(None, &labels2)), ""),
     ] {
-        assert_eq!(woken(&CONTROLLER, &updated::<Pod>(&old, &new), &fixture), expected, "{name}");
+        assert_eq!(
+            enqueued(&CONTROLLER, &updated::<Pod>(&old, &new), &fixture),
+            expected,
+            "{name}"
+        );
     }
     let same = decode::<Pod>(&own("a", &one));
     let resync = Change::Updated { old: Arc::clone(&same), new: same };
-    assert_eq!(woken(&CONTROLLER, &resync, &fixture), "", "same version");
+    assert_eq!(enqueued(&CONTROLLER, &resync, &fixture), "", "same version");
 }
 
 /// Card: "when the pod just became Ready and minReadySeconds>0".
 #[test]
-fn a_pod_that_becomes_ready_wakes_its_set_again_later() {
+fn a_pod_that_becomes_ready_enqueues_its_set_again_later() {
     let slow = with(set(1), json!({"spec": {"minReadySeconds": 5}}));
     let ready = || own("a", &set(1));
     let unready = || phase(ready(), "Running");
@@ -1071,7 +1075,11 @@ fn a_pod_that_becomes_ready_wakes_its_set_again_later() {
         ("no minReadySeconds", &set(1), unready(), ready(), now),
     ] {
         let fixture = caches(std::slice::from_ref(set), &[]);
-        assert_eq!(woken(&CONTROLLER, &updated::<Pod>(&old, &new), &fixture), expected, "{name}");
+        assert_eq!(
+            enqueued(&CONTROLLER, &updated::<Pod>(&old, &new), &fixture),
+            expected,
+            "{name}"
+        );
     }
 }
 

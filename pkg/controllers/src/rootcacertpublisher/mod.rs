@@ -24,7 +24,7 @@ mod snapshot;
 mod tests;
 
 use api::{Key, Namespace, NamespacePhase, RootCa};
-use controller::{Change, Count, Ended, Facts, Family, Plan, View, Wake, Watches};
+use controller::{Change, Count, Ended, Enqueue, Facts, Family, Plan, View, Watches};
 
 pub use snapshot::Snapshot;
 
@@ -60,13 +60,13 @@ impl controller::Controller for Controller {
     const METRICS: &'static [Family] = &[SYNC_TOTAL, SYNC_DURATION];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<Namespace>(|_, change, _, wake| namespace_changed(change, wake));
-        table.on::<RootCa>(|_, change, _, wake| match change {
+        table.on::<Namespace>(|_, change, _, queue| namespace_changed(change, queue));
+        table.on::<RootCa>(|_, change, _, queue| match change {
             // As upstream. One that comes is ours, or makes our own create fail, which is tried
             // again.
             Change::Added(_) => {}
             Change::Updated { new: it, .. } | Change::Deleted(it) => {
-                wake.add(&Key::new("", &it.meta.key.namespace));
+                queue.add(&Key::new("", &it.meta.key.namespace));
             }
         });
     }
@@ -90,13 +90,13 @@ impl controller::Controller for Controller {
     }
 }
 
-fn namespace_changed(change: &Change<Namespace>, wake: &mut Wake) {
+fn namespace_changed(change: &Change<Namespace>, queue: &mut Enqueue) {
     match change {
-        Change::Added(namespace) => wake.add(&namespace.meta.key),
+        Change::Added(namespace) => queue.add(&namespace.meta.key),
         Change::Updated { new, .. } => match new.phase {
-            NamespacePhase::Active => wake.add(&new.meta.key),
+            NamespacePhase::Active => queue.add(&new.meta.key),
             NamespacePhase::Terminating | NamespacePhase::Unknown => {}
         },
-        Change::Deleted(namespace) => wake.forget(&namespace.meta.key),
+        Change::Deleted(namespace) => queue.forget(&namespace.meta.key),
     }
 }

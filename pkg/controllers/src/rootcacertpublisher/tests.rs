@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{DecodeError, Key, Kind as _, Namespace, Object as _, RootCa};
-use controller::fixture::{self, Fixture, NOW, decode, with, woken};
+use controller::fixture::{self, Fixture, NOW, decode, enqueued, with};
 use controller::{Action, Amount, Change, Controller as _, Facts, Step};
 use serde_json::{Value, json};
 
@@ -54,9 +54,9 @@ fn planned(fixture: &Fixture) -> Option<Plan> {
     Some(publisher().decide(&snapshot, &Facts::default()).0)
 }
 
-/// Syncs what the change wakes: the plan, or that nobody was woken, or that there is no namespace.
+/// Syncs what the change enqueues: the plan, or that nobody was enqueued, or that there is no namespace.
 fn after<T: api::Kind>(change: &Change<T>, fixture: &Fixture) -> String {
-    let calls = woken(&publisher(), change, fixture);
+    let calls = enqueued(&publisher(), change, fixture);
     if calls.is_empty() {
         return "nobody".to_owned();
     }
@@ -181,9 +181,9 @@ fn nothing_is_made_where_nothing_can_be() {
 /// Card, Events: namespaces that come, whatever their phase, and changes of active ones; ConfigMaps
 /// that change or go. What awaits a namespace that is gone is forgotten.
 #[test]
-fn changes_wake_as_upstream() {
+fn changes_enqueue_as_upstream() {
     let fixture = caches(&[], &[]);
-    let woken_by = |change: &Change<Namespace>| woken(&publisher(), change, &fixture);
+    let woken_by = |change: &Change<Namespace>| enqueued(&publisher(), change, &fixture);
     let old = decode::<Namespace>(&namespace("Active"));
     for (phase, added, updated) in [
         ("Active", "now shop\n", "now shop\n"),
@@ -197,7 +197,7 @@ fn changes_wake_as_upstream() {
         assert_eq!(woken_by(&Change::Deleted(new)), "forget shop\n", "{phase:?}");
     }
     let added = Change::Added(decode::<RootCa>(&right()));
-    assert_eq!(woken(&publisher(), &added, &fixture), "");
+    assert_eq!(enqueued(&publisher(), &added, &fixture), "");
 }
 
 /// An object of which only the metadata could be read is not overwritten with what is left of it.

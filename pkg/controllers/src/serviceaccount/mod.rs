@@ -8,7 +8,7 @@
 //!
 //! **Invariant:** nothing is made in a namespace whose phase is not `Active`.
 //!
-//! What an event costs: two look-ups. Changes of accounts wake nobody, nor do accounts with another
+//! What an event costs: two look-ups. Changes of accounts enqueue nobody, nor do accounts with another
 //! name.
 //!
 //! Otherwise than upstream, that the account exists although the cache does not show it (409) is
@@ -38,10 +38,10 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<Namespace>(|_, change, _, wake| wake.own(change));
-        table.on::<ServiceAccount>(|_, change, _, wake| match change {
+        table.on::<Namespace>(|_, change, _, queue| queue.own(change));
+        table.on::<ServiceAccount>(|_, change, _, queue| match change {
             Change::Deleted(account) if &*account.meta.key.name == NAME => {
-                wake.add(&Key::new("", &account.meta.key.namespace));
+                queue.add(&Key::new("", &account.meta.key.namespace));
             }
             Change::Added(_) | Change::Updated { .. } | Change::Deleted(_) => {}
         });

@@ -1,7 +1,7 @@
 //! Tables, mirroring upstream's `pkg/controller/serviceaccount/serviceaccounts_controller_test.go`.
 
 use api::{DecodeError, Key, Namespace, Object as _, ServiceAccount};
-use controller::fixture::{self, Fixture, decode, woken};
+use controller::fixture::{self, Fixture, decode, enqueued};
 use controller::{Action, Change, Controller as _, Facts, Step};
 use serde_json::{Value, json};
 
@@ -24,9 +24,9 @@ fn caches(namespaces: &[Value], accounts: &[Value]) -> Fixture {
     Fixture::default().holding::<Namespace>(namespaces).holding::<ServiceAccount>(accounts)
 }
 
-/// Syncs what the change wakes: the plan, or that nobody was woken, or that there is no namespace.
+/// Syncs what the change enqueues: the plan, or that nobody was enqueued, or that there is no namespace.
 fn after<T: api::Kind>(change: &Change<T>, fixture: &Fixture) -> String {
-    let calls = woken(&Controller, change, fixture);
+    let calls = enqueued(&Controller, change, fixture);
     if calls.is_empty() {
         return "nobody".to_owned();
     }
@@ -64,7 +64,7 @@ fn accounts_are_made_for_namespaces_as_upstream() {
     }
 }
 
-/// TestServiceAccountCreation, all rows about deleted accounts. Accounts with other names wake
+/// TestServiceAccountCreation, all rows about deleted accounts. Accounts with other names enqueue
 /// nobody here, which comes to the same.
 #[test]
 fn deleted_accounts_are_made_again_as_upstream() {
@@ -114,10 +114,10 @@ fn the_account_is_made_as_upstream() {
     assert!(create.announce.is_none());
 }
 
-/// Card, Events: an account that comes or changes wakes nobody; an account in another namespace
+/// Card, Events: an account that comes or changes enqueues nobody; an account in another namespace
 /// does not stand for this one's; what awaits a namespace that is gone is forgotten.
 #[test]
-fn other_changes_wake_nobody() {
+fn other_changes_enqueue_nobody() {
     let mut elsewhere = account("default");
     elsewhere["metadata"]["namespace"] = json!("attic");
     let fixture = caches(&[namespace("Active")], &[elsewhere]);
@@ -126,7 +126,7 @@ fn other_changes_wake_nobody() {
     assert_eq!(after(&Change::Updated { old: it.clone(), new: it }, &fixture), "nobody");
     assert_eq!(planned(&fixture).unwrap().to_string(), MISSING);
     let gone = Change::Deleted(decode::<Namespace>(&namespace("Terminating")));
-    assert_eq!(woken(&Controller, &gone, &fixture), "forget shop\n");
+    assert_eq!(enqueued(&Controller, &gone, &fixture), "forget shop\n");
 }
 
 /// A namespace that cannot be read is left alone: it may be going away.

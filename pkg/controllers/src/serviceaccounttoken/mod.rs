@@ -87,7 +87,7 @@ impl controller::Controller for Accounts {
     const RETRIES_MAX: Option<u32> = Some(RETRIES_MAX);
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<ServiceAccount>(|_, change, _, wake| wake.own(change));
+        table.on::<ServiceAccount>(|_, change, _, queue| queue.own(change));
         table.reads::<TokenSecret>();
     }
 
@@ -122,12 +122,12 @@ impl controller::Controller for Secrets {
     const RETRIES_MAX: Option<u32> = Some(RETRIES_MAX);
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<TokenSecret>(|_, change, _, wake| {
-            wake.own(change);
+        table.on::<TokenSecret>(|_, change, _, queue| {
+            queue.own(change);
             if let Change::Deleted(secret) = change
                 && let Some(reference) = Reference::to(secret)
             {
-                wake.add(&reference.key());
+                queue.add(&reference.key());
             }
         });
         table.reads::<ServiceAccount>();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use api::{Codec, Meta, Raw};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use controller::fixture::{self, Fixture, decode, with, woken};
+use controller::fixture::{self, Fixture, decode, enqueued, with};
 use controller::{Action, Answer, Controller, Guard, Query, Step, Verb};
 use serde_json::{Value, json};
 
@@ -154,9 +154,9 @@ fn after<T: api::Kind>(change: &Change<T>, fixture: &Fixture, live: &[Value]) ->
         Key::parse(key.unwrap())
     };
     let (accounts, secrets) = (Accounts, secrets());
-    let by_account = woken(&accounts, change, fixture);
+    let by_account = enqueued(&accounts, change, fixture);
     let by_account = by_account.lines().flat_map(|k| requests(&accounts, &key(k), fixture, live));
-    let by_secret = woken(&secrets, change, fixture);
+    let by_secret = enqueued(&secrets, change, fixture);
     let by_secret = by_secret.lines().flat_map(|k| requests(&secrets, &key(k), fixture, live));
     by_account.chain(by_secret).collect()
 }
@@ -324,11 +324,11 @@ fn references_to_deleted_secrets_are_struck_as_upstream() {
         assert_eq!(found, expected, "deleted secret {name}");
     }
     let of_nobody = Change::Deleted(decode::<TokenSecret>(&annotated("name", None)));
-    let calls = woken(&secrets(), &of_nobody, &caches(&[], &[]));
+    let calls = enqueued(&secrets(), &of_nobody, &caches(&[], &[]));
     assert_eq!(calls, "forget default/token-secret-1\n");
     let deleted = Change::Deleted(decode::<TokenSecret>(&token_secret()));
     let there = caches(std::slice::from_ref(&token), &[token_secret()]);
-    let calls = woken(&secrets(), &deleted, &there);
+    let calls = enqueued(&secrets(), &deleted, &there);
     assert_eq!(calls, format!("forget default/token-secret-1\nnow {key}\n"));
     let found = requests(&secrets(), &Key::parse(key), &there, &[token]);
     assert_eq!(found, [""; 0], "it is there again");

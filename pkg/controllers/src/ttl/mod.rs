@@ -12,7 +12,7 @@
 //! **Invariant:** a node whose annotation is right is never written.
 //!
 //! What an event costs: a number is counted, and an annotation compared with it. A change of a node
-//! that has the right annotation, such as a heartbeat, wakes nobody.
+//! that has the right annotation, such as a heartbeat, enqueues nobody.
 //!
 //! Otherwise than upstream, nothing is decided before all nodes are counted, so that none is given
 //! the time of a smaller cluster first; that a node is gone before it could be patched (404) is no
@@ -30,7 +30,7 @@ mod snapshot;
 mod tests;
 
 use api::{Key, Node};
-use controller::{Change, Facts, Plan, View, Wake, Watches};
+use controller::{Change, Enqueue, Facts, Plan, View, Watches};
 
 pub use size::Size;
 pub use snapshot::Snapshot;
@@ -46,7 +46,7 @@ impl controller::Controller for Controller {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.remembers::<Node>(|_, size, change, _, wake| node_changed(size, change, wake));
+        table.remembers::<Node>(|_, size, change, _, queue| node_changed(size, change, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, size: &Size) -> Option<Snapshot> {
@@ -62,21 +62,21 @@ impl controller::Controller for Controller {
     }
 }
 
-fn node_changed(size: &mut Size, change: &Change<Node>, wake: &mut Wake) {
+fn node_changed(size: &mut Size, change: &Change<Node>, queue: &mut Enqueue) {
     match change {
         Change::Added(node) => {
             size.grow();
             // Also if it is right now: it may not be once all nodes are counted.
-            wake.add(&node.meta.key);
+            queue.add(&node.meta.key);
         }
         Change::Updated { new: node, .. } => {
             if !decide::is_right(node, size.ttl_seconds()) {
-                wake.add(&node.meta.key);
+                queue.add(&node.meta.key);
             }
         }
         Change::Deleted(node) => {
             size.shrink();
-            wake.forget(&node.meta.key);
+            queue.forget(&node.meta.key);
         }
     }
 }

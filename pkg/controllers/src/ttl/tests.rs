@@ -27,13 +27,13 @@ fn at(nodes: usize, step: usize) -> Size {
     Size { nodes, step }
 }
 
-/// Whom a change wakes, and the size after it.
-fn woken(size: Size, change: &Change<Node>) -> (String, Size) {
+/// Whom a change enqueues, and the size after it.
+fn enqueued(size: Size, change: &Change<Node>) -> (String, Size) {
     let memory = Shared::default();
     *memory.write() = size;
-    let wake = remembered(&Controller, &memory, change, &Fixture::default());
+    let queue = remembered(&Controller, &memory, change, &Fixture::default());
     let after = *memory.read();
-    (lines(&wake), after)
+    (lines(&queue), after)
 }
 
 /// The plan for the node `name`.
@@ -118,7 +118,7 @@ fn the_size_of_the_cluster_asks_for_a_time_as_upstream() {
         (20, deleted(), 50, 3, 30),
         (21, deleted(), 0, 0, 0),
     ] {
-        let (_, size) = woken(at(nodes, step), &change);
+        let (_, size) = enqueued(at(nodes, step), &change);
         assert_eq!(size.ttl_seconds(), expected, "row {number}");
         let left = if matches!(change, Change::Added(_)) { nodes + 1 } else { nodes.max(1) - 1 };
         assert_eq!(size.nodes, left, "row {number}");
@@ -129,34 +129,34 @@ fn the_size_of_the_cluster_asks_for_a_time_as_upstream() {
 /// its new size, as there.
 #[test]
 fn nodes_get_the_new_time_with_their_next_change() {
-    let (mut size, mut wakes);
+    let (mut size, mut enqueues);
     let bare = decode::<Node>(&node("name", &json!({})));
     size = Size::default();
     for _ in 0..100 {
-        (wakes, size) = woken(size, &Change::Added(bare.clone()));
-        assert_eq!(wakes, "now name\n");
+        (enqueues, size) = enqueued(size, &Change::Added(bare.clone()));
+        assert_eq!(enqueues, "now name\n");
     }
     assert_eq!(planned(&size, &says("0")), RIGHT);
-    (_, size) = woken(size, &Change::Added(bare.clone()));
+    (_, size) = enqueued(size, &Change::Added(bare.clone()));
     assert_eq!(planned(&size, &says("0")), patches(101, "15"));
     // The hysteresis: 90 nodes still have the longer time.
     for _ in 0..11 {
-        (wakes, size) = woken(size, &Change::Deleted(bare.clone()));
-        assert_eq!(wakes, "forget name\n");
+        (enqueues, size) = enqueued(size, &Change::Deleted(bare.clone()));
+        assert_eq!(enqueues, "forget name\n");
     }
     assert_eq!(planned(&size, &says("15")), RIGHT);
-    (_, size) = woken(size, &Change::Deleted(bare));
+    (_, size) = enqueued(size, &Change::Deleted(bare));
     assert_eq!(planned(&size, &says("15")), patches(89, "0"));
 }
 
-/// Heartbeats wake nobody; card, Edge cases: what a user writes is replaced.
+/// Heartbeats enqueue nobody; card, Edge cases: what a user writes is replaced.
 #[test]
-fn a_change_wakes_a_node_only_if_its_annotation_is_wrong() {
+fn a_change_enqueues_a_node_only_if_its_annotation_is_wrong() {
     let woken_by = |new: &Value| {
         let [old, new] = [&says("15"), new].map(decode::<Node>);
-        let (wakes, size) = woken(at(200, 1), &Change::Updated { old, new });
+        let (enqueues, size) = enqueued(at(200, 1), &Change::Updated { old, new });
         assert_eq!(size.nodes, 200, "a change is no new node");
-        wakes
+        enqueues
     };
     let heartbeat = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
     assert_eq!(woken_by(&with(says("15"), heartbeat)), "");
@@ -170,8 +170,8 @@ fn a_change_wakes_a_node_only_if_its_annotation_is_wrong() {
 fn a_node_that_cannot_be_read_counts_and_is_patched_at_most_once_for_each_change() {
     let meta = decode::<Node>(&says("0")).meta.clone();
     let node = Arc::new(Node::unreadable(meta, &DecodeError("spec: no".to_owned())));
-    let (wakes, size) = woken(at(5, 0), &Change::Added(node.clone()));
-    assert_eq!((wakes.as_str(), size.nodes), ("now name\n", 6));
+    let (enqueues, size) = enqueued(at(5, 0), &Change::Added(node.clone()));
+    assert_eq!((enqueues.as_str(), size.nodes), ("now name\n", 6));
     let snapshot = Snapshot { node, ttl_seconds: 0, nodes: 6 };
     let (plan, ()) = Controller.decide(&snapshot, &Facts::default());
     assert_eq!((plan.to_string(), plan.again, plan.error), (patches(6, "0"), None, None));

@@ -19,7 +19,7 @@ mod snapshot;
 mod tests;
 
 use api::{Job, Key};
-use controller::{Change, Facts, Family, Plan, View, Wake, Watches};
+use controller::{Change, Enqueue, Facts, Family, Plan, View, Watches};
 
 pub use snapshot::Snapshot;
 
@@ -35,7 +35,7 @@ impl controller::Controller for Controller {
     const METRICS: &'static [Family] = &[decide::JOB_DELETION_DURATION];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<Job>(|_, change, _, wake| job_changed(change, wake));
+        table.on::<Job>(|_, change, _, queue| job_changed(change, queue));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Snapshot> {
@@ -51,15 +51,15 @@ impl controller::Controller for Controller {
     }
 }
 
-fn job_changed(change: &Change<Job>, wake: &mut Wake) {
+fn job_changed(change: &Change<Job>, queue: &mut Enqueue) {
     match change {
         Change::Added(job) | Change::Updated { new: job, .. } => {
             if snapshot::needs_cleanup(job) && !job.meta.is_terminating() {
-                wake.add(&job.meta.key);
+                queue.add(&job.meta.key);
             }
         }
         // It may wait for its time, which another Job of this name need not have.
-        Change::Deleted(job) if snapshot::needs_cleanup(job) => wake.forget(&job.meta.key),
+        Change::Deleted(job) if snapshot::needs_cleanup(job) => queue.forget(&job.meta.key),
         Change::Deleted(_) => {}
     }
 }

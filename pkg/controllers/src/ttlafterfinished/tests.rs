@@ -2,7 +2,7 @@
 //! `ttl_after_finished.go`.
 
 use api::{Job, Key, Object as _};
-use controller::fixture::{Fixture, NOW, ago, decode, time, with, woken};
+use controller::fixture::{Fixture, NOW, ago, decode, enqueued, time, with};
 use controller::{
     Amount, Answer, Change, Controller as _, Facts, Plan, Query, Refused, Views, When,
 };
@@ -219,8 +219,8 @@ fn a_job_that_is_gone_is_done_with() {
 
 /// `addJob` and `updateJob`. What waits in the queue for its time goes with its Job.
 #[test]
-fn finished_jobs_with_a_ttl_wake() {
-    let wakes = |change: &Change<Job>| woken(&Controller, change, &Fixture::default());
+fn finished_jobs_with_a_ttl_enqueue() {
+    let enqueues = |change: &Change<Job>| enqueued(&Controller, change, &Fixture::default());
     let running = job(None, Some(10));
     for (name, object, expected) in [
         ("unfinished", running.clone(), ""),
@@ -230,18 +230,18 @@ fn finished_jobs_with_a_ttl_wake() {
         ("failed and expired", job(Some(("Failed", 5)), Some(0)), "now shop/foobar\n"),
     ] {
         let new = decode::<Job>(&object);
-        assert_eq!(wakes(&Change::Added(new.clone())), expected, "{name}");
+        assert_eq!(enqueues(&Change::Added(new.clone())), expected, "{name}");
         let old = decode::<Job>(&running);
-        assert_eq!(wakes(&Change::Updated { old, new: new.clone() }), expected, "{name}");
+        assert_eq!(enqueues(&Change::Updated { old, new: new.clone() }), expected, "{name}");
         let resync = Change::Updated { old: new.clone(), new };
-        assert_eq!(wakes(&resync), expected, "{name}, in a resync");
+        assert_eq!(enqueues(&resync), expected, "{name}, in a resync");
     }
     for (object, expected) in [
         (running, ""),
         (complete(5, 10), "forget shop/foobar\n"),
         (deleted(complete(5, 10)), "forget shop/foobar\n"),
     ] {
-        assert_eq!(wakes(&Change::Deleted(decode(&object))), expected, "{object}");
+        assert_eq!(enqueues(&Change::Deleted(decode(&object))), expected, "{object}");
     }
 }
 

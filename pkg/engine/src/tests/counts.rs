@@ -39,9 +39,9 @@ impl Controller for Counting {
     const METRICS: &'static [Family] = &[PLAN, STATUS, HEARD, ENDS, SETS];
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<ReplicaSet>(|_, change, _, wake| {
-            wake.count(Count::one(&HEARD));
-            wake.own(change);
+        table.on::<ReplicaSet>(|_, change, _, queue| {
+            queue.count(Count::one(&HEARD));
+            queue.own(change);
         });
         table.reads::<api::Pod>();
     }

@@ -71,7 +71,7 @@ fn not_marked_for_five_minutes() {
     });
 }
 
-/// The same where nothing else ever wakes the set.
+/// The same where nothing else ever enqueues the set.
 #[test]
 fn not_marked_and_nobody_looks() {
     run(async {

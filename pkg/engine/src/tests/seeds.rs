@@ -51,7 +51,7 @@ impl Controller for Pass {
 
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.reads::<Pod>();
-        table.on::<api::ReplicaSet>(|_, _, _, wake| wake.add(&Key::parse("pods")));
+        table.on::<api::ReplicaSet>(|_, _, _, queue| queue.add(&Key::parse("pods")));
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, (): &()) -> Option<Seen> {
@@ -138,7 +138,7 @@ fn seeds_are_looked_at_once_the_caches_are_complete() {
     });
 }
 
-/// An object that is there at the start wakes a seed that is to be looked at anyway: one look.
+/// An object that is there at the start enqueues a seed that is to be looked at anyway: one look.
 #[test]
 fn a_seed_is_looked_at_once() {
     run(async {

@@ -78,7 +78,7 @@ impl Controller for Selected {
 
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.reads::<RootCa>();
-        table.on::<Settings>(|_, change: &Change<Settings>, _, wake| wake.own(change));
+        table.on::<Settings>(|_, change: &Change<Settings>, _, queue| queue.own(change));
         table.reads::<Settings>();
     }
 

@@ -109,7 +109,7 @@ fn another_object_goes_to_its_subresource() {
 }
 
 /// What follows in the step is done, nothing is awaited, and the key is not tried again: the event
-/// of the other version wakes it.
+/// of the other version enqueues it.
 #[test]
 fn a_tolerated_conflict_is_no_failure() {
     run(async {

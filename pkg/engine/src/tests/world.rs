@@ -11,7 +11,7 @@ use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
 use controller::{
-    Change, Controller, Facts, Form, News, Outcome, Plan, Query, View, Wake, Watches, Write,
+    Change, Controller, Enqueue, Facts, Form, News, Outcome, Plan, Query, View, Watches, Write,
     fixture,
 };
 use metrics::Registry;
@@ -487,15 +487,15 @@ impl Controller for Probe {
     type Verdict = ();
 
     fn watches(&self, table: &mut impl Watches<Self>) {
-        table.on::<ReplicaSet>(|_, change, _, wake| match change {
-            Change::Added(set) | Change::Updated { new: set, .. } => wake.add(&set.meta.key),
-            Change::Deleted(set) => wake.forget(&set.meta.key),
+        table.on::<ReplicaSet>(|_, change, _, queue| match change {
+            Change::Added(set) | Change::Updated { new: set, .. } => queue.add(&set.meta.key),
+            Change::Deleted(set) => queue.forget(&set.meta.key),
         });
-        table.on::<Pod>(|controller, change, _, wake| {
+        table.on::<Pod>(|controller, change, _, queue| {
             let pod = &change.object().meta.key;
             assert_ne!(&*pod.name, "poison");
             (controller.hook)(Stage::Told, pod);
-            wake.add(&Key::new("shop", "web"));
+            queue.add(&Key::new("shop", "web"));
         });
     }
 
@@ -513,7 +513,7 @@ impl Controller for Probe {
         ((self.plan)(seen, facts), ())
     }
 
-    fn remember(&self, (): &mut (), news: News<'_, Self>, _: &mut Wake) {
+    fn remember(&self, (): &mut (), news: News<'_, Self>, _: &mut Enqueue) {
         if let News::Gone(key) = news {
             (self.hook)(Stage::Gone, key);
         }

@@ -1,4 +1,4 @@
-//! Whom events wake.
+//! Whom events queue.
 
 use api::{ControllerRevision, DaemonSet, Node, Pod};
 use controller::fixture::{decode, with};
@@ -12,23 +12,23 @@ use super::*;
 const NOW: &str = "now shop/foo\n";
 
 fn added<T: api::Kind>(world: &World, object: &Value) -> String {
-    world.woken(&Change::<T>::Added(decode(object)))
+    world.enqueued(&Change::<T>::Added(decode(object)))
 }
 
 fn removed<T: api::Kind>(world: &World, object: &Value) -> String {
-    world.woken(&Change::<T>::Deleted(decode(object)))
+    world.enqueued(&Change::<T>::Deleted(decode(object)))
 }
 
 fn updated<T: api::Kind>(world: &World, old: &Value, new: &Value) -> String {
     let new = with(new.clone(), json!({"metadata": {"resourceVersion": "2"}}));
     let change = Change::<T>::Updated { old: decode(old), new: decode(&new) };
-    world.woken(&change)
+    world.enqueued(&change)
 }
 
 /// What a resync tells of: the same version twice.
 fn again<T: api::Kind>(world: &World, object: &Value) -> String {
     let change = Change::<T>::Updated { old: decode(object), new: decode(object) };
-    world.woken(&change)
+    world.enqueued(&change)
 }
 
 /// Another set in the namespace, with the same selector.
@@ -43,7 +43,7 @@ fn orphan(object: Value) -> Value {
 /// TestDeleteFinalStateUnknown, TestExpectationsOnRecreate: the cache tells of a replaced set as of
 /// a deleted and an added one.
 #[test]
-fn a_set_wakes_itself() {
+fn a_set_enqueues_itself() {
     let world = world(&set(), 0);
     assert_eq!(added::<DaemonSet>(&world, &set()), NOW);
     assert_eq!(updated::<DaemonSet>(&world, &set(), &set()), NOW);
@@ -52,7 +52,7 @@ fn a_set_wakes_itself() {
 }
 
 #[test]
-fn pods_wake_their_set_and_orphans_those_that_select_them() {
+fn pods_enqueue_their_set_and_orphans_those_that_select_them() {
     let world = world(&set(), 0);
     let pod = || own("p", "node-0");
     let foreign = || labelled(orphan(pod()), &json!({"name": "x"}));
@@ -87,7 +87,7 @@ fn pods_wake_their_set_and_orphans_those_that_select_them() {
 }
 
 #[test]
-fn a_pod_that_becomes_ready_wakes_its_set_once_more_when_it_is_available() {
+fn a_pod_that_becomes_ready_enqueues_its_set_once_more_when_it_is_available() {
     let mut set = set();
     set["spec"]["minReadySeconds"] = json!(10);
     let world = world(&set, 0);
@@ -97,7 +97,7 @@ fn a_pod_that_becomes_ready_wakes_its_set_once_more_when_it_is_available() {
 }
 
 #[test]
-fn revisions_wake_their_set_when_they_change_or_go() {
+fn revisions_enqueue_their_set_when_they_change_or_go() {
     let mut world = world(&set(), 1);
     world.sync();
     let revision = || world.revisions.values().next().unwrap().clone();
@@ -118,7 +118,7 @@ fn revisions_wake_their_set_when_they_change_or_go() {
 
 /// TestUpdateNode, TestShouldIgnoreNodeUpdate, TestAddNode.
 #[test]
-fn a_node_wakes_the_sets_that_it_concerns() {
+fn a_node_enqueues_the_sets_that_it_concerns() {
     let selecting = || template(set(), &json!({"nodeSelector": {"color": "blue"}}));
     let misscheduled = |set: Value| with(set, json!({"status": {"numberMisscheduled": 1}}));
     let (plain, blue) = (node("node-0"), labelled(node("node-0"), &json!({"color": "blue"})));

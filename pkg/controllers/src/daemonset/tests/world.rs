@@ -81,10 +81,10 @@ impl World {
         fixture
     }
 
-    /// Whom a change wakes.
-    pub(super) fn woken<T: Kind>(&self, change: &Change<T>) -> String {
-        let wake = remembered(&self.controller, &self.failed_pods, change, &self.fixture());
-        fixture::lines(&wake)
+    /// Whom a change enqueues.
+    pub(super) fn enqueued<T: Kind>(&self, change: &Change<T>) -> String {
+        let queue = remembered(&self.controller, &self.failed_pods, change, &self.fixture());
+        fixture::lines(&queue)
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {

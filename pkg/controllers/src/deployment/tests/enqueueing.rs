@@ -1,6 +1,6 @@
-//! Whom a change wakes.
+//! Whom a change enqueues.
 
-use controller::fixture::woken;
+use controller::fixture::enqueued;
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn updated<T: Kind>(old: &Value, new: &Value) -> Change<T> {
 }
 
 #[test]
-fn deployments_wake_themselves() {
+fn deployments_enqueue_themselves() {
     let fixture = caches(&[], &[], &[]);
     let it = deployment("v1", 1);
     for (name, change, expected) in [
@@ -37,14 +37,14 @@ fn deployments_wake_themselves() {
         ("resync", updated(&it, &it), FOO),
         ("deleted", Change::Deleted(decode(&it)), "forget shop/foo\n"),
     ] {
-        assert_eq!(woken(&CONTROLLER, &change, &fixture), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &change, &fixture), expected, "{name}");
     }
 }
 
 /// TestAddReplicaSet, TestAddReplicaSetOrphan, TestDeleteReplicaSet, TestDeleteReplicaSetOrphan,
 /// TestGetDeploymentsForReplicaSet.
 #[test]
-fn new_and_gone_sets_wake_who_has_or_may_take_them() {
+fn new_and_gone_sets_enqueue_who_has_or_may_take_them() {
     let twin = with(deployment("v1", 1), json!({"metadata": {"name": "twin", "uid": "d3"}}));
     let all = spec(twin.clone(), json!({"selector": {"matchLabels": null}}));
     let all = with(all, json!({"metadata": {"name": "all"}}));
@@ -76,14 +76,14 @@ fn new_and_gone_sets_wake_who_has_or_may_take_them() {
         ("another name", added(other(json!({"metadata": {"name": "x"}}))), ""),
         ("another kind", added(of_kind("Rollout")), ""),
     ] {
-        assert_eq!(woken(&CONTROLLER, &change, &fixture), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &change, &fixture), expected, "{name}");
     }
 }
 
 /// TestUpdateReplicaSet, TestUpdateReplicaSetOrphanWithNewLabels,
 /// TestUpdateReplicaSetChangeControllerRef, TestUpdateReplicaSetRelease.
 #[test]
-fn changed_sets_wake_old_and_new_owners() {
+fn changed_sets_enqueue_old_and_new_owners() {
     let fixture = caches(&[deployment("v1", 1), baz()], &[], &[]);
     let mine = || set("v1", 1);
     let orphan = || orphaned(set("v1", 1));
@@ -106,16 +106,16 @@ fn changed_sets_wake_old_and_new_owners() {
         ("adopted", orphan(), mine(), FOO),
     ] {
         let change = updated::<ReplicaSet>(&old, &new);
-        assert_eq!(woken(&CONTROLLER, &change, &fixture), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &change, &fixture), expected, "{name}");
     }
     let same = decode::<ReplicaSet>(&mine());
     let resync = Change::Updated { old: Arc::clone(&same), new: same };
-    assert_eq!(woken(&CONTROLLER, &resync, &fixture), "", "same version");
+    assert_eq!(enqueued(&CONTROLLER, &resync, &fixture), "", "same version");
 }
 
 /// TestPodDeletionEnqueuesRecreateDeployment and the three beside it.
 #[test]
-fn the_last_pod_that_goes_wakes_a_recreate() {
+fn the_last_pod_that_goes_enqueues_a_recreate() {
     let of =
         |name: &str, set: &Value| with(pod(name), json!({"metadata": owned_by("ReplicaSet", set)}));
     let (rs1, rs2) = (set("v1", 1), set("v2", 1));
@@ -145,11 +145,11 @@ fn the_last_pod_that_goes_wakes_a_recreate() {
     ] {
         let fixture = caches(std::slice::from_ref(it), &sets.map(Clone::clone), &left);
         let gone = Change::Deleted(decode::<Pod>(&of("a", &rs1)));
-        assert_eq!(woken(&CONTROLLER, &gone, &fixture), expected, "{name}");
+        assert_eq!(enqueued(&CONTROLLER, &gone, &fixture), expected, "{name}");
         let changed = updated::<Pod>(&of("a", &rs1), &deleted(of("a", &rs1)));
-        assert_eq!(woken(&CONTROLLER, &changed, &fixture), "", "{name}: only deletions");
+        assert_eq!(enqueued(&CONTROLLER, &changed, &fixture), "", "{name}: only deletions");
     }
     let fixture = caches(&[it], &[rs1], &[]);
     let bare = Change::Deleted(decode::<Pod>(&pod("a")));
-    assert_eq!(woken(&CONTROLLER, &bare, &fixture), "", "nobody's pod");
+    assert_eq!(enqueued(&CONTROLLER, &bare, &fixture), "", "nobody's pod");
 }

@@ -217,7 +217,7 @@ fn a_stuck_rollout_is_looked_at_after_the_deadline() {
         assert_eq!(again(&it, counts, nanos), expected.map(Duration::from_millis), "{name}");
     }
     let news = planned(&rollout(3, [3; 4], &stuck("x")), &[counted("v2", partial)], &[]);
-    assert_eq!(news.again, None, "what is written wakes it");
+    assert_eq!(news.again, None, "what is written enqueues it");
 }
 
 /// TestDeploymentAvailableCondition (integration), and card, Status.

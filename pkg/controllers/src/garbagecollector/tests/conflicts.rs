@@ -263,7 +263,7 @@ fn child_of_no_owner_with_an_inaccessible_version_the_other_version_first() {
         &format!("{first}; {child}; {other}"),
         "ns1/Deployment.apps:deployment1; ns1/Pod:podname1",
     );
-    // The owner is not there: its dependents are woken, and it gets its other name.
+    // The owner is not there: its dependents are enqueued, and it gets its other name.
     assert_eq!(w.look(), "get deployments.apps ns1/deployment1\n");
     w.is(
         &format!("{second}; {child}; {other}"),
@@ -325,9 +325,9 @@ fn an_answer_about_a_wrong_name_takes_no_observed_owner_out() {
                v1/Pod ns1/goodpod -> deploymentuid1";
     w.is(all, "ns1/Secret:secretname; ns1/Pod:goodpod; ns1/Pod:badpod");
     w.pending.clear();
-    let mut wake = controller::Wake::default();
-    w.graph.write().vanish(&bad_secret(), &mut wake);
-    assert_eq!(controller::fixture::lines(&wake), "now ns1/Pod:badpod:badpoduid\n");
+    let mut queue = controller::Enqueue::default();
+    w.graph.write().vanish(&bad_secret(), &mut queue);
+    assert_eq!(controller::fixture::lines(&queue), "now ns1/Pod:badpod:badpoduid\n");
     w.is(all, "");
     assert_eq!(w.absent(), "v1/Secret ns1/secretname");
 }
@@ -345,7 +345,7 @@ fn bad_child_of_an_owner_with_an_incorrect_version_good_child_first() {
     w.is(all, "ns1/Pod:badpod; ns1/Deployment.apps:deployment1");
     assert_eq!(w.look(), format!("get secrets ns1/secretname\n{}", deletes("badpod")));
     w.is(all, "ns1/Deployment.apps:deployment1");
-    // Upstream wakes the bad child once more only if the name of the node changes, and it does not.
+    // Upstream enqueues the bad child once more only if the name of the node changes, and it does not.
     w.add(&deployment(), &[]);
     w.is(&all.replace('?', ""), "ns1/Deployment.apps:deployment1");
     w.delete(&bad_pod());

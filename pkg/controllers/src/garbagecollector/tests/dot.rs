@@ -42,7 +42,7 @@ fn graph(nodes: &[(&str, &[&str])]) -> World {
         let owners: Vec<_> = owners.iter().map(|uid| bare(uid)).collect();
         let object = object(&bare(uid), &owners.iter().collect::<Vec<_>>());
         let meta = metadata(&object).meta;
-        w.graph.write().put(&resource, &meta, &mut controller::Wake::default());
+        w.graph.write().put(&resource, &meta, &mut controller::Enqueue::default());
     }
     w
 }
@@ -92,7 +92,7 @@ fn an_owner_that_is_not_in_the_graph_gets_a_box() {
     let mut nodes = w.graph.write();
     let meta = metadata(&object(&bare("bravo"), &[])).meta;
     let resource = api::Resource::cluster_scoped("", "", "", "");
-    nodes.delete(&resource, &meta, &mut controller::Wake::default());
+    nodes.delete(&resource, &meta, &mut controller::Enqueue::default());
     drop(nodes);
     let expected = page(&["alpha", "bravo", "charlie"], &["bravo"], &FIRST);
     assert_eq!(w.graph.read().picture(&[]).dot(), expected);
@@ -118,7 +118,7 @@ fn names_are_quoted_as_go_does_and_conditions_are_told() {
         api::Resource::namespaced("ref1group", "version", "", "ref1kind-Iñtërnâtiônàlizætiøn,🐹");
     let w = World::new();
     let meta = metadata(&waiting(object(&first, &[&second]))).meta;
-    w.graph.write().put(&resource, &meta, &mut controller::Wake::default());
+    w.graph.write().put(&resource, &meta, &mut controller::Enqueue::default());
     assert_eq!(
         w.graph.read().picture(&[]).dot(),
         r#"strict digraph full {

@@ -87,11 +87,11 @@ fn a_kind_that_is_listed_is_no_reason_to_walk_over_all_nodes() {
     let mut w = World::new();
     w.add(&pod("a"), &[&deployment(), &role()]);
     w.pending.clear();
-    let (nodes, mut wake) = (w.graph.read(), controller::Wake::default());
+    let (nodes, mut queue) = (w.graph.read(), controller::Enqueue::default());
     let before = nodes.walks();
-    nodes.complete(&DEPLOYMENTS, &mut wake);
-    nodes.complete(&PODS, &mut wake);
-    assert_eq!(controller::fixture::lines(&wake), "now ns1/Deployment.apps:web:web-uid\n");
+    nodes.complete(&DEPLOYMENTS, &mut queue);
+    nodes.complete(&PODS, &mut queue);
+    assert_eq!(controller::fixture::lines(&queue), "now ns1/Deployment.apps:web:web-uid\n");
     assert_eq!(nodes.walks(), before);
     drop(nodes);
     w.serve(&served(&[PODS]));

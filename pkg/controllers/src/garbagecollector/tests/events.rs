@@ -1,4 +1,4 @@
-//! What changes do to the graph, and whom they wake.
+//! What changes do to the graph, and whom they queue.
 
 use super::world::*;
 use crate::garbagecollector::absent::Absent;
@@ -38,10 +38,10 @@ fn events_in_any_order_give_a_graph_that_agrees_with_itself() {
     }
 }
 
-/// `addUnblockedOwnersToDeleteQueue` and `processTransitions`: who is woken by an update of "b",
+/// `addUnblockedOwnersToDeleteQueue` and `processTransitions`: who is enqueued by an update of "b",
 /// which is an owner of "c", and is owned by "a".
 #[test]
-fn updates_wake_whom_they_matter_to() {
+fn updates_enqueue_whom_they_matter_to() {
     let [a, b, c, d] = ["a", "b", "c", "d"].map(pod);
     let both = |object| ending(finalizers(object, &["orphan", "foregroundDeletion"]));
     for (name, before, after, expected) in [
@@ -80,7 +80,7 @@ fn updates_wake_whom_they_matter_to() {
 
 /// Add events of objects that are already ending count as transitions.
 #[test]
-fn an_owner_that_waits_when_it_is_first_seen_wakes_its_dependents() {
+fn an_owner_that_waits_when_it_is_first_seen_enqueues_its_dependents() {
     let mut w = World::new();
     w.see(&pod("b"), &blocking(&pod("b"), &[&pod("a")]));
     w.pending.clear();
@@ -92,9 +92,9 @@ fn an_owner_that_waits_when_it_is_first_seen_wakes_its_dependents() {
     assert_eq!(w.queue(), "ns1/Pod:c");
 }
 
-/// The end of an object wakes its dependents, and owners that wait for it.
+/// The end of an object enqueues its dependents, and owners that wait for it.
 #[test]
-fn deletions_wake_dependents_and_waiting_owners() {
+fn deletions_enqueue_dependents_and_waiting_owners() {
     let (a, b, c) = (pod("a"), pod("b"), pod("c"));
     let mut w = World::new();
     w.see(&a, &waiting(object(&a, &[])));
@@ -111,7 +111,7 @@ fn deletions_wake_dependents_and_waiting_owners() {
 
 /// From any namespace, an owner outside namespaces is a good one; and no object is one without uid.
 #[test]
-fn good_references_and_objects_without_uids_wake_nobody() {
+fn good_references_and_objects_without_uids_enqueue_nobody() {
     let node = id("v1", "Node", "", "node", "n");
     let mut w = World::new();
     w.add(&node, &[]);
@@ -257,9 +257,9 @@ fn an_owner_that_has_no_name_left_is_looked_for_again_later() {
     w.see(&pod("c"), &ending(object(&pod("c"), &[&secret])));
     let mut delays = Vec::new();
     for gone in [pod("a"), secret.clone(), pod("a"), secret] {
-        let mut wake = controller::Wake::default();
-        w.graph.write().vanish(&gone, &mut wake);
-        delays.push(matches!(wake.calls.last(), Some(controller::Call::After(..))));
+        let mut queue = controller::Enqueue::default();
+        w.graph.write().vanish(&gone, &mut queue);
+        delays.push(matches!(queue.calls.last(), Some(controller::Call::After(..))));
     }
     assert_eq!(delays, [false, true, true, true]);
 }
@@ -272,19 +272,19 @@ fn an_owner_with_many_dependents_loses_them_one_by_one() {
     let w = World::new();
     let owner = pod("owner");
     let mut nodes = w.graph.write();
-    let mut wake = controller::Wake::default();
+    let mut queue = controller::Enqueue::default();
     let mut meta = metadata(&blocking(&pod("x"), &[&owner])).meta;
     for at in 0..MANY {
         meta.uid = format!("uid-{at}").into();
-        nodes.put(&PODS, &meta, &mut wake);
+        nodes.put(&PODS, &meta, &mut queue);
     }
     let node = nodes.by_uid("owner").unwrap();
     assert_eq!((node.dependents_count(), node.blocking() as usize), (MANY, MANY));
     for at in (0..MANY).rev() {
         meta.uid = format!("uid-{at}").into();
-        nodes.delete(&PODS, &meta, &mut wake);
+        nodes.delete(&PODS, &meta, &mut queue);
     }
     assert!(nodes.by_uid("owner").is_none());
-    assert_eq!(wake.calls.len(), 1, "the owner, when it was first named");
+    assert_eq!(queue.calls.len(), 1, "the owner, when it was first named");
     nodes.check();
 }

@@ -106,22 +106,22 @@ fn an_owner_is_woken_when_its_dependents_are_to_be_let_go() {
     let both =
         metadata(&ending(finalizers(object(&owner(), &[]), &["foregroundDeletion", "orphan"])))
             .meta;
-    let woken = "now ns1/Deployment.apps:web:web-uid\n";
+    let enqueued = "now ns1/Deployment.apps:web:web-uid\n";
     for (name, change, expected) in [
-        ("added", MetadataChange::Added(&leaving), woken),
-        ("added, with both finalizers", MetadataChange::Added(&both), woken),
+        ("added", MetadataChange::Added(&leaving), enqueued),
+        ("added, with both finalizers", MetadataChange::Added(&both), enqueued),
         ("added, not going", MetadataChange::Added(&marked), ""),
-        ("deletion", MetadataChange::Updated { old: &marked, new: &leaving }, woken),
-        ("finalizer", MetadataChange::Updated { old: &going, new: &leaving }, woken),
-        ("both", MetadataChange::Updated { old: &plain, new: &leaving }, woken),
+        ("deletion", MetadataChange::Updated { old: &marked, new: &leaving }, enqueued),
+        ("finalizer", MetadataChange::Updated { old: &going, new: &leaving }, enqueued),
+        ("both", MetadataChange::Updated { old: &plain, new: &leaving }, enqueued),
         ("as before", MetadataChange::Updated { old: &leaving, new: &leaving }, ""),
         ("finalizer gone", MetadataChange::Updated { old: &leaving, new: &going }, ""),
         ("gone", MetadataChange::Deleted(&leaving), ""),
         ("no longer watched", MetadataChange::Dropped, ""),
     ] {
         let told = (&DEPLOYMENTS, &change);
-        let wake = woken_by_any(&w.orphaner, &w.graph, told, &Fixture::default());
-        assert_eq!(controller::fixture::lines(&wake), expected, "{name}");
+        let queue = woken_by_any(&w.orphaner, &w.graph, told, &Fixture::default());
+        assert_eq!(controller::fixture::lines(&queue), expected, "{name}");
     }
 }
 

@@ -8,8 +8,8 @@
 use api::{Key, Metadata, Resource, Text, Time};
 use controller::fixture::{Fixture, NOW, woken_by_any, woken_by_served};
 use controller::{
-    Action, Answer, Call, Controller, Delete, Facts, Guard, MetadataChange, News, ObjectRef, Patch,
-    PatchKind, Plan, Propagation, Query, Shared, Step, Tolerated, Wake, Write,
+    Action, Answer, Call, Controller, Delete, Enqueue, Facts, Guard, MetadataChange, News,
+    ObjectRef, Patch, PatchKind, Plan, Propagation, Query, Shared, Step, Tolerated, Write,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -292,10 +292,10 @@ impl Sim {
             (None, None) => return,
         };
         let fixture = Fixture::default();
-        let wake = woken_by_any(&self.collector, &self.graph, (&KINDS[kind], &change), &fixture);
-        self.collect.extend(keys(wake));
-        let wake = woken_by_any(&self.orphaner, &self.graph, (&KINDS[kind], &change), &fixture);
-        self.orphan.extend(keys(wake));
+        let queue = woken_by_any(&self.collector, &self.graph, (&KINDS[kind], &change), &fixture);
+        self.collect.extend(keys(queue));
+        let queue = woken_by_any(&self.orphaner, &self.graph, (&KINDS[kind], &change), &fixture);
+        self.orphan.extend(keys(queue));
     }
 
     // === Workers ===
@@ -310,10 +310,10 @@ impl Sim {
             let [Step::Fetch(queries)] = plan.steps.as_slice() else { break plan };
             for query in queries {
                 let answer = self.answer(query);
-                let mut wake = Wake::default();
+                let mut queue = Enqueue::default();
                 let news = News::Answered { snapshot: &snapshot, query, answer: &answer };
-                self.collector.remember(&mut self.graph.write(), news, &mut wake);
-                self.collect.extend(keys(wake));
+                self.collector.remember(&mut self.graph.write(), news, &mut queue);
+                self.collect.extend(keys(queue));
                 facts.answers.insert(query.clone(), answer);
             }
         };
@@ -422,9 +422,9 @@ fn nth(keys: &BTreeSet<Key>, which: usize) -> Option<Key> {
     keys.iter().nth(at).cloned()
 }
 
-fn keys(wake: Wake) -> Vec<Key> {
+fn keys(queue: Enqueue) -> Vec<Key> {
     let key = |call| match call {
         Call::Now(key) | Call::After(key, _) | Call::Forget(key) => key,
     };
-    wake.calls.into_iter().map(key).collect()
+    queue.calls.into_iter().map(key).collect()
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use api::{Codec, Key, Metadata, Object as _, OwnerRef, Resource, Served, ServedKind, intern};
 use controller::fixture::{Fixture, NOW, with, woken_by_any, woken_by_served};
 use controller::{
-    Answer, Call, Controller as _, Facts, MetadataChange, News, Outcome, Plan, Query, Refused,
-    Shared, Step, Wake,
+    Answer, Call, Controller as _, Enqueue, Facts, MetadataChange, News, Outcome, Plan, Query,
+    Refused, Shared, Step,
 };
 use serde_json::{Value, json};
 
@@ -154,8 +154,8 @@ impl World {
     }
 
     pub(super) fn serve(&mut self, served: &Arc<Served>) {
-        let wake = woken_by_served(&self.collector, &self.graph, served, &Fixture::default());
-        self.enqueue(wake);
+        let queue = woken_by_served(&self.collector, &self.graph, served, &Fixture::default());
+        self.enqueue(queue);
     }
 
     // === The API server ===
@@ -212,15 +212,15 @@ impl World {
 
     fn tell(&mut self, resource: &Resource, change: &MetadataChange<'_>) {
         let fixture = Fixture::default();
-        let wake = woken_by_any(&self.collector, &self.graph, (resource, change), &fixture);
-        self.enqueue(wake);
-        let wake = woken_by_any(&self.orphaner, &self.graph, (resource, change), &fixture);
-        self.to_orphan.extend(keys(wake));
+        let queue = woken_by_any(&self.collector, &self.graph, (resource, change), &fixture);
+        self.enqueue(queue);
+        let queue = woken_by_any(&self.orphaner, &self.graph, (resource, change), &fixture);
+        self.to_orphan.extend(keys(queue));
         self.graph.read().check();
     }
 
-    fn enqueue(&mut self, wake: Wake) {
-        for key in keys(wake) {
+    fn enqueue(&mut self, queue: Enqueue) {
+        for key in keys(queue) {
             if !self.pending.contains(&key) {
                 self.pending.push(key);
             }
@@ -264,7 +264,7 @@ impl World {
             let [Step::Fetch(queries)] = plan.steps.as_slice() else {
                 let (verdict, outcome) = (&verdict, &Outcome::default());
                 let news = News::Acted { snapshot: &snapshot, verdict, outcome };
-                self.collector.remember(&mut self.graph.write(), news, &mut Wake::default());
+                self.collector.remember(&mut self.graph.write(), news, &mut Enqueue::default());
                 return (text, Some(plan));
             };
             for query in queries {
@@ -277,10 +277,10 @@ impl World {
                     Some(found) => Answer::Metadata(Box::new(found.clone())),
                     None => Answer::NotFound,
                 };
-                let mut wake = Wake::default();
+                let mut queue = Enqueue::default();
                 let news = News::Answered { snapshot: &snapshot, query, answer: &answer };
-                self.collector.remember(&mut self.graph.write(), news, &mut wake);
-                self.enqueue(wake);
+                self.collector.remember(&mut self.graph.write(), news, &mut queue);
+                self.enqueue(queue);
                 self.graph.read().check();
                 facts.answers.insert(query.clone(), answer);
             }
@@ -300,10 +300,10 @@ impl World {
 
     /// What it reads is answered.
     pub(super) fn end(&mut self, (snapshot, query): (Snapshot, Query), answer: &Answer) {
-        let mut wake = Wake::default();
+        let mut queue = Enqueue::default();
         let news = News::Answered { snapshot: &snapshot, query: &query, answer };
-        self.collector.remember(&mut self.graph.write(), news, &mut wake);
-        self.enqueue(wake);
+        self.collector.remember(&mut self.graph.write(), news, &mut queue);
+        self.enqueue(queue);
         self.graph.read().check();
     }
 
@@ -336,9 +336,9 @@ impl World {
     }
 }
 
-fn keys(wake: Wake) -> Vec<Key> {
+fn keys(queue: Enqueue) -> Vec<Key> {
     let key = |call| match call {
         Call::Now(key) | Call::After(key, _) | Call::Forget(key) => key,
     };
-    wake.calls.into_iter().map(key).collect()
+    queue.calls.into_iter().map(key).collect()
 }

@@ -67,8 +67,8 @@ impl World {
 
     /// What is shown already becomes news.
     fn tell<T: api::Kind>(&self, change: &Change<T>) {
-        let wake = remembered(&self.controller, &self.quarantine, change, &self.fixture);
-        assert_eq!(wake.calls, [], "no event wakes it");
+        let queue = remembered(&self.controller, &self.quarantine, change, &self.fixture);
+        assert_eq!(queue.calls, [], "no event enqueues it");
     }
 
     /// A pass, in which the API server has these nodes: those that it asks for, and its plan.

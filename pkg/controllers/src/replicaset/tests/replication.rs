@@ -291,23 +291,23 @@ fn no_pods_are_related_whoever_manages_it() {
     }
 }
 
-/// Pods wake their ReplicationController, orphans those that select them, and those of a ReplicaSet
+/// Pods enqueue their ReplicationController, orphans those that select them, and those of a ReplicaSet
 /// nobody.
 #[test]
-fn pods_wake_their_own_kind() {
+fn pods_enqueue_their_own_kind() {
     let wide = with(rc(1), json!({"metadata": {"name": "wide"}, "spec": {"selector": {"a": "b"}}}));
     let fixture = holding(&[rc(1), wide], &[]).holding::<ReplicaSet>(&[set(1)]);
-    let wakes = |change: &Change<Pod>| woken(&RCS, change, &fixture);
-    let added = |pod: &Value| wakes(&Change::Added(decode(pod)));
+    let enqueues = |change: &Change<Pod>| enqueued(&RCS, change, &fixture);
+    let added = |pod: &Value| enqueues(&Change::Added(decode(pod)));
     assert_eq!(added(&of("a", &rc(1))), "now shop/rc\n");
     assert_eq!(added(&free("a")), "now shop/rc\n");
     assert_eq!(added(&labelled(free("a"), &json!({"a": "b"}))), "now shop/rc\nnow shop/wide\n");
     assert_eq!(added(&own("a", &set(1))), "", "a ReplicaSet's");
-    assert_eq!(wakes(&Change::Deleted(decode(&of("a", &rc(1))))), "now shop/rc\n");
+    assert_eq!(enqueues(&Change::Deleted(decode(&of("a", &rc(1))))), "now shop/rc\n");
     let replaced = with(rc(1), json!({"metadata": {"uid": "u9"}}));
     assert_eq!(added(&of("a", &replaced)), "", "of one before it");
     let own = Change::Added(decode::<ReplicationController>(&rc(1)));
-    assert_eq!(woken(&RCS, &own, &fixture), "now shop/rc\n");
+    assert_eq!(enqueued(&RCS, &own, &fixture), "now shop/rc\n");
     let gone = Change::Deleted(decode::<ReplicationController>(&rc(1)));
-    assert_eq!(woken(&RCS, &gone, &fixture), "forget shop/rc\n");
+    assert_eq!(enqueued(&RCS, &gone, &fixture), "forget shop/rc\n");
 }
