@@ -107,7 +107,7 @@ impl controller::Controller for Controller {
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<DaemonSet>(|_, change, _, queue| queue.own(change));
         table.on::<ControllerRevision>(|_, change, view, queue| {
-            revision_changed(change, view, queue)
+            revision_changed(change, view, queue);
         });
         table.remembers::<Pod>(|_, failed_pods, change, view, queue| {
             count_failed(failed_pods, change, view);
