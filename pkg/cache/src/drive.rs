@@ -1,4 +1,4 @@
-//! Does what the reflector decides: the only part that talks to the API server.
+//! Carries out the reflector's decisions: the only part that talks to the API server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::frames::{EventKind, FrameError, ListDecoder, Mark, WatchDecoder, error_of};
 use crate::health::Trouble;
 use crate::informer::{Decoded, Informer, Unread};
-use crate::reflector::{At, Backoff, Effect, Failure, Input, Reflector, Request, Why};
+use crate::reflector::{At, Backoff, Effect, Failure, Input, Reflector, Request, RoundError};
 use crate::store::Store;
 
-/// A watch is asked to end after a time in [min, 2 * min), so that watches spread over the servers.
+/// The timeout of a watch is drawn from [min, 2 * min), so that watches spread over the servers.
 const WATCH_SECONDS_MIN: u32 = 300;
-/// A watch that is silent for so long after it should have ended is a broken connection.
+/// A watch that is silent for this long after its timeout has a broken connection.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
-/// A list that is silent for so long is a broken connection: the API server itself gives up after
-/// 60 seconds.
+/// A list that is silent for this long has a broken connection: the API server gives up after 60
+/// seconds.
 const LIST_SILENCE_MAX: Duration = Duration::from_secs(90);
 
 /// The task of an informer.
@@ -41,13 +41,13 @@ pub(crate) struct Drive {
     renewals: u64,
 }
 
-/// What is to be waited for, and may be given up for a new list.
+/// What the driver waits for. A renewal interrupts the wait.
 enum Next {
-    /// Nothing: this has happened.
+    /// Nothing: the input is here already.
     Happened(Input),
-    /// The answer to a request.
+    /// The response to a request.
     Answer(Request),
-    /// The next thing that the open answer brings.
+    /// The next part of the open response.
     More,
     /// The end of a pause.
     Pause(Duration),
@@ -65,16 +65,16 @@ struct Open {
 
 enum Happened {
     Set(Arc<dyn AnyObject>),
-    /// Its last state, and whether that could be read whole.
-    Gone(Arc<dyn AnyObject>, bool),
-    /// It is there, but it cannot be read.
+    /// The last state of a deleted object, and whether all of it was decoded.
+    Deleted(Arc<dyn AnyObject>, bool),
+    /// The object exists, but cannot be decoded.
     SetUnread(Key),
-    /// It is gone, and its last state cannot be read.
-    GoneUnread(Key),
+    /// The object was deleted, and its last state cannot be decoded.
+    DeletedUnread(Key),
 }
 
-/// Lists and watches until the runtime is cancelled. A panic is one of ours, and no reason to leave
-/// a cache as it is for ever: who dies is started again after a pause, from what the cache holds.
+/// Lists and watches until the runtime is cancelled. A panic is a bug of ours and must not leave
+/// the cache stale for ever: after a pause the task starts again from what the cache holds.
 pub(crate) async fn keep(informer: Arc<Informer>) {
     let runtime = informer.runtime().clone();
     let (started, mut backoff) = (runtime.clock.instant(), Backoff::default());
@@ -94,7 +94,7 @@ pub(crate) async fn keep(informer: Arc<Informer>) {
 // === impl Drive ===
 
 impl Drive {
-    /// That goes on from what the cache holds.
+    /// A driver that continues from what the cache holds.
     pub(crate) fn new(informer: Arc<Informer>) -> Self {
         Self {
             started: informer.runtime().clock.instant(),
@@ -121,7 +121,8 @@ impl Drive {
                 let next = self.carry_out(effect).await;
                 let renewal = Arc::clone(&self.informer);
                 let done = self.renewals;
-                // What is in the cache is told to the end; what is still to come is not needed.
+                // Changes that are in the cache already still reach the handlers; later ones are
+                // not needed.
                 input = tokio::select! {
                     biased;
                     count = renewal.renewal(done) => {
@@ -140,7 +141,7 @@ impl Drive {
         }
     }
 
-    /// Drops what is under way.
+    /// Drops the request and response in progress.
     fn clear(&mut self) {
         self.open = None;
         self.permit = None;
@@ -160,7 +161,7 @@ impl Drive {
         }
     }
 
-    /// Does what is done at once, and says what comes then.
+    /// Carries out the effects that need no wait, and returns what to wait for.
     async fn carry_out(&mut self, effect: Effect) -> Next {
         match effect {
             Effect::Send(request) => Next::Answer(request),
@@ -173,11 +174,11 @@ impl Drive {
             Effect::Collect => {
                 match self.event.take() {
                     Some(Happened::Set(object)) => self.collect(object),
-                    Some(Happened::Gone(object, _)) => {
+                    Some(Happened::Deleted(object, _)) => {
                         drop(self.collected.remove(&object.metadata().key));
                     }
                     Some(Happened::SetUnread(key)) => self.collect_held(&key),
-                    Some(Happened::GoneUnread(key)) => drop(self.collected.remove(&key)),
+                    Some(Happened::DeletedUnread(key)) => drop(self.collected.remove(&key)),
                     None => {}
                 }
                 Next::More
@@ -208,7 +209,8 @@ impl Drive {
     async fn send(&mut self, request: &Request) -> Input {
         self.open = None;
         if let Some(error) = self.failure.take() {
-            tracing::debug!(resource = %self.informer.resource(), %error, "trying another way");
+            let resource = self.informer.resource();
+            tracing::debug!(%resource, %error, "retrying with another form of list");
         }
         if !matches!(request, Request::List { page: Some(_), .. }) {
             self.collected.clear();
@@ -247,7 +249,7 @@ impl Drive {
         }
     }
 
-    /// A number of seconds in [min, 2 * min), as upstream draws it.
+    /// A number of seconds in [min, 2 * min), drawn as upstream draws it.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -258,7 +260,7 @@ impl Drive {
         WATCH_SECONDS_MIN + extra as u32
     }
 
-    /// The next thing that the open watch brings.
+    /// The next part of the open watch.
     async fn read(&mut self) -> Input {
         let Self { open: Some(open), informer, event: happened, failure, .. } = self else {
             return Input::Ended;
@@ -281,7 +283,7 @@ impl Drive {
                             Ok(Decoded { object, whole }) => {
                                 let version = object.metadata().resource_version;
                                 *happened = Some(if is_gone {
-                                    Happened::Gone(object, whole)
+                                    Happened::Deleted(object, whole)
                                 } else {
                                     Happened::Set(object)
                                 });
@@ -289,14 +291,14 @@ impl Drive {
                             }
                             Err(Unread { key: Some(key), .. }) => {
                                 let unread = if is_gone {
-                                    Happened::GoneUnread
+                                    Happened::DeletedUnread
                                 } else {
                                     Happened::SetUnread
                                 };
                                 *happened = Some(unread(key));
                                 return Input::Event(0);
                             }
-                            // To pass over it would lose it: all are listed anew.
+                            // Skipping the event would lose the object: list again.
                             Err(Unread { key: None, error }) => nameless(&error),
                         }
                     }
@@ -333,7 +335,7 @@ impl Drive {
                     Ok(Some(item)) => match self.informer.decode(answer.codec, item) {
                         Ok(decoded) => self.collect(decoded.object),
                         Err(Unread { key: Some(key), .. }) => self.collect_held(&key),
-                        // Without it the list would say of some object that it is gone.
+                        // Without the item the list would report the object as deleted.
                         Err(Unread { key: None, error }) => return self.failed(nameless(&error)),
                     },
                     Ok(None) => break,
@@ -357,7 +359,8 @@ impl Drive {
         }
     }
 
-    /// An object that is held already is not held twice: a relist needs little more memory.
+    /// Keeps the object that the cache holds instead of an equal copy: a relist needs little more
+    /// memory.
     fn collect(&mut self, object: Arc<dyn AnyObject>) {
         let meta = object.metadata();
         let held = self.informer.read().get(&meta.key).map(Arc::clone).filter(|held| {
@@ -367,19 +370,19 @@ impl Drive {
         self.collected.insert(meta.key.clone(), held.unwrap_or(object));
     }
 
-    /// The list has an object of this name, which cannot be read: what is held of it stays.
+    /// The list has an object of this name that cannot be decoded: the cached state stays.
     fn collect_held(&mut self, key: &Key) {
         if let Some(held) = self.informer.read().get(key).map(Arc::clone) {
-            // A state that the list had before is newer.
+            // A state that the list sent before is newer.
             self.collected.entry(key.clone()).or_insert(held);
         }
     }
 
     async fn apply(&mut self, event: Happened) {
         match event {
-            // What is held stays.
+            // The cached state stays.
             Happened::SetUnread(_) => {}
-            Happened::GoneUnread(key) => {
+            Happened::DeletedUnread(key) => {
                 self.informer.health().readable(&key);
                 let held = self.informer.read().get(&key).map(Arc::clone);
                 if let Some(held) = held {
@@ -387,7 +390,7 @@ impl Drive {
                 }
             }
             Happened::Set(object) => self.informer.update(|store| store.apply(object)).await,
-            Happened::Gone(object, whole) => {
+            Happened::Deleted(object, whole) => {
                 let meta = object.metadata();
                 self.informer.health().readable(&meta.key);
                 let last = whole.then(|| Arc::clone(&object));
@@ -417,36 +420,36 @@ impl Drive {
         input
     }
 
-    /// Tells the health, and the log if it is news.
-    fn report(&mut self, why: Why) {
+    /// Reports the failure to the health, and logs it if it is new.
+    fn report(&mut self, why: RoundError) {
         let text = match self.failure.take() {
-            Some(error) if matches!(why, Why::Failed(_)) => error.to_string(),
+            Some(error) if matches!(why, RoundError::Failed(_)) => error.to_string(),
             Some(_) | None => why.to_string(),
         };
         let resource = self.informer.resource();
-        if why == Why::Failed(Failure::Expired) {
+        if why == RoundError::Failed(Failure::Expired) {
             tracing::debug!(%resource, error = text, "the watch is too old; listing again");
             return;
         }
         let trouble = match why {
-            Why::Failed(Failure::Unavailable) => Trouble::Unreachable(text.clone()),
-            Why::Failed(Failure::Unserved) => Trouble::Unserved(text.clone()),
-            Why::Failed(_)
-            | Why::Short
-            | Why::Incomplete
-            | Why::Older { .. }
-            | Why::Rewound { .. } => Trouble::Error(text.clone()),
+            RoundError::Failed(Failure::Unavailable) => Trouble::Unreachable(text.clone()),
+            RoundError::Failed(Failure::Unserved) => Trouble::Unserved(text.clone()),
+            RoundError::Failed(_)
+            | RoundError::Short
+            | RoundError::Incomplete
+            | RoundError::Older { .. }
+            | RoundError::Rewound { .. } => Trouble::Error(text.clone()),
         };
-        if let Why::Rewound { list, shown } = why {
+        if let RoundError::Rewound { list, shown } = why {
             self.informer.rewound(list, shown);
         }
         let now = self.informer.runtime().clock.now();
         if self.informer.health().failed(trouble, now) {
-            tracing::warn!(%resource, error = text, "cannot list or watch; will try again");
+            tracing::warn!(%resource, error = text, "cannot list or watch; will retry");
         }
     }
 
-    /// The cache shows something that the server said.
+    /// The server sent something that the cache now shows.
     fn arrived(&self) {
         let clock = &self.informer.runtime().clock;
         let is_news = {
@@ -455,7 +458,7 @@ impl Drive {
             health.arrived(clock.now())
         };
         if is_news {
-            tracing::info!(resource = %self.informer.resource(), "lists and watches again");
+            tracing::info!(resource = %self.informer.resource(), "lists and watches succeed again");
         }
     }
 }
@@ -468,7 +471,7 @@ impl From<FrameError> for ApiError {
 
 /// The error of an answer with an object of which not even the name can be read.
 fn nameless(error: &DecodeError) -> ApiError {
-    ApiError::Decode(format!("an object cannot be read, nor its name: {error}"))
+    ApiError::Decode(format!("neither an object nor its name can be read: {error}"))
 }
 
 fn failure_of(error: &ApiError) -> Failure {

@@ -1,12 +1,12 @@
-//! The metadata of all objects of all kinds, as kinds come and go.
+//! The metadata of all objects of all kinds, while kinds are added and removed.
 //!
 //! As upstream's pkg/controller/garbagecollector (`Sync` in garbagecollector.go and `syncMonitors`
-//! in graph_builder.go): every so often the API server is asked what it serves, and there is an
-//! informer for each kind that can be listed, watched and deleted. Unlike there, a kind that cannot
-//! be listed delays nobody, and a kind that is gone leaves nothing behind.
+//! in graph_builder.go): discovery runs periodically, and there is an informer for each kind that
+//! can be listed, watched and deleted. Unlike upstream, a kind that cannot be listed delays no
+//! other kind, and a kind that is no longer served leaves nothing behind.
 
+mod handover;
 mod kind;
-mod turn;
 
 #[cfg(test)]
 mod tests;
@@ -28,67 +28,65 @@ use mutant::Mutant;
 use runtime::{Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::health::Status;
+use crate::health::InformerStatus;
 use crate::informer::{Informer, forget};
 use crate::metrics::Metrics;
 use crate::selection::Selection;
+use handover::Handover;
 use kind::Kind;
-use turn::Turn;
 
-/// How often the API server is asked what it serves, as upstream.
+/// The period of discovery, as upstream.
 const PERIOD: Duration = Duration::from_secs(30);
-/// How long after a change of a CustomResourceDefinition it is asked: more changes may come, and
-/// the API server is not done with it at once.
+/// The delay between a change of a CustomResourceDefinition and the next discovery: more changes
+/// may follow, and the API server needs some time to serve the kind.
 const DEFINED_DELAY: Duration = Duration::from_secs(1);
-/// The shortest time from one such question to the next.
+/// The shortest time between two discoveries.
 const DEFINED_PERIOD_MIN: Duration = Duration::from_secs(5);
-/// How long after a change of the kinds it is an error that not all of them were listed, as
-/// upstream.
+/// How long after a change of the kinds it is an error that some kinds are not listed, as upstream.
 const SYNC_LIMIT: Duration = Duration::from_secs(30);
-/// How long a kind stays that answers lack without a word of a failure. An API server that has just
-/// started, or one of several that is behind, lacks kinds whose objects are there, for some
-/// seconds; and dependents that are forgotten are lost when their owner goes.
+/// How long a kind stays when discovery lacks it without reporting a failure. An API server that
+/// has just started, or that is stale, may lack kinds for some seconds although their objects
+/// exist. If we forgot the dependents, they would be lost when their owner is deleted.
 const LACKED_MAX: Duration = Duration::from_mins(1);
-/// How many definitions are remembered that were seen to be deleted. The kinds of others stay for
-/// [`LACKED_MAX`].
+/// How many deleted definitions are remembered. The kinds of further ones stay for [`LACKED_MAX`].
 const UNDEFINED_MAX: usize = 10_000;
-/// How many of them the log names.
-const LATE_NAMED: usize = 5;
+/// How many unlisted kinds the log names.
+const UNLISTED_NAMED_MAX: usize = 5;
 /// How many kinds may be listed at once.
 const LISTS_MAX: usize = 16;
-/// What a kind must admit to be watched.
+/// The verbs that a kind must support to be watched.
 const VERBS: &[Verb] = &[Verb::Delete, Verb::List, Verb::Watch];
 /// Kinds that are left out, as `DefaultIgnoredResources` of
-/// pkg/controller/garbagecollector/graph_builder.go: group and plural. Events are many, own nothing
-/// and end by themselves.
+/// pkg/controller/garbagecollector/graph_builder.go: group and plural. There are many Events, they
+/// own nothing, and they expire.
 const IGNORED: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events")];
-/// Objects of this kind, group and plural, say what the API server will serve.
+/// The kind, as group and plural, whose objects define what the API server will serve.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
 /// The metadata of all objects of all kinds that the API server serves in the version that it
 /// prefers, and that can be listed, watched and deleted; but no events.
 ///
-/// A kind of which there is an informer already is not watched twice. A kind whose group cannot be
-/// discovered stays as it was known, and so does one that answers lack, until its definition was
-/// deleted too, or a minute has passed. When another version is preferred, the old one stays until
-/// all objects are known in the new one. Handlers hear of a kind's changes in order, of
-/// [`MetadataChange::Complete`] after all objects that there are, of [`MetadataChange::Dropped`]
-/// last, which of an old version is after all objects in the new one; and each kind is told of by a
-/// task of its own: who is slow delays that kind only.
+/// A kind that has an informer already is not watched twice. A kind whose group cannot be
+/// discovered stays as it was known. A kind that discovery lacks stays until its definition is
+/// deleted too, or a minute has passed. When another version becomes the preferred one, the old
+/// version stays until all objects are known in the new one. Handlers are notified of the changes
+/// of a kind in order: of [`MetadataChange::Complete`] after all existing objects, and of
+/// [`MetadataChange::Dropped`] last. For an old version, that is after all objects in the new one.
+/// Each kind has a task of its own, so a slow handler delays only that kind.
 pub struct Everything {
     parts: Parts,
     hooks: Arc<Hooks>,
-    /// Informers of others, with all objects of their kind.
+    /// The shared informers of whole kinds.
     shared: OnceLock<BTreeMap<Resource, Arc<Informer>>>,
     served: Latest<Option<Arc<Served>>>,
-    /// Whether the handlers are to be told of objects.
+    /// Whether handlers are notified of objects.
     listening: Latest<bool>,
     kinds: Arc<Kinds>,
     lists: Arc<Semaphore>,
     started: AtomicBool,
 }
 
-/// Of two versions of a kind one leads; the other one goes, or leads later.
+/// When a kind has two versions, one leads; the other is being replaced, or will replace it.
 type Kinds = RwLock<BTreeMap<Resource, Kind>>;
 
 /// What it is built from.
@@ -102,7 +100,7 @@ pub(crate) struct Parts {
     pub(crate) metrics: Option<Metrics>,
 }
 
-/// Says what the API server serves.
+/// A source of discovery results.
 pub(crate) trait Source: Send + Sync {
     fn served(&self) -> BoxFuture<'_, Result<Arc<Served>, ApiError>>;
 }
@@ -114,7 +112,7 @@ pub type ServedHook = Box<dyn Fn(&Arc<Served>) + Send + Sync>;
 /// Called with the version of this kind's cache each time it has advanced.
 pub type MetadataVersionHook = Box<dyn Fn(&Resource, u64) + Send + Sync>;
 
-/// Whom to tell.
+/// The handlers and hooks to notify.
 #[derive(Default)]
 struct Hooks {
     changed: RwLock<Vec<MetadataHandler>>,
@@ -122,24 +120,24 @@ struct Hooks {
     reached: RwLock<Vec<MetadataVersionHook>>,
     /// A CustomResourceDefinition changed.
     defined: Notify,
-    /// The names of those that were deleted since it was looked which kinds are gone.
+    /// The names of the definitions that were deleted since kinds were last removed.
     undefined: Mutex<BTreeSet<Text>>,
 }
 
-/// What the rounds of discovery remember.
+/// The state of the discovery loop.
 #[derive(Default)]
 struct Rounds {
-    /// When the kinds changed, until it was looked whether all of them were listed since.
+    /// When the kinds last changed; none once the check that follows a change is done.
     changed: Option<Instant>,
-    said: Said,
+    said: Logged,
 }
 
-/// What the log has said last.
+/// What was logged last.
 #[derive(Default)]
-struct Said {
-    /// Why there is no answer.
+struct Logged {
+    /// Why discovery failed.
     error: Option<String>,
-    /// The groups that were missing in the last answer.
+    /// The groups that the last discovery lacked.
     missing: BTreeSet<String>,
 }
 
@@ -159,16 +157,16 @@ impl Everything {
         }
     }
 
-    /// Calls `handler` for each change of each object once [`Everything::listen`] was called: first
-    /// all there are, as added. One that is added after that hears only of what changes from then
-    /// on.
+    /// Calls `handler` for each change of each object after [`Everything::listen`]: first for all
+    /// existing objects, as added. A handler that is added after `listen` is notified only of later
+    /// changes.
     pub fn add_handler(&self, handler: MetadataHandler) {
         self.hooks.changed.write().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
 
-    /// Calls `hook` with what the API server serves: the first answer and each that differs from
-    /// the one before, ahead of the changes that come of it. Of groups that cannot be discovered it
-    /// holds what was known last.
+    /// Calls `hook` with what the API server serves: the first result and each one that differs
+    /// from the one before, ahead of the changes that follow from it. A group that cannot be
+    /// discovered keeps its last known content.
     pub fn on_served(&self, hook: ServedHook) {
         self.hooks.served.write().unwrap_or_else(PoisonError::into_inner).push(hook);
     }
@@ -178,14 +176,14 @@ impl Everything {
         self.hooks.reached.write().unwrap_or_else(PoisonError::into_inner).push(hook);
     }
 
-    /// From now on all handlers are told of objects, beginning with those that are held. Until then
-    /// the caches are kept and nobody hears of them: a standby that lives for months must not
-    /// remember what came and went meanwhile.
+    /// From now on all handlers are notified of objects, beginning with the cached ones. Before,
+    /// the caches are kept without notifying handlers: a standby may live for months and must not
+    /// remember what was created and deleted meanwhile.
     pub fn listen(&self) {
         self.listening.set_if_changed(true);
     }
 
-    /// Lets go of all who are told of changes.
+    /// Drops all handlers and hooks.
     pub(crate) fn forget(&self) {
         forget(&self.hooks.changed);
         forget(&self.hooks.served);
@@ -194,16 +192,16 @@ impl Everything {
     }
 
     /// The resource version up to which the cache of a kind is complete, 0 before its first list;
-    /// none if handlers do not hear of the kind in this version.
+    /// none if handlers are not notified of the kind in this version.
     pub fn version_of(&self, resource: &Resource) -> Option<u64> {
         let kinds = self.kinds();
         kinds.get(resource).filter(|kind| kind.leads).map(|kind| kind.informer.version())
     }
 
-    /// The version up to which the handlers have heard of a kind; none if it is not watched.
-    pub fn told_of(&self, resource: &Resource) -> Option<u64> {
+    /// The version up to which the handlers are notified of a kind; none if it is not watched.
+    pub fn notified_version(&self, resource: &Resource) -> Option<u64> {
         let kinds = self.kinds();
-        kinds.get(resource).filter(|kind| kind.leads).map(|kind| kind.informer.told())
+        kinds.get(resource).filter(|kind| kind.leads).map(|kind| kind.informer.notified())
     }
 
     /// Whether the object with this key is the one with this uid, and not being deleted.
@@ -211,8 +209,8 @@ impl Everything {
         self.kinds().get(resource).is_some_and(|kind| kind.informer.holds(key, uid))
     }
 
-    /// The cache of a kind, in the version that handlers hear of; none before its first list, or if
-    /// it is not watched.
+    /// The cache of a kind, in the version that handlers are notified of; none before its first
+    /// list, or if it is not watched.
     pub fn cache_of(&self, resource: &Resource) -> Option<Arc<dyn Cache>> {
         let kinds = self.kinds();
         let mut leading = kinds.values().filter(|kind| kind.leads);
@@ -221,21 +219,21 @@ impl Everything {
         is_listed.then(|| Arc::clone(&kind.informer) as _)
     }
 
-    /// Waits until it is known what the API server serves, and the handlers have heard of all
-    /// objects of all kinds; at most for `limit`. Whether it is so.
+    /// Waits until discovery has succeeded and handlers are notified of all objects of all kinds,
+    /// at most for `limit`; returns whether that is so.
     pub async fn ready(&self, limit: Duration) -> bool {
         let ready = async {
             self.served.wait_for(|served| served.is_some().then_some(())).await;
             loop {
-                let is_missing = |kind: &&Kind| kind.leads && !kind.is_told();
-                let missing = self.kinds().values().find(is_missing).map(Kind::told);
-                let late = || {
+                let is_missing = |kind: &&Kind| kind.leads && !kind.is_notified();
+                let missing = self.kinds().values().find(is_missing).map(Kind::notified);
+                let unsynced = || {
                     let kinds = self.kinds();
                     let leading = kinds.values().filter(|kind| kind.leads);
                     let mut synced = leading.map(|kind| kind.informer.watch_synced());
                     synced.find(|synced| !synced.get())
                 };
-                let Some(missing) = missing.or_else(late) else { return };
+                let Some(missing) = missing.or_else(unsynced) else { return };
                 missing.wait_for(|is_there| is_there.then_some(())).await;
             }
         };
@@ -248,21 +246,21 @@ impl Everything {
         self.served.get().map(|served| served.failed.clone()).unwrap_or_default()
     }
 
-    /// How the informers fare that are not those of others, sorted by resource.
-    pub fn status(&self) -> Vec<Status> {
+    /// The state of the informers that are not shared, sorted by resource.
+    pub fn status(&self) -> Vec<InformerStatus> {
         let kinds = self.kinds();
         kinds.values().filter(|kind| !kind.is_shared).map(|kind| kind.informer.status()).collect()
     }
 
-    /// Lets the informers that are not those of others list anew: as `Informer::renew`.
+    /// Makes the informers that are not shared list again: as `Informer::renew`.
     pub(crate) fn renew(&self) {
         let kinds = self.kinds();
         let own = kinds.values().filter(|kind| !kind.is_shared);
         own.for_each(|kind| kind.informer.renew());
     }
 
-    /// Starts to ask what there is, until the runtime is cancelled. `informers` are those of
-    /// others. Later calls do nothing.
+    /// Starts discovery, until the runtime is cancelled. `informers` are the shared ones. Later
+    /// calls do nothing.
     pub(crate) fn start(self: &Arc<Self>, informers: impl Iterator<Item = Arc<Informer>>) {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
@@ -279,7 +277,7 @@ impl Everything {
             loop {
                 self.look(&mut rounds).await;
                 self.rest(self.parts.runtime.clock.instant()).await;
-                self.look_for_late(&mut rounds);
+                self.report_unlisted(&mut rounds);
             }
         };
         tokio::select! {
@@ -289,7 +287,7 @@ impl Everything {
         }
     }
 
-    /// Waits until it is time to ask again.
+    /// Waits until the next discovery is due.
     async fn rest(&self, asked: Instant) {
         let clock = &self.parts.runtime.clock;
         let defined = clock.timeout(PERIOD, self.hooks.defined.notified()).await;
@@ -299,7 +297,7 @@ impl Everything {
         }
     }
 
-    /// Asks what there is, and starts and stops what differs.
+    /// Runs discovery, and starts and stops the informers that differ.
     async fn look(&self, rounds: &mut Rounds) {
         let served = match self.parts.source.served().await {
             Ok(served) if wanted(&served).is_empty() => Err("no kinds to watch".to_owned()),
@@ -321,42 +319,44 @@ impl Everything {
             self.hooks.served(&served);
             rounds.changed.get_or_insert(now);
         }
-        // Also if nothing differs: kinds may be lacking for long enough now.
+        // Also if nothing changed: a kind may have been missing for long enough now.
         self.apply(&served, now);
         self.served.set(Some(served));
     }
 
     /// Counts and logs the kinds that were not listed in time, once for each change of the kinds.
-    fn look_for_late(&self, rounds: &mut Rounds) {
+    fn report_unlisted(&self, rounds: &mut Rounds) {
         let now = self.parts.runtime.clock.instant();
         if rounds.changed.is_none_or(|changed| now - changed < SYNC_LIMIT) {
             return;
         }
         rounds.changed = None;
         let kinds = self.kinds();
-        let is_late = |kind: &Kind| !kind.is_listed() && kind.lacked.is_none();
-        let late: Vec<_> =
-            kinds.iter().filter(|(_, kind)| is_late(kind)).map(|(it, _)| it).collect();
-        if !late.is_empty() {
-            let named: Vec<_> = late.iter().take(LATE_NAMED).map(ToString::to_string).collect();
-            let (count, such_as) = (late.len(), named.join(", "));
-            tracing::warn!(count, such_as, "some kinds could not be listed yet; others go on");
+        let is_unlisted = |kind: &Kind| !kind.is_listed() && kind.lacked.is_none();
+        let unlisted: Vec<_> =
+            kinds.iter().filter(|(_, kind)| is_unlisted(kind)).map(|(it, _)| it).collect();
+        if !unlisted.is_empty() {
+            let named: Vec<_> =
+                unlisted.iter().take(UNLISTED_NAMED_MAX).map(ToString::to_string).collect();
+            let (count, such_as) = (unlisted.len(), named.join(", "));
+            tracing::warn!(count, such_as, "some kinds could not be listed yet");
             self.count_error();
         }
     }
 
-    /// Stops the kinds that are gone, and starts those that are missing.
+    /// Stops the kinds that are no longer served, and starts the new ones.
     fn apply(&self, served: &Served, now: Instant) {
         let wanted = wanted(served);
-        let gone = self.take_gone(served, &wanted, now);
+        let removed = self.take_removed(served, &wanted, now);
         let new = |resource: &&Resource| !self.kinds().contains_key(*resource);
         let new: Vec<_> = wanted.iter().filter(new).collect();
-        let (started, stopped, watched) = (new.len(), gone.len(), wanted.len());
+        let (started, stopped, watched) = (new.len(), removed.len(), wanted.len());
         if started + stopped > 0 {
-            tracing::info!(started, stopped, watched, "the kinds that are watched changed");
+            tracing::info!(started, stopped, watched, "the watched kinds changed");
         }
-        for (resource, kind) in gone {
-            tracing::debug!(%resource, version = &*resource.version, "the kind is gone");
+        for (resource, kind) in removed {
+            let version = &*resource.version;
+            tracing::debug!(%resource, version, "the kind is no longer served");
             kind.stop(&resource, &self.hooks);
         }
         for resource in new {
@@ -364,8 +364,8 @@ impl Everything {
         }
     }
 
-    /// Takes out the kinds of which nothing is to be told any more.
-    fn take_gone(
+    /// Removes the kinds that are no longer watched.
+    fn take_removed(
         &self,
         served: &Served,
         wanted: &BTreeSet<Resource>,
@@ -377,8 +377,8 @@ impl Everything {
         let is_gone = |resource: &Resource, kind: &mut Kind| {
             if names.contains(&name(resource)) {
                 kind.lacked = None;
-                // In another version it stays until that one has taken its place; nobody has heard
-                // of one that was to take a place.
+                // A version stays until another one has replaced it. Handlers know nothing of a
+                // version that was still waiting to replace another one.
                 let is_preferred = wanted.contains(resource);
                 let is_rewound = !kind.is_shared && kind.informer.is_rewound();
                 let goes_first = mutant::is(Mutant::VersionDropsFirst);
@@ -390,22 +390,22 @@ impl Everything {
             }
             let since = *kind.lacked.get_or_insert(now);
             let is_undefined = undefined.contains(&*definition(resource));
-            let is_late = now.saturating_duration_since(since) >= LACKED_MAX;
-            is_undefined || !kind.leads || is_late || mutant::is(Mutant::LackedIsGone)
+            let is_unlisted = now.saturating_duration_since(since) >= LACKED_MAX;
+            is_undefined || !kind.leads || is_unlisted || mutant::is(Mutant::LackedIsGone)
         };
-        let gone = kinds.extract_if(.., is_gone).collect();
+        let removed = kinds.extract_if(.., is_gone).collect();
         if !undefined.is_empty() {
-            // Discovery may still name them.
+            // Discovery may still list them.
             let watched: BTreeSet<_> = kinds.keys().map(definition).collect();
             undefined.retain(|name| watched.contains(&**name));
         }
-        gone
+        removed
     }
 
-    /// Starts a kind; beside another version of it, if there is one.
+    /// Starts a kind, as the replacement of another version of it if there is one.
     fn begin(&self, resource: &Resource) {
         let mut kind = self.kind(resource);
-        // Not yet started when it shows: handlers may ask how far their kind has come.
+        // The kind is visible before its informer starts: handlers may ask for its version.
         let mut kinds = self.kinds_mut();
         let before = kinds.values().find(|it| it.leads && name(it.resource()) == name(resource));
         let Some(before) = before else {
@@ -416,7 +416,7 @@ impl Everything {
         };
         let from = &*before.resource().version;
         tracing::info!(%resource, from, to = &*resource.version, "another version is preferred");
-        let turn = Turn {
+        let handover = Handover {
             new: Arc::clone(&kind.informer),
             old: Arc::clone(&before.informer),
             old_gate: Arc::clone(&before.gate),
@@ -427,7 +427,7 @@ impl Everything {
             listening: self.listening.clone(),
         };
         kind.leads = false;
-        kinds.entry(resource.clone()).or_insert(kind).start_after(turn, &self.hooks);
+        kinds.entry(resource.clone()).or_insert(kind).start_after(handover, &self.hooks);
     }
 
     fn kind(&self, resource: &Resource) -> Kind {
@@ -470,23 +470,23 @@ fn wanted(served: &Served) -> BTreeSet<Resource> {
     served.preferred(VERBS).filter(|it| !is_ignored(it)).cloned().collect()
 }
 
-/// What the versions of a resource have in common.
+/// The part of a resource that all its versions share.
 fn name(resource: &Resource) -> (&str, &str) {
     (&resource.group, &resource.plural)
 }
 
-/// Whether the objects of this kind say what the API server will serve.
+/// Whether objects of this kind define what the API server will serve.
 fn is_definition(resource: &Resource) -> bool {
     DEFINITIONS == name(resource)
 }
 
-/// The name of the CustomResourceDefinition that such a kind may come from.
+/// The name of the CustomResourceDefinition that may define such a kind.
 fn definition(resource: &Resource) -> String {
     format!("{}.{}", resource.plural, resource.group)
 }
 
-/// Whether there are other kinds, or other groups are missing. Why they are missing may be said in
-/// other words each time.
+/// Whether kinds or missing groups differ. The error texts of missing groups vary, so they do not
+/// count.
 fn differ(before: &Served, served: &Served) -> bool {
     before.kinds != served.kinds || !before.failed.keys().eq(served.failed.keys())
 }
@@ -543,10 +543,10 @@ fn fence(body: impl FnOnce()) {
     }
 }
 
-// === impl Said ===
+// === impl Logged ===
 
-impl Said {
-    /// Logs what is news.
+impl Logged {
+    /// Logs what is new.
     fn log(&mut self, served: &Result<Arc<Served>, String>) {
         match served {
             Err(error) => {
@@ -558,11 +558,11 @@ impl Said {
             }
             Ok(served) => {
                 if self.error.take().is_some() {
-                    tracing::info!("discovered the API server's kinds again");
+                    tracing::info!("discovery succeeds again");
                 }
                 for (group, error) in &served.failed {
                     if !self.missing.contains(group) {
-                        let text = "cannot discover a group, its kinds stay as they were known";
+                        let text = "cannot discover a group; its kinds stay as they were known";
                         tracing::warn!(group, error, "{text}");
                     }
                 }

@@ -12,7 +12,7 @@ use discovery::Discovery;
 use runtime::{Latest, Runtime};
 
 use crate::everything::{Everything, Parts};
-use crate::health::Status;
+use crate::health::InformerStatus;
 use crate::informer::{Informer, Rewound};
 use crate::metrics::Metrics;
 use crate::selection::Selection;
@@ -20,26 +20,26 @@ use crate::store::Store;
 
 /// Makes informers, at most one for each view.
 ///
-/// First every part of the program asks for the informers it needs and adds its handlers, then all
-/// start together. The types see to the first half of that: to ask takes `&mut self`. When it goes,
-/// nobody is told of changes any more.
+/// First every part of the program asks for its informers and adds its handlers, then all informers
+/// start together. The types enforce the first half: asking takes `&mut self`. After the drop no
+/// handler is notified any more.
 pub struct SharedInformerFactory {
     client: Client,
-    /// For the informers of kinds that discovery names.
+    /// For the informers of kinds that discovery lists.
     metadata_client: Client,
     runtime: Runtime,
     metrics: Option<Metrics>,
     /// Whether informers may ask for streaming lists.
     streams: bool,
-    /// How often handlers hear of all objects.
+    /// How often handlers are notified of all objects.
     resync: Option<Duration>,
-    /// Set by the first informer that finds that the API server has gone back.
+    /// Set by the first informer that finds that the API server was restored to an older state.
     rewound: Latest<Option<Rewound>>,
     informers: BTreeMap<TypeId, Arc<Informer>>,
     everything: Option<Arc<Everything>>,
 }
 
-/// Caches of some kinds: what one controller may read, or fixed objects in tests.
+/// Caches of some kinds: those that one controller may read, or fixed objects in tests.
 #[derive(Default)]
 pub struct Listers {
     caches: BTreeMap<TypeId, Arc<dyn Cache>>,
@@ -64,41 +64,41 @@ impl SharedInformerFactory {
         }
     }
 
-    /// This factory, with a client of its own for [`Everything`], as upstream's
-    /// `metadata-informers`: a thousand kinds that are listed at once then make no other kind wait.
+    /// This factory, with a separate client for [`Everything`], as upstream's `metadata-informers`:
+    /// listing a thousand kinds at once then delays no other kind.
     pub fn with_metadata_client(mut self, metadata_client: Client) -> Self {
         self.metadata_client = metadata_client;
         self
     }
 
-    /// The client that lists metadata for [`Everything`]: as the user that may list all kinds.
+    /// The client that lists metadata for [`Everything`], as a user that may list all kinds.
     pub fn metadata_client(&self) -> &Client {
         &self.metadata_client
     }
 
-    /// This factory, its informers telling their handlers of all objects each time one to two
-    /// times `period_min` have passed: a net below lost wake-ups, as upstream's
-    /// `--min-resync-period`. Zero: never.
+    /// This factory, with informers that notify their handlers of all objects after each one to two
+    /// times `period_min`: a safeguard against lost changes, as upstream's `--min-resync-period`.
+    /// Zero: never.
     pub fn with_resync(mut self, period_min: Duration) -> Self {
         let period = self.runtime.random.jitter(period_min, 1.0);
         self.resync = Some(period).filter(|period| !period.is_zero());
         self
     }
 
-    /// This factory, its informers counting in `metrics`.
+    /// This factory, with informers that count in `metrics`.
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = Some(metrics);
         self
     }
 
-    /// This factory, its informers asking for streaming lists or not: upstream's gate
-    /// `WatchListClient`. Without, each list comes in pages.
+    /// This factory, with informers that ask for streaming lists or not: upstream's gate
+    /// `WatchListClient`. Without streams, each list comes in pages.
     pub fn with_streams(mut self, streams: bool) -> Self {
         self.streams = streams;
         self
     }
 
-    /// The informer of kind `T`; it is made if it was not asked for before.
+    /// The informer of kind `T`, made at the first call.
     pub fn informer<T: Kind>(&mut self) -> Arc<Informer> {
         self.share(TypeId::of::<T>(), Selection::of::<T>(), Shape::of::<T>())
     }
@@ -114,8 +114,8 @@ impl SharedInformerFactory {
         informer
     }
 
-    /// The informers of all kinds that the API server serves; they are made if they were not asked
-    /// for before, and then counted in the metrics.
+    /// The informers of all kinds that the API server serves, made at the first call, and counted
+    /// in the metrics from then on.
     pub fn everything(&mut self) -> Arc<Everything> {
         if let Some(everything) = &self.everything {
             return Arc::clone(everything);
@@ -148,7 +148,7 @@ impl SharedInformerFactory {
         }
     }
 
-    /// Lets all informers list anew: as [`Informer::renew`].
+    /// Makes all informers list again: as [`Informer::renew`].
     pub fn renew(&self) {
         self.all().into_iter().for_each(|informer| informer.renew());
         if let Some(everything) = &self.everything {
@@ -156,14 +156,14 @@ impl SharedInformerFactory {
         }
     }
 
-    /// Waits until it is certain that the API server has gone back to an older state, which caches
-    /// cannot follow. Of kinds that [`Everything`] alone watches that is not said: their storage
-    /// may be that of another API server, and they are listed as if they were new.
+    /// Waits until it is certain that the API server was restored to an older state, which caches
+    /// cannot follow. Kinds that only [`Everything`] watches do not count: their storage may be
+    /// that of another API server, and they are listed as if they were new.
     pub async fn rewound(&self) -> Rewound {
         self.rewound.wait_for(Clone::clone).await
     }
 
-    /// An error that names the informers whose tasks panic again and again, if there are any.
+    /// An error that names the informers whose tasks keep panicking, if there are any.
     pub fn alive(&self) -> Result<(), String> {
         let status = self.status();
         let dying = status.iter().filter_map(|status| Some((status, status.dying.as_ref()?)));
@@ -172,11 +172,12 @@ impl SharedInformerFactory {
         if named.is_empty() { Ok(()) } else { Err(named.join("; ")) }
     }
 
-    /// How the informers fare, sorted by what they watch.
-    pub fn status(&self) -> Vec<Status> {
+    /// The state of the informers, sorted by what they watch.
+    pub fn status(&self) -> Vec<InformerStatus> {
         let mut all: Vec<_> = self.all().into_iter().map(|informer| informer.status()).collect();
         all.extend(self.everything.iter().flat_map(|everything| everything.status()));
-        // Stable: of two of the same objects, one may be of their metadata alone.
+        // The sort is stable: two informers may have the same selection, one of them for metadata
+        // alone.
         all.sort_by(|a, b| a.selection.cmp(&b.selection));
         all
     }
@@ -189,7 +190,7 @@ impl SharedInformerFactory {
     }
 }
 
-/// Who hears of changes holds informers, which hold who hears of them.
+/// Handlers hold informers, and informers hold handlers.
 impl Drop for SharedInformerFactory {
     fn drop(&mut self) {
         self.all().into_iter().for_each(|informer| informer.forget());
@@ -204,7 +205,7 @@ async fn resync(informers: Vec<Arc<Informer>>, period: Duration, runtime: Runtim
         loop {
             runtime.clock.sleep(period).await;
             for informer in &informers {
-                informer.tell_all().await;
+                informer.notify_all().await;
             }
         }
     };

@@ -1,4 +1,4 @@
-//! An API server that a test plays: it sees each request and answers it bit by bit.
+//! An API server that a test plays: it sees each request and answers it piece by piece.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,22 +18,22 @@ use tower::{BoxError, service_fn};
 
 /// Longest wait of a test, in simulated time.
 pub const LIMIT: Duration = Duration::from_hours(1);
-/// Time passes only when no task has anything to do, so all of them rest after any wait. This is
-/// the shortest that there is.
+/// Simulated time passes only when no task is runnable, so all tasks are idle after any wait. This
+/// is the shortest wait.
 const TICK: Duration = Duration::from_millis(1);
-/// A test that passes over so many requests looks for one that will not come.
+/// A test that skips this many requests waits for one that never comes.
 const PASSED_MAX: usize = 1000;
 
 type Reply = Result<Response<Channel<Bytes, BoxError>>, BoxError>;
 
-/// The server, and the world that its clients live in.
+/// The server, and the simulated runtime of its clients.
 pub struct Server {
     /// Simulated: the wall clock starts at the epoch.
     pub runtime: Runtime,
     /// Sends to this server, without a rate limit.
     pub client: Client,
     calls: mpsc::UnboundedReceiver<Call>,
-    /// Requests that came while another one was looked for.
+    /// Requests that arrived while the test looked for another one.
     passed: VecDeque<Call>,
 }
 
@@ -45,17 +45,17 @@ pub struct Call {
     pub path: String,
     /// The header `Accept`.
     pub accept: String,
-    /// What was sent along; often nothing.
+    /// The body; often empty.
     pub body: Bytes,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
     reply: oneshot::Sender<Reply>,
 }
 
-/// An answer that is being written; it ends when this is dropped.
+/// A response that is being written; it ends when this is dropped.
 pub struct Stream(Sender<Bytes, BoxError>);
 
-/// Runs a test on one thread, with the time of tokio stopped: it jumps when nothing else is to do.
+/// Runs a test on one thread, with tokio's time paused: it jumps when no task is runnable.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let mut tokio = tokio::runtime::Builder::new_current_thread();
     let tokio = tokio.enable_all().start_paused(true).build();
@@ -126,7 +126,7 @@ impl Server {
         }
     }
 
-    /// The next request with this method and path (without its query); others wait.
+    /// The next request with this method and path (without its query); other requests stay queued.
     pub async fn find(&mut self, method: &str, path: &str) -> Call {
         let known = self.passed.iter().position(|call| call.is(method, path));
         if let Some(call) = known.and_then(|at| self.passed.remove(at)) {
@@ -146,7 +146,7 @@ impl Server {
         }
     }
 
-    /// All requests that have come once no task has anything to do, oldest first.
+    /// All requests that have arrived once no task is runnable, oldest first.
     pub async fn under_way(&mut self) -> Vec<Call> {
         self.runtime.clock.sleep(TICK).await;
         while let Ok(call) = self.calls.try_recv() {
@@ -179,7 +179,7 @@ impl Server {
 // === impl Call ===
 
 impl Call {
-    /// Begins an answer of this content type.
+    /// Begins a response of this content type.
     pub fn answer(self, code: u16, kind: &str) -> Stream {
         let (sender, body) = Channel::new(16);
         let response = Response::builder().status(code).header(header::CONTENT_TYPE, kind);
@@ -193,17 +193,17 @@ impl Call {
         self.answer(code, "application/json").send(json).await;
     }
 
-    /// Nobody listens at the server's address.
+    /// Fails as if nothing listens at the server's address.
     pub fn refuse(self) {
         self.fail(io::ErrorKind::ConnectionRefused);
     }
 
-    /// The connection breaks before there is an answer.
+    /// Breaks the connection before there is a response.
     pub fn reset(self) {
         self.fail(io::ErrorKind::ConnectionReset);
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the client has given up the request.
     pub fn is_given_up(&self) -> bool {
         self.reply.is_closed()
     }
@@ -240,17 +240,17 @@ impl Call {
 // === impl Stream ===
 
 impl Stream {
-    /// Sends some bytes; somebody must still read.
+    /// Sends some bytes; the client must still read.
     pub async fn send(&mut self, piece: impl AsRef<[u8]>) {
         self.try_send(piece).await.expect("somebody reads");
     }
 
-    /// Sends some bytes. An error if nobody reads any more.
+    /// Sends some bytes. An error if the client no longer reads.
     pub async fn try_send(&mut self, piece: impl AsRef<[u8]>) -> Result<(), ()> {
         self.0.send_data(Bytes::copy_from_slice(piece.as_ref())).await.map_err(|_| ())
     }
 
-    /// The connection breaks.
+    /// Breaks the connection.
     pub fn abort(self) {
         self.0.abort(io::Error::from(io::ErrorKind::ConnectionReset).into());
     }

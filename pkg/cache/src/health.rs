@@ -1,4 +1,4 @@
-//! How an informer fares, and which of its troubles are worth a line in the log.
+//! The state of an informer, and which of its failures are logged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,44 +7,44 @@ use api::{Key, Time};
 
 use crate::selection::Selection;
 
-/// Between two log lines that say that the server cannot be reached.
+/// The time between two log lines for an unreachable server.
 const UNREACHABLE_LOG_INTERVAL: Duration = Duration::from_secs(30);
-/// Who dies as often, without so long a life in between, keeps dying.
+/// A task that panics this often, with less than [`LIFE_MIN`] in between, keeps dying.
 const DEATHS: u32 = 3;
-/// A life that is long enough: as the back-off between two lives sees it, and a pause besides.
+/// A long enough life of a task: longer than the back-off between two lives, and a pause.
 const LIFE_MIN: Duration = Duration::from_mins(3);
-/// Broken objects that are remembered, so that each is logged once.
+/// The number of unreadable objects that are remembered, so that each is logged once.
 const UNREADABLE_MAX: usize = 1024;
 
-/// How an informer fares.
+/// The state of an informer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct InformerStatus {
     /// What it watches.
     pub selection: Selection,
-    /// Whether the first list is in the cache and the handlers know of it.
+    /// Whether the first list is in the cache and the handlers are notified of it.
     pub synced: bool,
     /// The number of objects held.
     pub objects: usize,
-    /// How many of them are held by their metadata alone since they cannot be read; at most 1024
-    /// are counted.
+    /// How many of them are held by their metadata alone because they cannot be decoded; at most
+    /// 1024 are counted.
     pub unreadable: usize,
     /// The resource version up to which the cache is complete.
     pub version: u64,
-    /// How often everything had to be listed again after the first time.
+    /// How often everything was listed again after the first time.
     pub relists: u64,
     /// When the last event or bookmark came.
     pub last_event: Option<Time>,
     /// Set while it fails.
     pub failing: Option<Failing>,
-    /// Whether it fails since the API server does not serve the kind.
+    /// Whether it fails because the API server does not serve the kind.
     pub unserved: bool,
     /// How often its task has panicked.
     pub panics: u64,
-    /// Set while its task panics again and again: since when, and the last panic.
+    /// Set while its task keeps panicking: since when, and the last panic.
     pub dying: Option<Failing>,
 }
 
-/// Why an informer does not get on.
+/// Why an informer stalls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failing {
     /// When the first of the errors came.
@@ -53,24 +53,24 @@ pub struct Failing {
     pub error: String,
 }
 
-/// The facts behind a [`Status`].
+/// The facts behind a [`InformerStatus`].
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     pub(crate) lists: u64,
     pub(crate) last_event: Option<Time>,
-    /// The same on the monotonic clock, as its uptime.
+    /// The same on the monotonic clock, as the uptime.
     pub(crate) heard: Option<Duration>,
     pub(crate) failing: Option<Failing>,
     unserved: bool,
     panics: u64,
     deaths: Option<Deaths>,
-    /// The error that was last logged, and when; forgotten once something arrives.
+    /// The error that was logged last, and when; cleared once data arrives.
     logged: Option<(Time, Trouble)>,
-    /// Broken objects and what is wrong with them.
+    /// Unreadable objects and their errors.
     unreadable: BTreeMap<Key, String>,
 }
 
-/// Panics with little time between any two.
+/// Panics with little time between each two.
 #[derive(Debug)]
 struct Deaths {
     count: u32,
@@ -78,10 +78,10 @@ struct Deaths {
     why: Failing,
 }
 
-/// An error of a round.
+/// Why a round failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Connection refused, or 429. Its text may change from try to try.
+    /// Connection refused, or 429. The text may differ each time.
     Unreachable(String),
     /// The server does not serve the kind.
     Unserved(String),
@@ -92,8 +92,8 @@ pub(crate) enum Trouble {
 // === impl Health ===
 
 impl Health {
-    /// A round failed. Whether that should be logged: once for each text, and for an unreachable
-    /// server now and then.
+    /// Notes a failed round. Returns whether to log it: once for each text, and for an unreachable
+    /// server from time to time.
     pub(crate) fn failed(&mut self, trouble: Trouble, now: Time) -> bool {
         let (Trouble::Unreachable(text) | Trouble::Unserved(text) | Trouble::Error(text)) =
             &trouble;
@@ -113,7 +113,7 @@ impl Health {
         log
     }
 
-    /// Something arrived. Whether that ends a trouble that was logged.
+    /// Notes that data arrived. Returns whether that ends a failure that was logged.
     pub(crate) fn arrived(&mut self, now: Time) -> bool {
         self.last_event = Some(now);
         self.failing = None;
@@ -124,7 +124,7 @@ impl Health {
     /// The task has panicked.
     pub(crate) fn died(&mut self, panic: &str, now: Time) {
         self.panics += 1;
-        let error = format!("it panicked: {panic}");
+        let error = format!("the informer panicked: {panic}");
         let before = self.deaths.take().filter(|deaths| now.since(deaths.last) < LIFE_MIN);
         let (count, since) = before.map_or((0, now), |deaths| (deaths.count, deaths.why.since));
         let why = Failing { since, error: error.clone() };
@@ -148,7 +148,7 @@ impl Health {
         keeps_dying.then_some(&deaths.why)
     }
 
-    /// An object could not be read. Whether that should be logged.
+    /// Notes an object that cannot be decoded. Returns whether to log it.
     pub(crate) fn unreadable(&mut self, key: &Key, error: &str) -> bool {
         if self.unreadable.get(key).is_some_and(|known| known == error) {
             return false;
@@ -160,12 +160,12 @@ impl Health {
         true
     }
 
-    /// An object could be read, or is gone.
+    /// Notes that an object can be decoded, or was deleted.
     pub(crate) fn readable(&mut self, key: &Key) {
         self.unreadable.remove(key);
     }
 
-    /// Everything was listed: what is not `listed` is gone.
+    /// Notes a complete list: objects that are not `listed` were deleted.
     pub(crate) fn forget_unless(&mut self, listed: impl Fn(&Key) -> bool) {
         self.unreadable.retain(|key, _| listed(key));
     }

@@ -11,27 +11,28 @@ use runtime::{Cancel, Instant, Latest, Runtime, fenced, spawn};
 use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
 
 use crate::drive::keep;
-use crate::health::{Health, Status};
+use crate::health::{Health, InformerStatus};
 use crate::metrics::{Meter, Metrics};
 use crate::selection::Selection;
 use crate::store::Store;
 
-/// Handlers hear of so many changes before other tasks get a turn.
+/// The number of changes that handlers are notified of before other tasks run.
 const BATCH: usize = 256;
-/// The longest wait for others to list first: some may hang, and then all of them list at once.
+/// The longest wait for a permit to list: if some lists hang, all the others run at once after
+/// this.
 const LIST_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Called for each change of the cache, after the cache was changed, in the order of the changes.
-/// The cache waits meanwhile, so it only notes which keys to look at. Made by [`handler`].
+/// Called for each change of the cache, after the change, in the order of the changes. The cache
+/// waits for it, so it only enqueues keys. Made by [`handler`].
 pub type Handler = Box<dyn Fn(&Change<dyn AnyObject>) + Send + Sync>;
 /// Called with the cache's version each time it has advanced, after the handlers.
 pub type VersionHook = Box<dyn Fn(u64) + Send + Sync>;
 
-/// Keeps a cache of all objects of one kind and tells handlers what changes.
+/// Keeps a cache of all objects of one kind and notifies handlers of changes.
 ///
-/// Until the first list the cache is empty; then it holds every object, and never goes back to an
-/// older state. Objects that cannot be decoded are held as `Object::unreadable`. It knows of their
-/// kind what its [`Shape`] says, so all of this is compiled once.
+/// Before the first list the cache is empty; after it, the cache holds every object and never shows
+/// an older state again. Objects that cannot be decoded are held as `Object::unreadable`. All that
+/// depends on the kind is in its [`Shape`], so this code is compiled once.
 pub struct Informer {
     selection: Selection,
     shape: Shape,
@@ -41,82 +42,82 @@ pub struct Informer {
     handlers: RwLock<Vec<Handler>>,
     hooks: RwLock<Vec<VersionHook>>,
     followers: RwLock<Vec<Follower>>,
-    /// Held while something is told, so that who comes later hears of all and in order.
+    /// Held while handlers are notified, so that a new subscriber gets every change, in order.
     turn: Turn<()>,
-    /// As [`Informer::told`].
-    told: AtomicU64,
+    /// As [`Informer::notified`].
+    notified: AtomicU64,
     synced: Latest<bool>,
-    /// How often a new list was asked for.
+    /// How often a new list was requested.
     renewals: Latest<u64>,
     health: Mutex<Health>,
     meter: Option<Meter>,
     metrics: Option<Metrics>,
-    /// Where it says that the API server has gone back.
+    /// Where it reports that the API server was restored to an older state.
     rewound: Latest<Option<Rewound>>,
-    /// How many may list at once.
+    /// Limits how many informers list at once.
     lists: Option<Arc<Semaphore>>,
     /// Whether it may ask for streaming lists.
     streams: bool,
     started: AtomicBool,
 }
 
-/// Hears of the metadata of one kind, until it is cancelled.
+/// A subscriber for the metadata of one kind, until it is cancelled.
 pub(crate) struct Follower {
     pub(crate) cancel: Cancel,
-    /// Called for each change, and first for all that is held. Resyncs are left out.
+    /// Called for each change, and first for each cached object. Resyncs are left out.
     pub(crate) changed: Box<dyn Fn(&MetadataChange<'_>) + Send + Sync>,
     /// Called as a [`VersionHook`].
     pub(crate) reached: VersionHook,
 }
 
-/// An API server has gone back to an older state for good: etcd was restored from a backup. What
-/// caches hold, and what was concluded from them, may be wrong.
+/// The API server was restored to an older state: etcd was restored from a backup. The content of
+/// caches, and what was decided from it, may be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the API server has {resource} as of version {list} only, for a minute now, and {shown} was \
      seen before: etcd was restored to an older state, and all that is in memory may be wrong"
 )]
 pub struct Rewound {
-    /// The kind of which that was seen.
+    /// The kind in which that was seen.
     pub resource: Resource,
     /// The latest version that the server has.
     pub list: u64,
-    /// The version that was seen before.
+    /// The version that the cache showed before.
     pub shown: u64,
 }
 
-/// An object as far as it could be read.
+/// An object, as far as it could be decoded.
 pub(crate) struct Decoded {
     pub(crate) object: Arc<dyn AnyObject>,
-    /// Whether it is more than its metadata.
+    /// Whether more than the metadata was decoded.
     pub(crate) whole: bool,
 }
 
-/// An object of which not even the metadata could be read.
+/// An object whose metadata cannot be decoded.
 pub(crate) struct Unread {
-    /// What it is called, if that could be read.
+    /// Its key, if that could be decoded.
     pub(crate) key: Option<Key>,
     pub(crate) error: DecodeError,
 }
 
-/// What has come of a change of the store.
+/// The result of a change of the store.
 struct Changed {
     changes: Vec<Change<dyn AnyObject>>,
-    /// The version of the store before.
+    /// The store's version before.
     before: u64,
     after: u64,
     came: Instant,
 }
 
-/// A handler of changes of objects of type `T`, for a cache that holds such.
-pub fn handler<T: Object>(tell: impl Fn(&Change<T>) + Send + Sync + 'static) -> Handler {
-    Box::new(move |change| tell(&change.typed()))
+/// A handler of changes of objects of type `T`, for a cache of that type.
+pub fn handler<T: Object>(notify: impl Fn(&Change<T>) + Send + Sync + 'static) -> Handler {
+    Box::new(move |change| notify(&change.typed()))
 }
 
 // === impl Informer ===
 
 impl Informer {
-    /// An informer of these objects, which have this shape, that does nothing before
+    /// An informer of these objects, which have this shape. It does nothing before
     /// [`Informer::start`].
     pub fn of(selection: Selection, shape: Shape, client: Client, runtime: Runtime) -> Self {
         Self {
@@ -129,7 +130,7 @@ impl Informer {
             hooks: RwLock::default(),
             followers: RwLock::default(),
             turn: Turn::default(),
-            told: AtomicU64::new(0),
+            notified: AtomicU64::new(0),
             synced: Latest::new(false),
             renewals: Latest::new(0),
             health: Mutex::default(),
@@ -153,17 +154,17 @@ impl Informer {
         Self { meter, ..self.counting_panics(metrics) }
     }
 
-    /// This informer, counting nothing but panics in `metrics`.
+    /// This informer, counting only panics in `metrics`.
     pub(crate) fn counting_panics(self, metrics: Option<&Metrics>) -> Self {
         Self { metrics: metrics.cloned(), ..self }
     }
 
-    /// This informer, which says here that the API server has gone back.
+    /// This informer, reporting to `rewound` that the API server was restored to an older state.
     pub(crate) fn with_rewound(self, rewound: Latest<Option<Rewound>>) -> Self {
         Self { rewound, ..self }
     }
 
-    /// This informer, listing only when it gets a permit of `lists`, or has long waited for one.
+    /// This informer, listing only when it has a permit of `lists`, or has waited for one for long.
     pub(crate) fn with_lists(self, lists: Arc<Semaphore>) -> Self {
         Self { lists: Some(lists), ..self }
     }
@@ -174,20 +175,20 @@ impl Informer {
     }
 
     /// Starts the task that lists and watches, until the runtime is cancelled; after a panic it
-    /// goes on, with back-off. Later calls do nothing.
+    /// restarts with back-off. Later calls do nothing.
     pub fn start(self: &Arc<Self>) {
         if !self.started.swap(true, Ordering::Relaxed) {
             spawn("informer", keep(Arc::clone(self)));
         }
     }
 
-    /// Tells `handler` of all objects that are held, as added, and from then on of each change,
-    /// once and in order; and `hook` of the version that the handler has heard of. Who subscribes
-    /// late hears the same as who was there from the start, as with client-go's `AddEventHandler`.
-    /// A panic inside is logged and goes no further.
+    /// Notifies `handler` of all cached objects, as added, and from then on of each change, once
+    /// and in order. `hook` gets the version that the handler is notified of. A subscriber that
+    /// comes after the start gets the same as one that was there before, as with client-go's
+    /// `AddEventHandler`. A panic inside is caught and logged.
     pub async fn subscribe(&self, handler: Handler, hook: VersionHook) {
         let _turn = self.turn.lock().await;
-        let version = self.tell_held(&|held| handler(&Change::Added(Arc::clone(held)))).await;
+        let version = self.notify_held(&|held| handler(&Change::Added(Arc::clone(held)))).await;
         if version > 0 {
             self.fence(|| hook(version));
         }
@@ -195,8 +196,8 @@ impl Informer {
         self.on_version(hook);
     }
 
-    /// Adds a handler. One that is added before the start hears of everything; one that is added
-    /// later only of what changes from then on. A panic inside is logged and goes no further.
+    /// Adds a handler. If it is added before the start, it is notified of everything; if later,
+    /// only of changes from then on. A panic inside is caught and logged.
     pub(crate) fn add_handler(&self, handler: Handler) {
         self.handlers.write().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
@@ -212,25 +213,25 @@ impl Informer {
         self.read().version()
     }
 
-    /// The version up to which the handlers have heard of everything. The cache may be ahead.
-    pub fn told(&self) -> u64 {
-        self.told.load(Ordering::SeqCst)
+    /// The version up to which the handlers are notified of everything. The cache may be ahead.
+    pub fn notified(&self) -> u64 {
+        self.notified.load(Ordering::SeqCst)
     }
 
-    /// Whether a list is in the cache and the handlers know of it: the first one, or after
-    /// [`Informer::renew`] one that was begun since.
+    /// Whether a list is in the cache and the handlers are notified of it: the first list, or after
+    /// [`Informer::renew`] one that began since.
     pub fn has_synced(&self) -> bool {
         self.synced.get()
     }
 
-    /// Waits until [`Informer::has_synced`], at most for `limit`; whether it has.
+    /// Waits until [`Informer::has_synced`], at most for `limit`; returns whether it has.
     pub async fn synced(&self, limit: Duration) -> bool {
         let synced = self.synced.wait_for(|synced| synced.then_some(()));
         self.runtime.clock.timeout(limit, synced).await.is_ok()
     }
 
-    /// Lists anew what is the latest now: until that is in the cache, [`Informer::has_synced`] says
-    /// no. The cache goes on to show what it has.
+    /// Lists the latest state again. Until that is in the cache, [`Informer::has_synced`] is false.
+    /// Meanwhile the cache shows what it has.
     pub fn renew(&self) {
         self.renewals.update(|count| {
             *count += 1;
@@ -251,14 +252,14 @@ impl Informer {
         self.synced.clone()
     }
 
-    /// How it fares.
-    pub fn status(&self) -> Status {
+    /// The state of the informer.
+    pub fn status(&self) -> InformerStatus {
         let (objects, version) = {
             let store = self.read();
             (store.len(), store.version())
         };
         let health = self.health();
-        Status {
+        InformerStatus {
             selection: self.selection.clone(),
             synced: self.has_synced(),
             objects,
@@ -273,7 +274,7 @@ impl Informer {
         }
     }
 
-    /// The task has panicked, perhaps in the middle of a change.
+    /// Notes that the task has panicked, perhaps in the middle of a change.
     pub(crate) fn died(&self, panic: &str) {
         self.store.write().unwrap_or_else(PoisonError::into_inner).index_anew();
         let resource = self.resource();
@@ -284,7 +285,7 @@ impl Informer {
         tracing::error!(%resource, panic, "an informer panicked; it will be started again");
     }
 
-    /// The API server has forgotten what was shown.
+    /// Notes that the API server no longer has the version that was shown.
     pub(crate) fn rewound(&self, list: u64, shown: u64) {
         self.rewound.set(Some(Rewound { resource: self.resource().clone(), list, shown }));
     }
@@ -299,7 +300,7 @@ impl Informer {
         &self.selection.resource
     }
 
-    /// Which objects of it.
+    /// Which objects of it are watched.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
@@ -308,14 +309,14 @@ impl Informer {
         &self.shape
     }
 
-    /// Lets go of all who are told of changes.
+    /// Drops all handlers and hooks.
     pub(crate) fn forget(&self) {
         forget(&self.handlers);
         forget(&self.hooks);
         forget(&self.followers);
     }
 
-    /// Whether the API server has gone back, so that nothing new will ever come.
+    /// Whether the API server was restored to an older state, so that nothing new will ever come.
     pub(crate) fn is_rewound(&self) -> bool {
         self.rewound.with(Option::is_some)
     }
@@ -340,19 +341,19 @@ impl Informer {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it may list, if that is limited.
+    /// Waits for a permit to list, if lists are limited.
     pub(crate) async fn list_permit(&self) -> Option<OwnedSemaphorePermit> {
         let permit = Arc::clone(self.lists.as_ref()?).acquire_owned();
         self.runtime.clock.timeout(LIST_WAIT_MAX, permit).await.ok()?.ok()
     }
 
-    /// Changes the cache, then tells the handlers and the version hooks.
+    /// Changes the cache, then notifies the handlers and the version hooks.
     pub(crate) async fn update(
         &self,
         change: impl FnOnce(&mut Store) -> Vec<Change<dyn AnyObject>>,
     ) {
-        // Nobody waits for it as a rule, and then it must not cost this task its turn: what came
-        // together is told together.
+        // The lock is usually free, and then taking it must not yield to other tasks: changes that
+        // came together are notified together.
         let _turn = match self.turn.try_lock() {
             Ok(turn) => turn,
             Err(_) => self.turn.lock().await,
@@ -364,11 +365,11 @@ impl Informer {
             let changes = change(&mut store);
             Changed { changes, before, after: store.version(), came }
         };
-        self.tell(changed).await;
+        self.notify(changed).await;
     }
 
-    /// Tells of what has changed. The caller has the turn.
-    async fn tell(&self, Changed { changes, before, after, came }: Changed) {
+    /// Notifies the handlers of what has changed. The caller holds the turn.
+    async fn notify(&self, Changed { changes, before, after, came }: Changed) {
         for (at, batch) in changes.chunks(BATCH).enumerate() {
             if at > 0 {
                 tokio::task::yield_now().await;
@@ -380,7 +381,7 @@ impl Informer {
             self.note(|meter| meter.handled(batch.len(), took));
         }
         self.note(|meter| meter.queued(0));
-        self.told.store(after, Ordering::SeqCst);
+        self.notified.store(after, Ordering::SeqCst);
         if after > before {
             for hook in &*self.hooks.read().unwrap_or_else(PoisonError::into_inner) {
                 self.fence(|| hook(after));
@@ -389,9 +390,9 @@ impl Informer {
         }
     }
 
-    /// Tells the handlers of every object as if it had just been updated without a change, as
-    /// client-go's resync does.
-    pub(crate) async fn tell_all(&self) {
+    /// Notifies the handlers of every object as updated without a change, as client-go's resync
+    /// does.
+    pub(crate) async fn notify_all(&self) {
         let _turn = self.turn.lock().await;
         let again =
             |object: Arc<dyn AnyObject>| Change::Updated { old: Arc::clone(&object), new: object };
@@ -402,30 +403,30 @@ impl Informer {
         }
     }
 
-    /// Tells the follower of what is held, then of each change. It hears of every change once,
-    /// whenever it comes.
+    /// Notifies the follower of the cached objects, then of each change. It gets every change once,
+    /// whenever it subscribes.
     pub(crate) async fn follow(&self, follower: Follower) {
         let _turn = self.turn.lock().await;
-        let tell = |held: &Arc<dyn AnyObject>| {
+        let notify = |held: &Arc<dyn AnyObject>| {
             (follower.changed)(&MetadataChange::Added(held.metadata()));
         };
-        let version = self.tell_held(&tell).await;
+        let version = self.notify_held(&notify).await;
         if version > 0 {
             self.fence(|| (follower.reached)(version));
         }
         let mut followers = self.followers.write().unwrap_or_else(PoisonError::into_inner);
-        // Here, since nobody else adds any: at most one of those that are gone is left.
+        // Only this function adds followers, so at most one cancelled follower is left.
         followers.retain(|known| !known.cancel.is_cancelled());
         followers.push(follower);
     }
 
-    /// Tells of all objects that are held. Returns the version of the cache, which stays so as long
-    /// as the caller has the turn.
-    async fn tell_held(&self, tell: &(dyn Fn(&Arc<dyn AnyObject>) + Sync)) -> u64 {
+    /// Notifies `notify` of all cached objects. Returns the version of the cache, which does not
+    /// change while the caller holds the turn.
+    async fn notify_held(&self, notify: &(dyn Fn(&Arc<dyn AnyObject>) + Sync)) -> u64 {
         let (held, version) = self.held();
         for batch in held.chunks(BATCH) {
             for object in batch {
-                self.fence(|| tell(object));
+                self.fence(|| notify(object));
             }
             tokio::task::yield_now().await;
         }
@@ -439,9 +440,10 @@ impl Informer {
         (held, store.version())
     }
 
-    /// A list is in the cache and the handlers know of it. It was begun after this many renewals.
+    /// Notes that a list is in the cache and the handlers are notified of it. The list began after
+    /// this many renewals.
     pub(crate) fn set_synced(&self, renewals: u64) {
-        // Under the lock of the count, so that a renewal comes before or after it as a whole.
+        // Under the lock of the count: a renewal comes either before this or after it.
         self.renewals.with(|count| {
             if *count == renewals {
                 self.synced.set_if_changed(true);
@@ -449,13 +451,13 @@ impl Informer {
         });
     }
 
-    /// Waits until it is asked for another list than `done` times, and says how often then.
+    /// Waits until more than `done` lists were requested, and returns the number.
     pub(crate) async fn renewal(&self, done: u64) -> u64 {
         self.renewals.wait_for(|count| Some(*count).filter(|count| *count != done)).await
     }
 
-    /// Decodes an object. One that is broken is logged; an error if not even its metadata can be
-    /// read.
+    /// Decodes an object. An unreadable one is logged; an error if not even its metadata can be
+    /// decoded.
     pub(crate) fn decode(&self, codec: Codec, bytes: &[u8]) -> Result<Decoded, Unread> {
         let error = match or_panic(|| (self.shape.decode)(codec, bytes)) {
             Ok(object) => {
@@ -493,10 +495,10 @@ impl Informer {
         }
     }
 
-    fn each_follower(&self, tell: impl Fn(&Follower)) {
+    fn each_follower(&self, notify: impl Fn(&Follower)) {
         let followers = self.followers.read().unwrap_or_else(PoisonError::into_inner);
         for follower in followers.iter().filter(|follower| !follower.cancel.is_cancelled()) {
-            self.fence(|| tell(follower));
+            self.fence(|| notify(follower));
         }
     }
 
@@ -544,13 +546,12 @@ impl Cache for Informer {
     }
 }
 
-/// A panic is an error as any other.
+/// Treats a panic as a decoding error.
 fn or_panic<T>(decode: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
     fenced(decode).unwrap_or_else(|panic| Err(DecodeError(panic.0)))
 }
 
-/// Lets go of all, none of whom is told any more. They end outside of the lock: what ends with them
-/// may ask for it.
+/// Drops all listeners, outside of the lock: dropping one may take the lock.
 pub(crate) fn forget<T>(listeners: &RwLock<Vec<T>>) {
     let gone = std::mem::take(&mut *listeners.write().unwrap_or_else(PoisonError::into_inner));
     drop(gone);

@@ -1,9 +1,10 @@
-//! What the process knows of the cluster: one cache for each kind, kept up to date by a watch.
+//! The state of the cluster as the API server reported it: one cache for each kind, kept up to date
+//! by a watch.
 //!
 //! [`SharedInformerFactory`] makes one [`Informer`] for each kind. An informer drives a
 //! [`reflector::Reflector`] (every decision, no I/O) over the bytes that [`frames`] cuts into
-//! objects, keeps the objects in a `Store` and tells handlers what changed. [`Everything`] has
-//! one for each kind that the API server serves, of the metadata alone.
+//! objects, keeps the objects in a `Store` and notifies handlers of changes. [`Everything`] has one
+//! informer for each kind that the API server serves, of the metadata alone.
 //!
 //! **Invariant:** a cache never shows an older state than it has shown before.
 
@@ -25,7 +26,7 @@ mod tests;
 
 pub use everything::{Everything, MetadataHandler, MetadataVersionHook, ServedHook};
 pub use factory::{Listers, SharedInformerFactory};
-pub use health::{Failing, Status};
+pub use health::{Failing, InformerStatus};
 pub use informer::{Handler, Informer, Rewound, VersionHook, handler};
 pub use metrics::Metrics;
 pub use selection::Selection;

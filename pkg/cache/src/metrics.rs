@@ -3,21 +3,21 @@
 //!
 //! `kcm_informer_panics_total` is ours.
 //!
-//! `informer_store_resource_version` is left out: upstream registers it too, but shows no series.
+//! `informer_store_resource_version` is left out: upstream registers it, but shows no series.
 
 use std::time::Duration;
 
 use api::Resource;
 use metrics::{Error, Family, GaugeVec, HistogramVec, IntCounter, IntCounterVec, Registry};
 
-/// The informers' name at upstream.
+/// The informers' name in upstream.
 const NAME: &str = "kube-controller-manager";
 const LABELS: &[&str] = &["name", "group", "version", "resource"];
 const SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The groups that client-go has typed informers for (its informers/generic.go). Of what the
-/// garbage collector watches, upstream counts those alone: other kinds it watches by their
-/// metadata, with informers without a name.
+/// The groups with typed informers in client-go (its informers/generic.go). Of the kinds that the
+/// garbage collector watches, upstream counts only those: it watches other kinds by their metadata,
+/// with informers that have no name.
 const TYPED_GROUPS: [&str; 20] = [
     "",
     "admissionregistration.k8s.io",
@@ -81,27 +81,27 @@ impl Metrics {
         })
     }
 
-    /// Counts the panics of an informer; a series once there was one.
+    /// Counts the panics of an informer; there is no series before the first one.
     pub(crate) fn panics(&self, resource: &Resource) -> IntCounter {
         self.panics.with_label_values(&[&resource.to_string()])
     }
 
-    /// What counts the troubles with the informers of all kinds. It is registered here: upstream
-    /// shows it where the garbage collector runs (pkg/controller/garbagecollector/metrics).
+    /// Counts failed syncs of the informers of all kinds. It is registered here: upstream shows it
+    /// where the garbage collector runs (pkg/controller/garbagecollector/metrics).
     pub(crate) fn sync_errors(&self) -> Result<IntCounter, Error> {
         let name = "garbagecollector_controller_resources_sync_error_total";
         let help = "Number of garbage collector resources sync errors";
         self.registry.family(&Family::alpha(name, help))
     }
 
-    /// Whether upstream counts the informer of a kind that is only watched as one of all kinds.
+    /// Whether upstream counts the informer of a kind that is watched only as one of all kinds.
     pub(crate) fn counts(resource: &Resource) -> bool {
         TYPED_GROUPS.contains(&&*resource.group)
     }
 
     /// Shows zeros from now on.
     pub(crate) fn meter(&self, resource: &Resource) -> Meter {
-        // Upstream makes the plural of a kind without looking at it: `endpointss`, `ingresss`.
+        // Upstream appends `s` to every kind: `endpointss`, `ingresss`.
         let plural = format!("{}s", resource.kind.to_lowercase());
         let labels = [NAME, &resource.group, &resource.version, &plural];
         Meter {
@@ -114,12 +114,12 @@ impl Metrics {
 // === impl Meter ===
 
 impl Meter {
-    /// So many changes wait for the handlers.
+    /// This many changes wait for the handlers.
     pub(crate) fn queued(&self, changes: usize) {
         self.queued.set(f64::from(u32::try_from(changes).unwrap_or(u32::MAX)));
     }
 
-    /// The handlers are done with so many changes, `took` after they came.
+    /// The handlers are done with this many changes, `took` after they arrived.
     pub(crate) fn handled(&self, changes: usize, took: Duration) {
         for _ in 0..changes {
             self.latency.observe(took.as_secs_f64());

@@ -1,18 +1,18 @@
 //! Lists and watches one kind: every decision of it, and no I/O.
 //!
-//! A state machine: the driver (`informer`) says what happened ([`Input`]) and does what it is told
-//! ([`Effect`]). The rules are those of upstream's client-go tools/cache/reflector.go and
-//! tools/pager/pager.go, except that nothing goes back in time, or a controller that saw a pod
-//! would make it again. A list is refused if it is older than what was shown before: versions are
-//! comparable numbers since Kubernetes 1.35. And the first list asks for the latest state, where
-//! upstream takes any (`resourceVersion=0`): a server that is behind does not know what this
-//! process did before it was started again, or the one that led before it.
+//! A state machine: the driver (`informer`) reports what happened ([`Input`]) and carries out what
+//! comes back ([`Effect`]). The rules are those of upstream's client-go tools/cache/reflector.go
+//! and tools/pager/pager.go, with two differences. A list that is older than what was shown before
+//! is refused: a controller that has seen a pod would otherwise create it again. (Versions are
+//! comparable numbers since Kubernetes 1.35.) And the first list asks for the latest state, where
+//! upstream accepts any (`resourceVersion=0`): a stale server does not know what this process wrote
+//! before a restart, or what the previous leader wrote.
 //!
 //! After a restore of etcd to an older revision every list is older, for as long as the process
-//! lives. Servers that are behind, or that lie, do not answer a list of the latest state so, again
-//! and again: [`Why::Rewound`] says that it is certain. Where a server lets a watch begin at a
-//! version that it has not reached, nothing comes; so a watch that ends without even a bookmark is
-//! followed by a list.
+//! lives. A stale or faulty server does not keep answering lists of the latest state that way, so
+//! after several such lists [`RoundError::Rewound`] reports the restore as certain. A server may
+//! let a watch begin at a version that it has not reached; then no event comes, so a watch that
+//! ends without even a bookmark is followed by a list.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,64 +25,64 @@ pub const PAGE_OBJECTS: u32 = 500;
 pub const BACKOFF_MIN: Duration = Duration::from_millis(800);
 /// The longest wait, before jitter.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// After so long without a wait the next one is the shortest again.
+/// After this long without a wait the next wait is the shortest again.
 pub const BACKOFF_RESET: Duration = Duration::from_mins(2);
-/// A watch that was silent for so long is not believed to be well: bookmarks come each minute.
+/// A watch that was silent for this long is taken as broken: bookmarks come each minute.
 pub const WATCH_SILENT: Duration = Duration::from_mins(2);
-/// So many lists of the latest state, one after the other and all older than what was shown, are no
-/// accident,
+/// The number of lists of the latest state, one after the other and all older than what was shown,
+/// after which a restore is certain,
 pub const REWOUND_LISTS: u32 = 5;
-/// if so much time lies between the first and the last of them.
+/// if this much time lies between the first and the last of them.
 pub const REWOUND_AFTER: Duration = Duration::from_mins(1);
-/// A watch that ends sooner, without an event, is an error.
+/// A watch that ends sooner than this, without an event, is an error.
 pub const WATCH_SHORT: Duration = Duration::from_secs(1);
 
 /// The decisions of one reflector.
 #[derive(Debug)]
 pub struct Reflector {
     state: State,
-    /// A round begins with a list, not with a stream of objects: the gate `WatchListClient` is off.
+    /// A round begins with a list, not with a streaming list: the gate `WatchListClient` is off.
     lists: bool,
-    /// The highest version that was shown to anybody; none before the first list.
+    /// The highest version that was shown; none before the first list.
     shown: Option<u64>,
-    /// The server no longer has `shown`, or not yet: read what is newest.
+    /// The server no longer has `shown`, or does not have it yet: read the latest state.
     unavailable: bool,
     backoff: Backoff,
-    /// When the last request was sent, or the list of a stream was complete.
+    /// When the last request was sent, or the streaming list was complete.
     since: Duration,
-    /// Whether an event came since then, or a bookmark of a version that was not shown before.
+    /// Whether since then an event came, or a bookmark of a version that was not shown before.
     events: bool,
-    /// The lists of the latest state that were older than what was shown, since the last one that
-    /// was not: when the first one came, and how many.
+    /// Lists of the latest state that were older than what was shown, without a newer one in
+    /// between: when the first one came, and how many.
     older: Option<(Duration, u32)>,
 }
 
-/// Where the reflector stands.
+/// The state of the reflector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing was sent yet.
+    /// Nothing is sent yet.
     Idle,
-    /// A streaming list was asked for; objects are being collected.
+    /// A streaming list is open; objects are being collected.
     Streaming,
-    /// A list, or a page of it, was asked for.
+    /// A list, or a page of it, is requested.
     Listing {
-        /// Which state was asked for.
+        /// Which state was requested.
         at: At,
         /// Objects in a page, if paged.
         limit: Option<u32>,
-        /// The version of the first page, once that was read.
+        /// The version of the first page, once it is read.
         version: Option<u64>,
     },
     /// The driver is putting a list into the store.
     Replacing {
-        /// Whether the list came as a stream, which goes on as the watch.
+        /// Whether the list came as a stream, which continues as the watch.
         stream: bool,
     },
-    /// A watch was asked for, or a stream has passed its list.
+    /// A watch is requested, or a streaming list has become one.
     Watching,
     /// A round failed: wait, then begin another one with a list.
     Resting,
-    /// The server could not take the watch: wait, then ask for the same watch again.
+    /// The server refused the watch for now: wait, then request the same watch again.
     Pausing,
 }
 
@@ -93,7 +93,7 @@ pub enum Input {
     Start,
     /// The wait is over.
     Waited,
-    /// Whatever is under way, a list of the latest state is needed.
+    /// A list of the latest state is needed, whatever is in progress.
     Renew,
     /// An object was added, changed or deleted, which made this version.
     Event(u64),
@@ -101,7 +101,7 @@ pub enum Input {
     Bookmark {
         /// The version.
         version: u64,
-        /// Whether the objects that were there at the beginning have all been sent: annotation
+        /// Whether all objects that existed at the beginning have been sent: annotation
         /// `k8s.io/initial-events-end`.
         list_end: bool,
     },
@@ -114,46 +114,46 @@ pub enum Input {
     },
     /// The store now holds the list.
     Replaced,
-    /// The request was refused, or its answer said or was an error.
+    /// The request was refused, or the response was broken or contained an error.
     Failed(Failure),
     /// The watch ended or its connection broke.
     Ended,
 }
 
-/// Errors, as far as they make a difference here.
+/// Errors, as far as the reflector distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Connection refused, or 429: the server will be back, and nothing is lost.
+    /// Connection refused, or 429: the server will recover, and no event is lost.
     Unavailable,
     /// 410: the version, or the continuation of the list, is too old for the server.
     Expired,
     /// The version is ahead of the server.
     TooLarge,
-    /// 404: the server does not serve the kind. To ask in another way would not help.
+    /// 404: the server does not serve the kind. Another form of request would not help.
     Unserved,
     /// Anything else.
     Other,
 }
 
-/// What the driver must do.
+/// What the driver must do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Drop the open answer, send this, and report the first thing that comes of it. A
-    /// [`Request::Stream`] and a first page begin a new collection.
+    /// Drop the open response, send this, and report the first result. A [`Request::Stream`] and a
+    /// first page begin a new collection.
     Send(Request),
-    /// Drop the open answer and wait for `delay`, and at random up to as much again; then
+    /// Drop the open response and wait for `delay`, plus a random part of up to as much again; then
     /// [`Input::Waited`].
     Wait {
         /// The shortest wait.
         delay: Duration,
-        /// What went wrong.
-        why: Why,
+        /// What failed.
+        why: RoundError,
     },
-    /// Report the next thing that the open answer brings.
+    /// Report the next part of the open response.
     Read,
     /// Put the event into the collection, then as [`Effect::Read`].
     Collect,
-    /// Put the event into the store and tell the handlers, then as [`Effect::Read`].
+    /// Put the event into the store and notify the handlers, then as [`Effect::Read`].
     Apply,
     /// The store is at this version now, then as [`Effect::Read`].
     Advance(u64),
@@ -164,28 +164,28 @@ pub enum Effect {
 /// A request to the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A watch that first sends all objects there are (`sendInitialEvents`).
+    /// A watch that first sends all existing objects (`sendInitialEvents`).
     Stream {
         /// Which state.
         at: At,
     },
     /// A list.
     List {
-        /// Which state; not sent with `page`, which says it.
+        /// Which state; not sent with `page`, which implies it.
         at: At,
         /// The most objects in the answer.
         limit: Option<u32>,
         /// Where to continue.
         page: Option<String>,
     },
-    /// A watch of what comes after `from`.
+    /// A watch of the changes after `from`.
     Watch {
         /// The version that is known.
         from: u64,
     },
 }
 
-/// How new the state must be that is asked for.
+/// The state that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// No `resourceVersion`: the newest, as etcd has it.
@@ -194,9 +194,9 @@ pub enum At {
     NotOlderThan(u64),
 }
 
-/// Why a round ended.
+/// Why a round failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum RoundError {
     /// The failure that was reported.
     Failed(Failure),
     /// The watch ended within [`WATCH_SHORT`] without an event.
@@ -210,8 +210,8 @@ pub enum Why {
         /// The version that was shown.
         shown: u64,
     },
-    /// The same, and so were [`REWOUND_LISTS`] lists of the latest state, for [`REWOUND_AFTER`]:
-    /// the server has forgotten what was shown, and will not have it again.
+    /// As `Older`, and so were [`REWOUND_LISTS`] lists of the latest state, for [`REWOUND_AFTER`]:
+    /// etcd was restored, and the version that was shown will not come back.
     Rewound {
         /// Version of the list.
         list: u64,
@@ -245,17 +245,17 @@ impl Default for Reflector {
 }
 
 impl Reflector {
-    /// One that never asks for a streaming list.
+    /// A reflector that never asks for a streaming list.
     pub fn listing() -> Self {
         Self { lists: true, ..Self::default() }
     }
 
-    /// This one, going on where another one ended, which had shown this version; 0: none.
+    /// This reflector, continuing where another one ended, which had shown this version; 0: none.
     pub fn after(self, shown: u64) -> Self {
         Self { shown: Some(shown).filter(|shown| *shown > 0), ..self }
     }
 
-    /// Takes what happened at `now` (any monotonic time) and says what to do next.
+    /// Handles what happened at `now` (any monotonic time) and returns what to do next.
     #[expect(
         clippy::too_many_lines,
         clippy::match_same_arms,
@@ -284,7 +284,7 @@ impl Reflector {
             (
                 State::Streaming,
                 Input::Failed(failure @ (Failure::Unavailable | Failure::Unserved)),
-            ) => self.rest(Why::Failed(failure), now),
+            ) => self.rest(RoundError::Failed(failure), now),
             (State::Streaming, Input::Failed(Failure::Expired | Failure::TooLarge))
                 if !self.unavailable =>
             {
@@ -295,7 +295,7 @@ impl Reflector {
             (State::Streaming, Input::Ended) if self.is_short(now) => {
                 self.list(self.list_at(), true, now)
             }
-            (State::Streaming, Input::Ended) => self.rest(Why::Incomplete, now),
+            (State::Streaming, Input::Ended) => self.rest(RoundError::Incomplete, now),
 
             (State::Listing { at, limit, version: first }, Input::Page { version, next }) => {
                 let version = first.unwrap_or(version);
@@ -305,7 +305,7 @@ impl Reflector {
                 self.state = State::Listing { at, limit, version: Some(version) };
                 self.send(Request::List { at, limit, page: Some(page) }, now)
             }
-            // The continuation expired: the whole list in one answer cannot.
+            // The continuation expired; the whole list in one response cannot.
             (State::Listing { at, version: Some(_), .. }, Input::Failed(Failure::Expired)) => {
                 self.list(at, false, now)
             }
@@ -316,7 +316,9 @@ impl Reflector {
                 self.unavailable = true;
                 self.list(At::Latest, true, now)
             }
-            (State::Listing { .. }, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
+            (State::Listing { .. }, Input::Failed(failure)) => {
+                self.rest(RoundError::Failed(failure), now)
+            }
 
             (State::Replacing { stream: false }, Input::Replaced) => self.watch(now),
             (State::Replacing { stream: true }, Input::Replaced) => {
@@ -336,23 +338,28 @@ impl Reflector {
                 self.shown = self.shown.max(Some(version));
                 Effect::Advance(version)
             }
-            // The server will take the same watch later: no need to list again.
+            // The server will accept the same watch soon: no need to list again.
             (State::Watching, Input::Failed(Failure::Unavailable)) => {
-                self.wait(State::Pausing, Why::Failed(Failure::Unavailable), now)
+                self.wait(State::Pausing, RoundError::Failed(Failure::Unavailable), now)
             }
             (State::Watching, Input::Failed(Failure::Expired))
                 if mutant::is(Mutant::ExpiredNotListed) =>
             {
                 self.shown = None;
-                self.wait(State::Pausing, Why::Failed(Failure::Expired), now)
+                self.wait(State::Pausing, RoundError::Failed(Failure::Expired), now)
             }
-            (State::Watching, Input::Failed(failure)) => self.rest(Why::Failed(failure), now),
-            (State::Watching, Input::Ended) if self.is_short(now) => self.rest(Why::Short, now),
-            // The server may be at an older version, where nothing is new for a long time.
+            (State::Watching, Input::Failed(failure)) => {
+                self.rest(RoundError::Failed(failure), now)
+            }
+            (State::Watching, Input::Ended) if self.is_short(now) => {
+                self.rest(RoundError::Short, now)
+            }
+            // The server may be at an older version, which gets no event for a long time.
             (State::Watching, Input::Ended) if self.is_silent(now) => self.begin(now),
             (State::Watching, Input::Ended) => self.watch(now),
 
-            // A driver that keeps the contract never says these; a new round is safe after any.
+            // A driver that keeps the contract never reports these; a new round is safe after any
+            // of them.
             (State::Idle | State::Resting | State::Pausing | State::Replacing { .. }, _)
             | (
                 State::Streaming,
@@ -370,11 +377,11 @@ impl Reflector {
             | (
                 State::Watching,
                 Input::Start | Input::Waited | Input::Page { .. } | Input::Replaced,
-            ) => self.rest(Why::Failed(Failure::Other), now),
+            ) => self.rest(RoundError::Failed(Failure::Other), now),
         }
     }
 
-    /// A round begins with a streaming list, which is cheap for the server, if it may.
+    /// A round begins with a streaming list if that is allowed: it is cheap for the server.
     fn begin(&mut self, now: Duration) -> Effect {
         if self.lists {
             return self.list(self.list_at(), true, now);
@@ -388,8 +395,8 @@ impl Reflector {
     }
 
     fn list(&mut self, at: At, paged: bool, now: Duration) -> Effect {
-        // Asked for pages at a version, a server gives exactly that one, and not from its watch
-        // cache.
+        // When pages are requested at a version, a server returns exactly that one, and not from
+        // its watch cache.
         let whole = matches!(at, At::NotOlderThan(_));
         let limit = (paged && !whole).then_some(PAGE_OBJECTS);
         self.state = State::Listing { at, limit, version: None };
@@ -399,7 +406,7 @@ impl Reflector {
     fn list_at(&self) -> At {
         match self.shown {
             Some(version) if !self.unavailable => At::NotOlderThan(version),
-            // Another process may have acted on what a server that is behind does not know yet.
+            // Another process may have acted on what a stale server does not know yet.
             Some(_) | None => At::Latest,
         }
     }
@@ -428,26 +435,29 @@ impl Reflector {
         Effect::Replace(version)
     }
 
-    /// A list is older than what was shown. The latest is asked for then, and what says that it is
-    /// that is counted.
+    /// A list is older than what was shown. The next one asks for the latest state; if that is what
+    /// this one asked for, it is counted.
     fn refuse(&mut self, list: u64, shown: u64, now: Duration) -> Effect {
         if !std::mem::replace(&mut self.unavailable, true) {
-            return self.rest(Why::Older { list, shown }, now);
+            return self.rest(RoundError::Older { list, shown }, now);
         }
         let (first, count) = self.older.unwrap_or((now, 0));
         let count = count.saturating_add(1);
         self.older = Some((first, count));
         let is_certain = count >= REWOUND_LISTS && now.saturating_sub(first) >= REWOUND_AFTER;
-        let why =
-            if is_certain { Why::Rewound { list, shown } } else { Why::Older { list, shown } };
+        let why = if is_certain {
+            RoundError::Rewound { list, shown }
+        } else {
+            RoundError::Older { list, shown }
+        };
         self.rest(why, now)
     }
 
-    fn rest(&mut self, why: Why, now: Duration) -> Effect {
+    fn rest(&mut self, why: RoundError, now: Duration) -> Effect {
         self.wait(State::Resting, why, now)
     }
 
-    fn wait(&mut self, state: State, why: Why, now: Duration) -> Effect {
+    fn wait(&mut self, state: State, why: RoundError, now: Duration) -> Effect {
         self.state = state;
         Effect::Wait { delay: self.backoff.step(now), why }
     }
@@ -481,9 +491,9 @@ impl Backoff {
     }
 }
 
-// === impl Why ===
+// === impl RoundError ===
 
-impl fmt::Display for Why {
+impl fmt::Display for RoundError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(_) => f.write_str("the request failed"),

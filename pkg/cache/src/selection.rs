@@ -4,8 +4,9 @@ use std::fmt;
 
 use api::{Key, Kind, Resource};
 
-/// All objects of a resource, or those that a field selector matches. A watch of some objects comes
-/// to a version by its own events and bookmarks, apart from all other watches of the resource.
+/// All objects of a resource, or those that a field selector matches. A watch with a field selector
+/// reaches a version by its own events and bookmarks, independently of all other watches of the
+/// resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selection {
     /// The resource.
@@ -22,18 +23,18 @@ impl Selection {
         Self { resource, fields: "" }
     }
 
-    /// What the view `T` is made of.
+    /// The objects that the view `T` shows.
     pub const fn of<T: Kind>() -> Self {
         Self { resource: T::RESOURCE, fields: T::FIELD_SELECTOR }
     }
 
-    /// Whether these are all objects of the resource.
+    /// Whether it selects all objects of the resource.
     pub fn is_whole(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// Whether an object with this key may be among them, as far as its key says. Names that are
-    /// not known yet are empty.
+    /// Whether an object with this key may be selected, as far as the key decides that. Names that
+    /// are not known yet are empty.
     pub fn may_hold(&self, key: &Key) -> bool {
         self.fields.split(',').all(|term| {
             let (field, value, is_equal) = match term.split_once("!=") {

@@ -11,15 +11,15 @@ use api::{AnyObject, Found, Key, Meta, Shape, Text};
 use controller::{Cache, Change, Show};
 use mutant::Mutant;
 
-/// What is known of the objects of one kind.
+/// The cached objects of one kind.
 ///
-/// Never goes back: an event that is older than what is held, or than the version of the store for
-/// an object that is not held, changes nothing. Each method that changes it returns the changes in
-/// the order in which handlers must hear of them. Should one of them panic, the objects are as they
-/// were before, and the indexes can be made from them again.
+/// Never shows an older state: an event that is older than the cached object, or than the store's
+/// version for an object that is not cached, changes nothing. Each method that changes the store
+/// returns the changes in the order for handlers. If one of them panics, the objects are as they
+/// were before, and the indexes can be rebuilt from them.
 pub(crate) struct Store {
     shape: Shape,
-    /// A map would hold each key twice, which is some 45 bytes an object.
+    /// A set: a map would hold each key twice, which costs some 45 bytes an object.
     objects: BTreeSet<ByKey>,
     /// One for each index of the kind, in their order. A bucket is sorted by key and never empty: a
     /// vector costs 16 bytes an object, where a map would cost some 70.
@@ -39,8 +39,8 @@ impl Store {
         Self { shape, objects: BTreeSet::new(), indexes, version: 0 }
     }
 
-    /// The highest resource version of which the store is known to hold everything up to it; 0
-    /// before the first list.
+    /// The highest resource version up to which the store is known to be complete; 0 before the
+    /// first list.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
@@ -55,8 +55,8 @@ impl Store {
         self.objects.get(key).map(|object| &object.0)
     }
 
-    /// An object was added or changed. One with another uid under the same key gives a deletion
-    /// and an addition.
+    /// Adds or changes an object. One with another uid under the same key gives a deletion and an
+    /// addition.
     pub(crate) fn apply(&mut self, object: Arc<dyn AnyObject>) -> Vec<Change<dyn AnyObject>> {
         let meta = object.metadata();
         let version = meta.resource_version;
@@ -82,8 +82,8 @@ impl Store {
         changes
     }
 
-    /// The object that `meta` speaks of was deleted. `last` is its final state, where that could
-    /// be read; otherwise handlers get the state that was held.
+    /// Deletes the object of `meta`. `last` is its final state, if that could be decoded; otherwise
+    /// handlers get the cached state.
     pub(crate) fn delete(
         &mut self,
         meta: &Meta,
@@ -105,8 +105,8 @@ impl Store {
         vec![Change::Deleted(last.unwrap_or(held))]
     }
 
-    /// These are all objects there are, at `version`. Deletions come before all else, so that a
-    /// handler never sees a name, an address or a slot taken twice.
+    /// Replaces everything by `objects`, the complete list at `version`. Deletions come first, so
+    /// that a handler never sees a name, an address or a slot taken twice.
     pub(crate) fn replace(
         &mut self,
         mut list: BTreeMap<Key, Arc<dyn AnyObject>>,
@@ -141,8 +141,8 @@ impl Store {
         changes
     }
 
-    /// Makes the indexes from the objects. One without a value for an index, or for which asking
-    /// for it panics, is not in it.
+    /// Rebuilds the indexes from the objects. An object without a value for an index, or whose
+    /// value panics, is not in that index.
     pub(crate) fn index_anew(&mut self) {
         self.indexes.iter_mut().for_each(BTreeMap::clear);
         for ByKey(object) in &self.objects {
@@ -155,12 +155,12 @@ impl Store {
         }
     }
 
-    /// Everything up to `version` was seen, as a bookmark says.
+    /// Notes that everything up to `version` was seen, as a bookmark reports.
     pub(crate) fn advance(&mut self, version: u64) {
         self.version = self.version.max(version);
     }
 
-    /// Brings the indexes up to a change. The old state must be the one that they know.
+    /// Updates the indexes for a change. The old state must be the one that they contain.
     fn index(&mut self, change: &Change<dyn AnyObject>) {
         let (old, new) = match change {
             Change::Added(new) => (None, Some(new)),
@@ -201,7 +201,7 @@ impl Cache for Store {
         from.take_while(is_there).for_each(|ByKey(object)| show(from_ref(object)));
     }
 
-    /// Whoever fills it knows.
+    /// Filled by the informer.
     fn heard(&self) -> Option<Duration> {
         None
     }
@@ -235,7 +235,7 @@ impl PartialEq for ByKey {
 
 impl Eq for ByKey {}
 
-/// Brings one index from an object's old state and its values to the new ones.
+/// Moves an object in one index from its old values to the new ones.
 fn shift(
     buckets: &mut BTreeMap<Text, Vec<Arc<dyn AnyObject>>>,
     (old, from): (Option<&Arc<dyn AnyObject>>, &[Text]),

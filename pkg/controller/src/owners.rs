@@ -1,5 +1,5 @@
-//! Owners and what they manage: what an owner selects, and whose key a managed object enqueues. From
-//! the event handlers that upstream's workload controllers have in common.
+//! Owners and what they manage: what an owner selects, and whose key a managed object enqueues.
+//! From the event handlers that upstream's workload controllers have in common.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub enum Refusal<'a> {
     SelectsAll,
 }
 
-/// Enqueues who manages a changed object: its owner, or those that may take it if it has none, and the
-/// former owner if it changed. A resync enqueues nobody.
+/// Enqueues who manages a changed object: its owner, or those that may take it if it has none, and
+/// the former owner if it changed. A resync enqueues nobody.
 pub fn enqueue_managers<T: Owner>(
     change: &Change<impl Kind>,
     view: &View<'_>,

@@ -12,8 +12,8 @@
 //!   (`root_ca_cert_publisher_sync_*` and those of cluster trust bundles by code, a Job's syncs by
 //!   action, an autoscaler's reconciliations, `endpoint_slice_controller_syncs`, and the
 //!   `*_stale_sync_skips_total` of syncs whose caches were behind);
-//! - **a handler** ([`crate::Enqueue::count`]): what an event tells (pods that a Job tracks by their
-//!   finalizer, Jobs of another controller);
+//! - **a handler** ([`crate::Enqueue::count`]): what an event tells (pods that a Job tracks by
+//!   their finalizer, Jobs of another controller);
 //! - **a scrape** ([`crate::Controller::gauges`]): all gauges. They are not kept up to date but
 //!   computed when somebody looks, from the caches: persistent volumes and claims by class, volumes
 //!   in use by node, resource claims, the zones of nodes, conflicts of SELinux labels, autoscalers,

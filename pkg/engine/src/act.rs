@@ -424,7 +424,7 @@ impl Act {
         let mut awaited = self.expectations();
         let awaits = !mutant::is(Mutant::WritesNotAwaited);
         for selection in self.kinds.selections(resource, object) {
-            let told = self.kinds.told_of(&selection);
+            let told = self.kinds.notified_version(&selection);
             if awaits && told.is_some_and(|told| told < version) {
                 awaited.expect_version(key, &selection, version, now);
             }
@@ -445,7 +445,7 @@ impl Act {
             }
             // The cache shows it; the handlers may not have heard of it. Asked in this order: what
             // goes meanwhile is found by who tells them.
-            let told = self.kinds.told_of(&selection);
+            let told = self.kinds.notified_version(&selection);
             let shown = self.kinds.version_of(&selection);
             if let Some(shown) = shown.filter(|_| told < shown) {
                 awaited.expect_version(key, &selection, shown, now);

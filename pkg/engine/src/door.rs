@@ -192,7 +192,7 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
             if let Some(engine) = engine.upgrade() {
                 let selection = Selection::of::<T>();
                 // Another view of the same objects may be behind.
-                let told = engine.act.kinds.told_of(&selection).unwrap_or(version);
+                let told = engine.act.kinds.notified_version(&selection).unwrap_or(version);
                 engine.reached(&selection, version.min(told));
             }
         });
@@ -205,7 +205,7 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let (typed, engine) = (Arc::clone(&self.typed), Weak::clone(self.engine));
         everything.on_served(Box::new(move |kinds| {
             let Some(engine) = engine.upgrade() else { return };
-            engine.told(&|_, queue| {
+            engine.enqueue_from(&|_, queue| {
                 (handlers.served)(&typed.controller, &mut typed.memory.write(), kinds, queue);
             });
         }));

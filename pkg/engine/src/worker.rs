@@ -283,8 +283,8 @@ impl Engine {
         }
     }
 
-    /// Enqueues the keys that have waited long enough for something to go. The caches may never show
-    /// it, and then nobody else enqueues them. Goes on for ever.
+    /// Enqueues the keys that have waited long enough for something to go. The caches may never
+    /// show it, and then nobody else enqueues them. Goes on for ever.
     async fn enqueue_overdue(&self) {
         let clock = &self.act.runtime.clock;
         loop {
@@ -328,8 +328,8 @@ impl Engine {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
-            // The caches enqueue it. Failures count on: they may be what it waits for, and nothing has
-            // gone well since.
+            // The caches enqueue it. Failures count on: they may be what it waits for, and nothing
+            // has gone well since.
             Synced::Unsettled => {}
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
                 tracing::warn!(error, "sync failed too often, dropped until something changes");
@@ -524,7 +524,7 @@ impl Engine {
     /// A change in the cache of a kind, which may be that the object with this uid is gone: first
     /// whom it enqueues, then what it settles. What the handlers keep is looked at by a key that
     /// settled. Versions are settled by [`Engine::reached`], once all changes that came together
-    /// are told: those of a list come in the order of their names.
+    /// are notified: those of a list come in the order of their names.
     pub(crate) fn changed(&self, selection: &Selection, gone: Option<&Text>, handler: Ask<'_>) {
         let queue = self.tell(&selection.resource, handler);
         self.gone(|| selection.clone(), gone);
@@ -559,8 +559,8 @@ impl Engine {
         }
     }
 
-    /// Tells a handler of a change, and returns whom it enqueues. One that panics enqueues nobody; what
-    /// the change settles is settled all the same.
+    /// Tells a handler of a change, and returns whom it enqueues. One that panics enqueues nobody;
+    /// what the change settles is settled all the same.
     fn tell(&self, resource: &Resource, handler: Ask<'_>) -> Enqueue {
         fenced(|| self.ask(handler)).unwrap_or_else(|panic| {
             let controller = self.act.controller;
@@ -570,7 +570,7 @@ impl Engine {
     }
 
     /// Enqueues whom a handler says.
-    pub(crate) fn told(&self, handler: Ask<'_>) {
+    pub(crate) fn enqueue_from(&self, handler: Ask<'_>) {
         self.call(self.ask(handler));
     }
 
@@ -651,9 +651,9 @@ impl Kinds {
     }
 
     /// How far the handlers have heard of a cache; none if the controller does not read it.
-    pub(crate) fn told_of(&self, selection: &Selection) -> Option<u64> {
-        let of_all = || self.everything.as_ref()?.told_of(&selection.resource);
-        self.of(selection).map(|informer| informer.told()).min().or_else(of_all)
+    pub(crate) fn notified_version(&self, selection: &Selection) -> Option<u64> {
+        let of_all = || self.everything.as_ref()?.notified_version(&selection.resource);
+        self.of(selection).map(|informer| informer.notified()).min().or_else(of_all)
     }
 
     /// Whether the cache holds this very object, and not as terminating.

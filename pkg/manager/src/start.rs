@@ -590,7 +590,7 @@ impl Source for Insight {
         self.rows.clone()
     }
 
-    fn informers(&self) -> Vec<cache::Status> {
+    fn informers(&self) -> Vec<cache::InformerStatus> {
         self.informers.status()
     }
 

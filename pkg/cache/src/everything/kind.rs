@@ -1,4 +1,4 @@
-//! One of the kinds that are watched, from its start to its end.
+//! A watched kind, from its start to its stop.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,30 +6,31 @@ use api::Resource;
 use controller::MetadataChange;
 use runtime::{Cancel, Instant, Latest, spawn};
 
-use super::turn::Turn;
+use super::handover::Handover;
 use super::{Hooks, is_definition};
 use crate::informer::{Follower, Informer};
 
-/// A kind that is watched, in one of its versions.
+/// A watched kind, in one of its versions.
 pub(super) struct Kind {
     pub(super) informer: Arc<Informer>,
-    /// Whether the informer is there for others too, and stays when this ends.
+    /// Whether the informer is shared, and outlives this.
     pub(super) is_shared: bool,
-    /// Whether handlers hear of it; not yet while they hear of another version, see [`Turn`].
+    /// Whether handlers are notified of this version; not yet while another version leads, see
+    /// [`Handover`].
     pub(super) leads: bool,
-    /// When the first of the answers came that all lack it.
+    /// When discovery first lacked the kind, if it has lacked it since.
     pub(super) lacked: Option<Instant>,
     pub(super) gate: Arc<Gate>,
-    /// Ends what runs for this kind.
+    /// Stops the tasks of this kind.
     pub(super) cancel: Cancel,
-    /// Whether the handlers have heard of all objects, or never will.
-    told: Latest<bool>,
-    /// Whether they have heard that the version before is dropped, if there was one.
+    /// Whether the handlers are notified of all objects, or never will be.
+    notified: Latest<bool>,
+    /// Whether the handlers are notified that the version before is dropped, if there was one.
     alone: Latest<bool>,
 }
 
-/// Lets changes through to the handlers until it is shut. Since it is held meanwhile, nothing comes
-/// after what is told last.
+/// Lets changes through to the handlers until it is shut. The lock is held meanwhile, so nothing
+/// follows the last notification.
 #[derive(Default)]
 pub(super) struct Gate {
     is_shut: Mutex<bool>,
@@ -39,19 +40,19 @@ pub(super) struct Gate {
 
 impl Kind {
     pub(super) fn new(informer: Arc<Informer>, is_shared: bool, cancel: Cancel) -> Self {
-        let (gate, told, alone) = (Arc::default(), Latest::new(false), Latest::new(true));
-        Self { informer, is_shared, leads: true, lacked: None, gate, cancel, told, alone }
+        let (gate, notified, alone) = (Arc::default(), Latest::new(false), Latest::new(true));
+        Self { informer, is_shared, leads: true, lacked: None, gate, cancel, notified, alone }
     }
 
-    /// Starts the informer, and a task that tells `hooks` of what it holds once somebody is
-    /// `listening`, and sees to it that they also hear of all changes.
+    /// Starts the informer, and a task that waits for `listening`, then notifies `hooks` of the
+    /// cached objects and of all later changes.
     pub(super) fn start(&self, hooks: &Arc<Hooks>, listening: &Latest<bool>) {
         let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
-        let (informer, told) = (Arc::clone(&self.informer), self.told.clone());
+        let (informer, notified) = (Arc::clone(&self.informer), self.notified.clone());
         let (gate, hooks, listening) =
             (Arc::clone(&self.gate), Arc::clone(hooks), listening.clone());
         let definitions = self.of_definitions(&hooks);
-        let tell = async move {
+        let notify = async move {
             if let Some(definitions) = definitions {
                 informer.follow(definitions).await;
             }
@@ -63,95 +64,96 @@ impl Kind {
             Arc::clone(&informer).start();
             informer.watch_synced().wait_for(|synced| synced.then_some(())).await;
             gate.pass(|| hooks.changed(informer.resource(), &MetadataChange::Complete));
-            told.set(true);
+            notified.set(true);
         };
         spawn("kind", async move {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => {}
-                () = tell => {}
+                () = notify => {}
             }
         });
     }
 
-    /// As [`Kind::start`], once its turn has come; last the handlers hear that the version before
-    /// is dropped. Where nobody listens yet, it is dropped first: none of it was told.
-    pub(super) fn start_after(&self, turn: Turn, hooks: &Arc<Hooks>) {
+    /// As [`Kind::start`], once this version leads; last, handlers are notified that the version
+    /// before is dropped. Before `listening`, it is dropped first: no handler knows any of it.
+    pub(super) fn start_after(&self, handover: Handover, hooks: &Arc<Hooks>) {
         let (follower, cancel) = (self.follower(hooks), self.cancel.clone());
         let alone = self.alone.clone();
         alone.set(false);
-        let (gate, hooks, told) = (Arc::clone(&self.gate), Arc::clone(hooks), self.told.clone());
+        let (gate, hooks, notified) =
+            (Arc::clone(&self.gate), Arc::clone(hooks), self.notified.clone());
         let definitions = self.of_definitions(&hooks);
         spawn("kind", async move {
-            let comes = async {
+            let caught_up = async {
                 if let Some(definitions) = definitions {
-                    turn.new.follow(definitions).await;
+                    handover.new.follow(definitions).await;
                 }
-                turn.comes().await
+                handover.caught_up().await
             };
             let mut before = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return,
-                before = comes => Some(before),
+                before = caught_up => Some(before),
             };
-            if !turn.listening.get() {
+            if !handover.listening.get() {
                 if let Some(before) = before.take() {
-                    before.stop(turn.old.resource(), &hooks);
+                    before.stop(handover.old.resource(), &hooks);
                 }
                 alone.set(true);
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => return,
-                    () = turn.listening.wait_for(|listening| listening.then_some(())) => {}
+                    () = handover.listening.wait_for(|listening| listening.then_some(())) => {}
                 }
             }
-            // From here to the end, also if this version ends meanwhile: nobody else says that the
-            // one before is gone.
-            turn.new.follow(follower).await;
-            gate.pass(|| hooks.changed(turn.new.resource(), &MetadataChange::Complete));
+            // From here on to the end, even if this version stops meanwhile: nothing else notifies
+            // the handlers that the version before is dropped.
+            handover.new.follow(follower).await;
+            gate.pass(|| hooks.changed(handover.new.resource(), &MetadataChange::Complete));
             if let Some(before) = before {
-                before.stop(turn.old.resource(), &hooks);
+                before.stop(handover.old.resource(), &hooks);
             }
             alone.set(true);
-            told.set(true);
+            notified.set(true);
         });
     }
 
-    /// Ends it, and says so last to those who have heard of it. A shared informer goes on.
+    /// Stops the kind, and notifies the handlers if they know of it. A shared informer continues.
     pub(super) fn stop(self, resource: &Resource, hooks: &Hooks) {
         self.cancel.cancel();
         if self.leads {
             self.gate.shut(|| hooks.changed(resource, &MetadataChange::Dropped));
         }
-        self.told.set(true);
+        self.notified.set(true);
     }
 
     pub(super) fn resource(&self) -> &Resource {
         self.informer.resource()
     }
 
-    /// Whether the handlers have heard of all objects.
-    pub(super) fn is_told(&self) -> bool {
-        self.told.get()
+    /// Whether the handlers are notified of all objects.
+    pub(super) fn is_notified(&self) -> bool {
+        self.notified.get()
     }
 
-    /// Whether all objects were listed; the handlers may not have heard of them.
+    /// Whether all objects are listed; the handlers may not be notified of them yet.
     pub(super) fn is_listed(&self) -> bool {
-        self.is_told() || self.informer.watch_synced().get()
+        self.is_notified() || self.informer.watch_synced().get()
     }
 
-    /// Shows true once [`Kind::is_told`], or once this has ended.
-    pub(super) fn told(&self) -> Latest<bool> {
-        self.told.clone()
+    /// Shows true once [`Kind::is_notified`], or once the kind is stopped.
+    pub(super) fn notified(&self) -> Latest<bool> {
+        self.notified.clone()
     }
 
-    /// Shows true once the handlers have heard that the version before is dropped.
+    /// Shows true once the handlers are notified that the version before is dropped.
     pub(super) fn alone(&self) -> Latest<bool> {
         self.alone.clone()
     }
 
-    /// If these are objects that say what the API server serves: hears of them also while nobody
-    /// listens, or the caches of a standby would lack new kinds.
+    /// A follower if these objects define what the API server serves. It also runs before
+    /// `listening`: otherwise the caches of a standby would lack new kinds.
     fn of_definitions(&self, hooks: &Arc<Hooks>) -> Option<Follower> {
         let hooks = Arc::clone(hooks);
         is_definition(self.informer.resource()).then(|| Follower {
@@ -182,14 +184,14 @@ impl Kind {
 // === impl Gate ===
 
 impl Gate {
-    fn pass(&self, tell: impl FnOnce()) {
+    fn pass(&self, notify: impl FnOnce()) {
         let is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_shut {
-            tell();
+            notify();
         }
     }
 
-    /// Shuts it if `take` gives something. Nothing is told meanwhile.
+    /// Shuts the gate if `take` returns something. No handler is notified meanwhile.
     pub(super) fn shut_if<T>(&self, take: impl FnOnce() -> Option<T>) -> Option<T> {
         let mut is_shut = self.is_shut.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = take();

@@ -1,4 +1,4 @@
-//! The informers of all kinds against a server that the test plays, and a discovery that it writes.
+//! The informers of all kinds against a fake API server, with scripted discovery.
 
 mod discovery;
 mod kinds;
@@ -26,17 +26,17 @@ const SYNC_ERRORS: &str = "garbagecollector_controller_resources_sync_error_tota
 const SECOND: Duration = Duration::from_secs(1);
 const NO_ANSWER: Answer = None;
 
-/// What discovery answers; none: an error.
+/// The result of discovery; none: an error.
 type Answer = Option<Arc<Served>>;
 
-/// A discovery that the test writes.
+/// Discovery with results that the test sets.
 struct Script {
     answer: Mutex<Answer>,
     asked: mpsc::UnboundedSender<Instant>,
     clock: Clock,
 }
 
-/// The informers of all kinds, and what was heard of them.
+/// The informers of all kinds, and what their handlers received.
 struct Test {
     server: Server,
     everything: Arc<Everything>,
@@ -65,7 +65,7 @@ fn served(resources: impl IntoIterator<Item = Resource>) -> Arc<Served> {
     Arc::new(Served::new(resources.into_iter().map(kind).collect(), [].into()))
 }
 
-/// Without these groups, which cannot be discovered.
+/// As [`served`], with these groups that cannot be discovered.
 fn without(groups: &[&str], resources: impl IntoIterator<Item = Resource>) -> Arc<Served> {
     let failed = groups.iter().map(|group| ((*group).to_owned(), "no answer".to_owned())).collect();
     Arc::new(Served::new(served(resources).kinds.clone(), failed))
@@ -115,7 +115,7 @@ impl Test {
         Self::beside(&Server::default, |_| Vec::new(), answer)
     }
 
-    /// Started together with the informers of others.
+    /// Started together with shared informers.
     fn beside(
         server: &dyn Fn() -> Server,
         others: impl FnOnce(&Server) -> Vec<Arc<Informer>>,
@@ -126,7 +126,7 @@ impl Test {
         test
     }
 
-    /// The same, and nobody listens.
+    /// The same, without [`Everything::listen`].
     fn idle(
         server: &dyn Fn() -> Server,
         others: impl FnOnce(&Server) -> Vec<Arc<Informer>>,
@@ -151,7 +151,7 @@ impl Test {
         everything.add_handler(Box::new(move |resource, change| {
             let is_watched = watched.upgrade().unwrap().version_of(resource).is_some();
             assert_eq!(is_watched, !matches!(change, MetadataChange::Dropped));
-            // A test of its own tells when that comes.
+            // A test of its own covers when that comes.
             if !matches!(change, MetadataChange::Complete) {
                 changes.send(text(resource, change)).unwrap();
             }
@@ -170,7 +170,7 @@ impl Test {
         Self { server, everything, script, asked, heard, registry }
     }
 
-    /// One that holds the widget a@5, and watches from 10.
+    /// A test whose cache holds the widget a@5, and watches from 10.
     async fn watching() -> (Self, Stream) {
         let mut test = Self::new(served([widgets()]));
         let stream = test.list(&widgets(), &[("a", "a", 5)], 10).await;
@@ -178,7 +178,7 @@ impl Test {
         (test, stream)
     }
 
-    /// Answers the next list of a kind, which goes on as its watch.
+    /// Answers the next list of a kind, whose response continues as its watch.
     async fn list(
         &mut self,
         resource: &Resource,
@@ -195,31 +195,31 @@ impl Test {
         stream
     }
 
-    /// What discovery will answer from now on.
+    /// Sets the result of discovery from now on.
     fn answer(&self, answer: impl Into<Answer>) {
         *self.script.answer.lock().unwrap() = answer.into();
     }
 
-    /// The answer, until kinds that it lacks are gone.
+    /// Sets the result, and waits until kinds that it lacks are dropped.
     async fn loses(&mut self, answer: impl Into<Answer>) {
         self.answer(answer);
         self.server.runtime.clock.sleep(LACKED_MAX + 2 * PERIOD).await;
     }
 
-    /// The answer, and the next time that it is asked for.
+    /// Sets the result; returns when discovery next ran.
     async fn asks_and_gets(&mut self, answer: impl Into<Answer>) -> Instant {
         while self.asked.try_recv().is_ok() {}
         self.answer(answer);
         self.asks().await
     }
 
-    /// The next time that discovery is asked.
+    /// Waits for the next discovery, and returns when it ran.
     async fn asks(&mut self) -> Instant {
         let clock = &self.server.runtime.clock;
         clock.timeout(LIMIT, self.asked.recv()).await.unwrap().unwrap()
     }
 
-    /// What handlers and hooks hear next.
+    /// The next notifications of handlers and hooks.
     async fn hears(&mut self, expected: &[&str]) {
         for expected in expected {
             let clock = &self.server.runtime.clock;
@@ -228,13 +228,13 @@ impl Test {
         }
     }
 
-    /// Nothing is heard, whatever is under way.
+    /// No notification comes, even after all tasks have run.
     async fn hears_nothing(&mut self) {
         self.server.runtime.clock.sleep(Duration::from_millis(1)).await;
         assert_eq!(self.heard.try_recv().ok(), None);
     }
 
-    /// The paths that are asked for once no task has anything to do.
+    /// The paths that are requested once no task is runnable.
     async fn asked_paths(&mut self) -> Vec<String> {
         let calls = self.server.under_way().await;
         let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
@@ -248,7 +248,7 @@ impl Test {
     }
 }
 
-/// Somebody reads no more.
+/// Whether the client stopped reading the stream.
 async fn is_closed(stream: &mut Stream, server: &Server) -> bool {
     let closed = async { while stream.try_send("\n").await.is_ok() {} };
     server.runtime.clock.timeout(LIMIT, closed).await.is_ok()

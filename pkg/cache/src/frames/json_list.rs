@@ -7,15 +7,15 @@ use api::wire;
 
 use super::{Buffer, FrameError, OBJECT_BYTES_MAX, mended};
 
-/// Walks through the list object as the bytes come. Only its frame is read here: what is inside
-/// an item is checked by whoever decodes the item.
+/// Parses the list object incrementally. Only its frame is read here; the decoder of an item checks
+/// what is inside.
 #[derive(Default)]
 pub(super) struct JsonList {
     pub(super) buffer: Buffer,
     place: Place,
     scan: Scan,
     meta: Option<wire::ListMeta>,
-    /// The item that was last given out, if its bytes had to be mended.
+    /// The item that was returned last, if its bytes had to be mended.
     mended: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ enum Field {
     Other,
 }
 
-/// Looks for the end of a value that may not have come whole yet.
+/// Finds the end of a value that may be incomplete so far.
 #[derive(Default)]
 struct Scan {
     offset: usize,
@@ -111,7 +111,7 @@ impl JsonList {
         }
     }
 
-    /// The first byte that is not blank, or the first of the value that is being looked through.
+    /// The next byte that is not blank, or the first byte of the value being scanned.
     fn token(&mut self) -> Option<u8> {
         let blank = self.buffer.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         self.buffer.take(blank);
@@ -123,7 +123,7 @@ impl JsonList {
         place
     }
 
-    /// The value that begins here; none: more bytes are needed.
+    /// The next value; none: more bytes are needed.
     fn value(&mut self) -> Result<Option<Range<usize>>, FrameError> {
         match self.scan.end(self.buffer.rest()) {
             Some(end) => {
@@ -178,7 +178,7 @@ impl Scan {
                         return Some(self.offset);
                     }
                 }
-                // A number or a word ends where something else begins.
+                // A number or a word ends where another token begins.
                 b'}' | b']' | b',' if self.depth == 0 => return Some(self.offset - 1),
                 _ if self.depth == 0 && byte.is_ascii_whitespace() => return Some(self.offset - 1),
                 _ => {}

@@ -1,7 +1,7 @@
-//! Objects out of the pieces in which answers arrive, one at a time.
+//! Cuts responses, which arrive in pieces, into objects.
 //!
-//! Neither a list nor a watch is ever held whole: a decoder keeps one incomplete object and what
-//! came behind it in the same piece. How the bytes are cut does not change what comes out.
+//! Neither a list nor a watch is ever held whole: a decoder keeps one incomplete object and the
+//! rest of the piece behind it. The sizes of the pieces do not change the result.
 //!
 //! # Parts
 //! - `watch`: the events of a watch, in both codecs.
@@ -24,26 +24,26 @@ use protobuf_list::ProtobufList;
 pub use status::error_of;
 pub use watch::{Event, EventKind, Mark, WatchDecoder};
 
-/// Longest object: the limit of upstream's streaming decoder (`maxBytes` in apimachinery's
-/// streaming.go). The API server takes requests of up to 3 MiB, so a longer one is a broken stream,
-/// and believing its length would let it take all memory.
+/// The longest object: the limit of upstream's streaming decoder (`maxBytes` in apimachinery's
+/// streaming.go). The API server accepts requests of up to 3 MiB, so a longer object means a broken
+/// stream, and trusting its length could exhaust the memory.
 pub const OBJECT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Why an answer is not what it should be.
+/// Why a response cannot be decoded.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FrameError {
     /// An object is longer than [`OBJECT_BYTES_MAX`].
     #[error("an object of {0} bytes or more; the limit is {OBJECT_BYTES_MAX}")]
     TooLong(usize),
-    /// The answer is not of the expected form.
-    #[error("malformed answer: {0}")]
+    /// The response is malformed.
+    #[error("malformed response: {0}")]
     Malformed(String),
-    /// The answer ended early.
-    #[error("the answer broke off")]
+    /// The response ended early.
+    #[error("the response ended early")]
     Truncated,
 }
 
-/// Takes the items out of a list. `feed`, then `pop` until there is no more; `finish` at the end.
+/// Extracts the items of a list: `feed`, then `pop` until it returns none; `finish` at the end.
 pub struct ListDecoder(List);
 
 enum List {
@@ -51,7 +51,7 @@ enum List {
     Protobuf(ProtobufList),
 }
 
-/// Bytes that have arrived and were not used yet.
+/// Bytes that arrived and are not consumed yet.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -69,7 +69,7 @@ impl ListDecoder {
         })
     }
 
-    /// The next piece of the answer.
+    /// Adds the next piece of the response.
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
             List::Json(list) => list.buffer.feed(chunk),
@@ -85,7 +85,7 @@ impl ListDecoder {
         }
     }
 
-    /// The list's metadata, once the answer has ended.
+    /// The list's metadata, once the response has ended.
     pub fn finish(self) -> Result<wire::ListMeta, FrameError> {
         match self.0 {
             List::Json(list) => list.finish(),
@@ -103,12 +103,12 @@ impl Buffer {
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// What is there.
+    /// The bytes that are left.
     fn rest(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 
-    /// Uses up `count` bytes and says where they are until the next `feed`.
+    /// Consumes `count` bytes and returns their range, which holds until the next `feed`.
     fn take(&mut self, count: usize) -> Range<usize> {
         let end = self.bytes.len().min(self.start.saturating_add(count));
         let range = self.start..end;
@@ -121,7 +121,8 @@ impl Buffer {
     }
 }
 
-/// JSON whose texts are UTF-8. A server that copies what it was sent need not write such.
+/// JSON with all texts as valid UTF-8. A server that copies what a client sent may write invalid
+/// ones.
 fn mended<'a>(json: &'a [u8], space: &'a mut Vec<u8>) -> &'a [u8] {
     if std::str::from_utf8(json).is_ok() || mutant::is(Mutant::OddTextHides) {
         return json;
@@ -133,7 +134,7 @@ fn mended<'a>(json: &'a [u8], space: &'a mut Vec<u8>) -> &'a [u8] {
 
 // === Protobuf ===
 
-/// What stands before a field's value, and how long that is.
+/// The header of a field, and its length.
 struct Header {
     field: u64,
     /// Whether the value is bytes: a text, a message.
@@ -154,8 +155,9 @@ fn header(bytes: &[u8]) -> Result<Option<Header>, FrameError> {
         1 => (0, 8),
         2 => match varint(after)? {
             Some((value, length)) => {
-                let value = usize::try_from(value)
-                    .map_err(|_| FrameError::Malformed("a length beyond all memory".to_owned()))?;
+                let value = usize::try_from(value).map_err(|_| {
+                    FrameError::Malformed("a length that exceeds the address space".to_owned())
+                })?;
                 (length, value)
             }
             None => return Ok(None),
@@ -166,7 +168,7 @@ fn header(bytes: &[u8]) -> Result<Option<Header>, FrameError> {
     Ok(Some(Header { field: tag >> 3, is_bytes: tag & 7 == 2, size: size + extra, value }))
 }
 
-/// A number and how many bytes it takes; none: more bytes are needed.
+/// A number and its length in bytes; none: more bytes are needed.
 fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, FrameError> {
     let mut value = 0u64;
     for (at, byte) in bytes.iter().take(10).enumerate() {
@@ -182,7 +184,7 @@ fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, FrameError> {
     }
 }
 
-/// The value of a bytes field of a complete message; the last one, if it is there more than once.
+/// The value of a bytes field of a complete message; the last one, if it occurs more than once.
 fn bytes_field(message: &[u8], field: u64) -> Result<Option<&[u8]>, FrameError> {
     let (mut rest, mut found) = (message, None);
     while !rest.is_empty() {

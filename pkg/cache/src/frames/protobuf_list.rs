@@ -6,15 +6,15 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 
 use super::{Buffer, FrameError, OBJECT_BYTES_MAX, header};
 
-/// Walks through `k8s\0`, `runtime.Unknown` and the list inside as the bytes come.
+/// Parses `k8s\0`, `runtime.Unknown` and the list inside incrementally.
 #[derive(Default)]
 pub(super) struct ProtobufList {
     pub(super) buffer: Buffer,
     place: Place,
-    /// Bytes to pass over.
+    /// The number of bytes to skip.
     skip: usize,
     meta: Option<wire::ListMeta>,
-    /// The item that was last given out, in an envelope of its own.
+    /// The item that was returned last, in an envelope of its own.
     item: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ enum Place {
     Start,
     /// Between fields of `runtime.Unknown`, before the list.
     Envelope,
-    /// Between fields of the list, of which so many bytes are left.
+    /// Between fields of the list, which has this many bytes left.
     List(usize),
     /// Between fields of `runtime.Unknown`, after the list.
     Tail,

@@ -1,9 +1,9 @@
-//! What an ERROR event says.
+//! The status in an ERROR event.
 
 use api::{Codec, DecodeError};
 use client::{ApiError, Status};
 
-/// The error that the object of an ERROR event stands for.
+/// The error that the object of an ERROR event describes.
 pub fn error_of(codec: Codec, object: &[u8]) -> ApiError {
     match Status::decode(codec, object) {
         Ok(mut status) => {

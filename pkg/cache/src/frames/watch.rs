@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Buffer, FrameError, OBJECT_BYTES_MAX, bytes_field, mended};
 
-/// Takes the events out of a watch. `feed`, then `pop` until there is no more.
+/// Extracts the events of a watch: `feed`, then `pop` until it returns none.
 ///
 /// In protobuf each event is a `metav1.WatchEvent` after its length as four bytes, big end first;
 /// in JSON each is a line.
@@ -17,35 +17,35 @@ pub struct WatchDecoder {
     buffer: Buffer,
     /// How far the incomplete line was searched for its end.
     searched: usize,
-    /// The line that was last given out, if its bytes had to be mended.
+    /// The line that was returned last, if its bytes had to be mended.
     mended: Vec<u8>,
 }
 
-/// What an event says of its object.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// It is new, or was there when the stream began.
+    /// The object is new, or existed when the stream began.
     Added,
-    /// It changed.
+    /// The object changed.
     Modified,
-    /// It is gone; this was its last state.
+    /// The object was deleted; this was its last state.
     Deleted,
-    /// It is no object: its metadata says how far the watch has come.
+    /// Not an object: its metadata says which version the watch has reached.
     Bookmark,
-    /// It is a `Status`; the watch ends.
+    /// A `Status`; the watch ends.
     Error,
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// What happened.
+    /// The type.
     pub kind: EventKind,
     /// The object, in the form that `Kind::decode` takes.
     pub object: &'a [u8],
 }
 
-/// What a bookmark says.
+/// The content of a bookmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// All events up to this version were sent.
@@ -70,7 +70,7 @@ impl WatchDecoder {
         Self { codec, buffer: Buffer::default(), searched: 0, mended: Vec::new() }
     }
 
-    /// The next piece of the answer.
+    /// Adds the next piece of the response.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.buffer.feed(chunk);
     }
@@ -150,7 +150,7 @@ impl EventKind {
 // === impl Mark ===
 
 impl Mark {
-    /// Reads the object of a bookmark. An error also if it says no version.
+    /// Reads the object of a bookmark. An error also if it has no version.
     pub fn parse(codec: Codec, object: &[u8]) -> Result<Self, DecodeError> {
         let object = wire::decode::<wire::MetadataOnly>(codec, object)?.metadata;
         let list_end = object.annotation("k8s.io/initial-events-end");

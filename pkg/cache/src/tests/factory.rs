@@ -50,7 +50,8 @@ fn shares_one_informer_for_each_kind() {
     });
 }
 
-/// The gate `WatchListClient` off: informers of kinds, and those of what discovery names.
+/// With the gate `WatchListClient` off: informers of kinds, and those of kinds that discovery
+/// lists.
 #[test]
 fn informers_list_in_pages_where_they_may_not_stream() {
     run(async {
@@ -73,16 +74,16 @@ fn informers_list_in_pages_where_they_may_not_stream() {
     });
 }
 
-/// Issue, simulation: a manager that ends is freed, although its engines hold the informers whose
-/// handlers they are.
+/// Issue, simulation: a manager that ends is freed, although its engines hold the informers that
+/// hold its handlers.
 #[test]
-fn who_is_told_goes_with_the_factory() {
+fn handlers_are_dropped_with_the_factory() {
     run(async {
         let server = Server::default();
         let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone());
         let (pods, everything) = (factory.informer::<Pod>(), factory.everything());
         let engine = Arc::new((Arc::clone(&pods), Arc::clone(&everything)));
-        let gone = Arc::downgrade(&engine);
+        let freed = Arc::downgrade(&engine);
         let held = [(); 5].map(|()| Arc::clone(&engine));
         let [changed, reached, metadata, served, version] = held;
         pods.add_handler(Box::new(move |_| drop(Arc::clone(&changed))));
@@ -91,9 +92,9 @@ fn who_is_told_goes_with_the_factory() {
         everything.on_served(Box::new(move |_| drop(Arc::clone(&served))));
         everything.on_version(Box::new(move |_, _| drop(Arc::clone(&version))));
         drop((engine, pods, everything));
-        assert!(gone.upgrade().is_some());
+        assert!(freed.upgrade().is_some());
         drop(factory);
-        assert!(gone.upgrade().is_none());
+        assert!(freed.upgrade().is_none());
     });
 }
 

@@ -12,7 +12,7 @@ use crate::frames::{
     EventKind, FrameError, ListDecoder, Mark, OBJECT_BYTES_MAX, WatchDecoder, error_of,
 };
 
-// Messages as the API server sends them, with fields that we do not read among them.
+// Messages as the API server sends them, including fields that we do not read.
 
 #[derive(Clone, PartialEq, Message)]
 struct Unknown {
@@ -188,7 +188,7 @@ fn read_watch(codec: Codec, chunks: &[&[u8]]) -> Result<Vec<(EventKind, Vec<u8>)
     Ok(events)
 }
 
-/// `bytes` cut at the given places.
+/// `bytes`, cut at the given places.
 fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();
     places.sort_unstable();
@@ -205,7 +205,7 @@ fn places() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     prop::collection::vec(any::<prop::sample::Index>(), 0..40)
 }
 
-/// Texts with everything that a scanner could stumble over.
+/// Texts with everything that could confuse a scanner.
 fn texts() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(r#"[a-z"\\{}\[\],: \n\u{e9}\u{2028}]{0,30}"#, 0..6)
 }
@@ -288,7 +288,7 @@ proptest! {
         prop_assert_eq!(read, expected);
     }
 
-    /// Bytes from a stranger: an error, never a panic.
+    /// Arbitrary bytes: an error, never a panic.
     #[test]
     fn noise_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), places in places()) {
         for codec in [Codec::Json, Codec::Protobuf] {
@@ -308,7 +308,7 @@ fn a_list_that_broke_off_is_no_list() {
     for (codec, bytes) in [(Codec::Protobuf, &*protobuf), (Codec::Json, json)] {
         assert_eq!(read_list(codec, &[bytes]).unwrap().0.len(), 2);
         for end in 0..bytes.len() {
-            // Cut between two fields of the envelope, the list is whole.
+            // The list is whole if it is cut between two fields of the envelope.
             let whole = codec == Codec::Protobuf && end == bytes.len() - 37;
             let read = read_list(codec, &[&bytes[..end]]);
             assert_eq!(read.map(|_| ()), if whole { Ok(()) } else { Err(FrameError::Truncated) });
@@ -322,19 +322,19 @@ fn lists_in_unusual_forms() {
         ("no items", r#"{"metadata":{},"items":null}"#, Ok(0)),
         ("empty", r#"{"metadata":{},"items":[ ]}"#, Ok(0)),
         ("escaped name", r#"{"metadata":{},"it\u0065ms":[{}]}"#, Ok(1)),
-        ("not an object", "[]", Err("malformed answer: unexpected '[' in a list")),
-        ("no metadata", r#"{"items":[]}"#, Err("malformed answer: a list without metadata")),
+        ("not an object", "[]", Err("malformed response: unexpected '[' in a list")),
+        ("no metadata", r#"{"items":[]}"#, Err("malformed response: a list without metadata")),
         (
             "no comma",
             r#"{"metadata":{},"items":[{}{}]}"#,
-            Err("malformed answer: unexpected '{' in a list"),
+            Err("malformed response: unexpected '{' in a list"),
         ),
         (
             "more after the end",
             r#"{"metadata":{}} x"#,
-            Err("malformed answer: unexpected 'x' in a list"),
+            Err("malformed response: unexpected 'x' in a list"),
         ),
-        ("not JSON at all", "<html>", Err("malformed answer: unexpected '<' in a list")),
+        ("not JSON at all", "<html>", Err("malformed response: unexpected '<' in a list")),
     ];
     for (row, json, expected) in rows {
         let read = read_list(Codec::Json, &[json.as_bytes()]).map(|(items, _)| items.len());
@@ -345,10 +345,10 @@ fn lists_in_unusual_forms() {
         );
     }
     let error = read_list(Codec::Protobuf, &[b"{\"kind\":"]).unwrap_err();
-    assert_eq!(error.to_string(), "malformed answer: no k8s envelope");
+    assert_eq!(error.to_string(), "malformed response: no k8s envelope");
 }
 
-/// streaming.go: `maxBytes` is 16 MiB; the length is not believed before.
+/// streaming.go: `maxBytes` is 16 MiB; the claimed length is not trusted.
 #[test]
 fn endless_objects_are_refused() {
     let too_long = u32::try_from(OBJECT_BYTES_MAX).unwrap() + 1;
@@ -372,16 +372,16 @@ fn endless_objects_are_refused() {
 #[test]
 fn unknown_events_are_refused() {
     let rows: &[(&str, &[u8], &str)] = &[
-        ("type", b"{\"type\":\"X\",\"object\":{}}\n", "malformed answer: an event of type \"X\""),
+        ("type", b"{\"type\":\"X\",\"object\":{}}\n", "malformed response: an event of type \"X\""),
         ("no object", b"{\"type\":\"ADDED\"}\n", "missing field `object`"),
-        ("a page of HTML", b"<html>\n", "malformed answer: an event: expected value"),
+        ("a page of HTML", b"<html>\n", "malformed response: an event: expected value"),
     ];
     for (row, line, expected) in rows {
         let error = read_watch(Codec::Json, &[line]).unwrap_err().to_string();
         assert!(error.contains(expected), "{row}: {error}");
     }
     let error = read_watch(Codec::Protobuf, &[&frame("X", b"k8s\0")]).unwrap_err();
-    assert_eq!(error.to_string(), "malformed answer: an event of type \"X\"");
+    assert_eq!(error.to_string(), "malformed response: an event of type \"X\"");
     let error = read_watch(Codec::Protobuf, &[&[0, 0, 0, 1, 0xff]]).unwrap_err();
     assert_eq!(error, FrameError::Truncated);
 }
@@ -433,7 +433,7 @@ fn errors_read_the_same_in_both_codecs() {
     assert_eq!(error_of(Codec::Json, b"7").to_string().split(':').next(), Some("an ERROR event"));
 }
 
-/// A server that copies what it was sent: the bytes of a text need not be UTF-8.
+/// A server that copies what a client sent: the bytes of a text may not be UTF-8.
 #[test]
 fn json_is_mended() {
     let item = [&br#"{"metadata":{"name":"a"},"x":"_"#[..], &[0xff], br#""}"#].concat();

@@ -1,4 +1,4 @@
-//! What is worth a line in the log.
+//! Which failures are logged.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn a_kind_is_unserved_until_another_answer_comes() {
 #[test]
 fn an_unreachable_server_is_logged_every_30_seconds() {
     let mut health = Health::default();
-    // The texts differ: which address was tried.
+    // The texts differ in the address that was tried.
     let mut logged = |second| {
         health.failed(Trouble::Unreachable(format!("refused by address {second}")), at(second))
     };

@@ -1,4 +1,4 @@
-//! An informer against a server that the test plays.
+//! An informer against a fake API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn watch_from(version: u64) -> String {
     format!("/api/v1/pods?allowWatchBookmarks=true&resourceVersion={version}&watch=true")
 }
 
-/// An informer of pods, and what its handlers heard.
+/// An informer of pods, and the notifications of its handlers.
 struct Test {
     server: Server,
     informer: Arc<Informer>,
@@ -49,7 +49,7 @@ impl Test {
         Self { server, informer, heard }
     }
 
-    /// One that holds a@5 and b@6, and watches from 10.
+    /// A test whose cache holds a@5 and b@6, and watches from 10.
     async fn watching() -> (Self, Stream) {
         let mut test = Self::new();
         let mut stream = test.server.json(STREAM).await;
@@ -61,7 +61,7 @@ impl Test {
         (test, stream)
     }
 
-    /// What handlers hear next.
+    /// The next notifications.
     async fn hears(&mut self, expected: &[&str]) {
         for expected in expected {
             let clock = &self.server.runtime.clock;
@@ -80,8 +80,8 @@ impl Test {
     }
 }
 
-/// reflector_watchlist_test.go, TestWatchList: the list shows at once, and the answer goes on as
-/// the watch.
+/// reflector_watchlist_test.go, TestWatchList: the cache shows the list at once, and the response
+/// continues as the watch.
 #[test]
 fn streams_the_list_then_watches() {
     run(async {
@@ -125,8 +125,8 @@ fn streams_the_list_then_watches() {
     });
 }
 
-/// reflector.go: anything but refused and 429 falls back to a list, at once, and without an error
-/// that an operator would see; pager.go: pages.
+/// reflector.go: any failure but refused and 429 falls back to a list, at once, and without an
+/// error for the operator; pager.go: pages.
 #[test]
 fn falls_back_to_pages() {
     run(async {
@@ -151,7 +151,7 @@ fn falls_back_to_pages() {
     });
 }
 
-/// A kind that stands for some objects of a resource asks for no others, in each sort of request.
+/// A kind that selects some objects of a resource requests no others, in each type of request.
 #[test]
 fn asks_only_for_what_the_kind_selects() {
     run(async {
@@ -175,8 +175,8 @@ fn asks_only_for_what_the_kind_selects() {
     });
 }
 
-/// machinery.md, Reflector and Queue: 410 gives a relist at the last version, which gives deletions
-/// first; what did not change stays where it is in memory.
+/// machinery.md, Reflector and Queue: 410 causes a relist at the last version, and deletions come
+/// first; an unchanged object stays the same in memory.
 #[test]
 fn lists_again_after_410() {
     run(async {
@@ -202,8 +202,8 @@ fn lists_again_after_410() {
     });
 }
 
-/// TestBackoffOnTooManyRequests and isWatchErrorRetriable: the delays are 800 ms doubled, each up
-/// to twice as long by chance, and the watch goes on from where it was.
+/// TestBackoffOnTooManyRequests and isWatchErrorRetriable: the delays are 800 ms doubled, plus a
+/// random part of up to as much again, and the watch continues from where it was.
 #[test]
 fn backs_off_while_refused() {
     run(async {
@@ -229,7 +229,7 @@ fn backs_off_while_refused() {
     });
 }
 
-/// Ours: a list from a server that lags behind is refused, by stream and by list; the cache stays.
+/// Ours: a list from a stale server is refused, by stream and by list; the cache stays.
 #[test]
 fn never_goes_back() {
     run(async {
@@ -249,7 +249,7 @@ fn never_goes_back() {
         list.send(r#"{"metadata":{"resourceVersion":"14"},"items":[]}"#).await;
         drop(list);
 
-        // Some server lies: the latest must do.
+        // A faulty server: ask for the latest state.
         let mut stream = test.server.json(STREAM).await;
         assert_eq!(test.held(), ["a@15", "b@6"]);
         stream.send(event("ADDED", &json("a", "a", 15))).await;
@@ -259,7 +259,7 @@ fn never_goes_back() {
     });
 }
 
-/// An object that cannot be read still counts, so that nobody makes another one.
+/// An unreadable object still counts, so that no controller creates it again.
 #[test]
 fn holds_broken_objects() {
     run(async {
@@ -272,17 +272,17 @@ fn holds_broken_objects() {
         assert_eq!(test.held(), ["a@12", "b@6", "c@11"]);
         assert_eq!(test.informer.status().unreadable, 2);
 
-        // Nor can its last state be read: handlers get what was held.
+        // Its last state is unreadable too: handlers get the cached state.
         stream.send(event("DELETED", &broken.replace("11", "13"))).await;
         test.hears(&["- default/c@11", "at 13"]).await;
         assert_eq!(test.informer.status().unreadable, 1);
     });
 }
 
-/// An object whose metadata cannot be read any more is still there as long as a list names it: what
-/// was held of it stays, by stream and by list, and until somebody says that it is gone.
+/// An object whose metadata becomes unreadable still exists while a list names it: its cached state
+/// stays, by stream and by list, until a deletion is reported.
 #[test]
-fn what_cannot_be_read_is_not_gone() {
+fn an_unreadable_object_is_not_deleted() {
     run(async {
         let broken = |version: u64| {
             let meta = r#""resourceVersion":"none","#;
@@ -308,7 +308,7 @@ fn what_cannot_be_read_is_not_gone() {
         list.send(format!(r#"{{"metadata":{{"resourceVersion":"30"}},"items":[{items}]}}"#)).await;
         drop(list);
         test.hears(&["- default/b@6", "at 30"]).await;
-        assert_eq!(test.held(), ["a@5"], "nothing can be said of one that was never known");
+        assert_eq!(test.held(), ["a@5"], "an object that was never readable is not held");
 
         let mut stream = test.server.json(&watch_from(30)).await;
         stream.send(event("DELETED", &broken(31))).await;
@@ -318,14 +318,14 @@ fn what_cannot_be_read_is_not_gone() {
     });
 }
 
-/// Without the name nobody knows of which object nothing is known: the list is refused, which says
-/// so, and the cache stays.
+/// Without a name it is unknown which object is unreadable: the list is refused with an error, and
+/// the cache stays.
 #[test]
 fn a_list_with_a_nameless_object_is_refused() {
     run(async {
         let nameless = r#"{"metadata":{"name":["a"],"resourceVersion":"11"}}"#;
-        let said = "an object cannot be read, nor its name: metadata.name: invalid type: sequence, \
-                    expected a string";
+        let said = "neither an object nor its name can be read: metadata.name: invalid \
+                    type: sequence, expected a string";
         let (mut test, mut stream) = Test::watching().await;
         stream.send(event("MODIFIED", nameless)).await;
         let mut stream = test.server.json(&stream_at(10)).await;
@@ -341,7 +341,7 @@ fn a_list_with_a_nameless_object_is_refused() {
     });
 }
 
-/// A watch that a server began at a version that it has not reached brings nothing.
+/// A server may begin a watch at a version that it has not reached; that watch brings nothing.
 #[test]
 fn lists_after_a_watch_that_brought_nothing() {
     run(async {
@@ -353,7 +353,7 @@ fn lists_after_a_watch_that_brought_nothing() {
         quiet.send(bookmark(15, false)).await;
         test.server.runtime.clock.sleep(Duration::from_mins(5)).await;
         drop(quiet);
-        // A bookmark is enough, but not one of a version that was passed long ago.
+        // A bookmark is enough, but not one of a version that is already passed.
         let mut behind = test.server.json(&watch_from(15)).await;
         behind.send(bookmark(12, false)).await;
         test.server.runtime.clock.sleep(Duration::from_mins(5)).await;
@@ -390,7 +390,7 @@ fn reads_protobuf_in_small_pieces() {
     });
 }
 
-/// A connection that is silent long after the server should have ended the watch is broken.
+/// A connection that is silent long after the watch's timeout is broken.
 #[test]
 fn leaves_a_silent_watch() {
     run(async {
@@ -407,7 +407,7 @@ fn leaves_a_silent_watch() {
         assert!((330..630).contains(&silence), "silent for {silence} s");
         assert_eq!(call.without_timeout(), stream_at(10));
 
-        // The same before the answer begins; that is an error.
+        // The same before the response begins; that is an error.
         let mut stream = call.answer(200, "application/json");
         stream.send(event("ADDED", &json("a", "a", 5))).await;
         stream.send(bookmark(10, true)).await;
@@ -422,7 +422,7 @@ fn leaves_a_silent_watch() {
         let delays = u128::from(timeout + 30) * 1000;
         assert!((delays + 800..delays + 4800).contains(&waited), "waited {waited} ms");
         assert_eq!(call.without_timeout(), stream_at(10));
-        // A list comes at once, or not at all.
+        // A list takes effect as a whole, or not at all.
         let mut stream = call.answer(200, "application/json");
         let opened = test.server.runtime.clock.instant();
         stream.send(event("ADDED", &json("a", "a", 5))).await;
@@ -432,7 +432,7 @@ fn leaves_a_silent_watch() {
     });
 }
 
-/// Issue 8: who takes over must not act on a watch that may be late.
+/// Issue 8: a new leader must not act on a watch that may be stale.
 #[test]
 fn a_renewed_cache_is_as_new_as_the_server() {
     run(async {
@@ -440,11 +440,11 @@ fn a_renewed_cache_is_as_new_as_the_server() {
         assert!(test.informer.has_synced());
         test.informer.renew();
         assert!(!test.informer.has_synced());
-        // Until the new list is there it goes on to show what it has.
-        let mut late = test.server.json(STREAM).await;
-        late.send(event("ADDED", &json("a", "a", 5))).await;
+        // Until the new list is complete, the cache shows what it has.
+        let mut second = test.server.json(STREAM).await;
+        second.send(event("ADDED", &json("a", "a", 5))).await;
         assert_eq!(test.held(), ["a@5", "b@6"]);
-        // A list that was begun before it was asked for another one is not enough.
+        // A list that began before the renewal was requested is not enough.
         test.informer.renew();
         let mut stream = test.server.json(STREAM).await;
         for (name, version) in [("a", 5), ("c", 11)] {
@@ -458,7 +458,7 @@ fn a_renewed_cache_is_as_new_as_the_server() {
     });
 }
 
-/// A cache that rests after a failure does not wait any longer either.
+/// A cache in back-off after a failure lists at once as well.
 #[test]
 fn a_failing_cache_is_renewed_at_once() {
     run(async {
@@ -493,7 +493,7 @@ fn shows_why_it_cannot_list() {
     });
 }
 
-/// An answer that cannot be understood is an error of the round, not the end of the informer.
+/// A response that cannot be parsed fails the round and does not stop the informer.
 #[test]
 fn survives_nonsense() {
     run(async {
@@ -505,16 +505,16 @@ fn survives_nonsense() {
         assert_eq!(test.error().as_deref(), Some("a list of resourceVersion \"\""));
         test.server.json(list).await.send(r#"{"items":[{"#).await;
         test.server.json(STREAM).await.send(event("BOOKMARK", "{}")).await;
-        assert_eq!(test.error().as_deref(), Some("the answer broke off"));
+        assert_eq!(test.error().as_deref(), Some("the response ended early"));
         test.server.json(list).await.send(r#"{"metadata":{"resourceVersion":"3"}}"#).await;
         assert!(test.informer.synced(LIMIT).await);
         test.hears(&["at 3"]).await;
     });
 }
 
-/// Handlers hear of a long list in pieces, between which others get a turn, but of all of it.
+/// Handlers get all of a long list, in pieces, between which other tasks run.
 #[test]
-fn tells_a_long_list_in_order() {
+fn notifies_a_long_list_in_order() {
     run(async {
         let mut test = Test::new();
         let mut stream = test.server.json(STREAM).await;
@@ -558,23 +558,24 @@ fn ends_when_cancelled() {
         let ended = async { while stream.try_send("\n").await.is_ok() {} };
         assert!(test.server.runtime.clock.timeout(LIMIT, ended).await.is_ok());
         assert_eq!(test.held(), ["a@5", "b@6"], "the cache can still be read");
-        // All that the task held is gone, the handlers' channel stays with the informer.
+        // The task has dropped all it held; the handlers' channel stays with the informer.
         assert_eq!(Arc::strong_count(&test.informer), 1);
         assert!(test.heard.try_recv().is_err());
     });
 }
 
-/// shared_informer.go, `AddEventHandler`: of what is held as added, whenever it comes.
+/// shared_informer.go, `AddEventHandler`: cached objects come as added, whenever the handler
+/// subscribes.
 #[test]
-fn who_subscribes_late_hears_of_what_is_held_and_then_of_changes() {
+fn a_later_subscriber_gets_the_cached_objects_and_then_changes() {
     run(async {
         let (mut test, mut stream) = Test::watching().await;
         stream.send(event("DELETED", &json("b", "b", 11))).await;
         test.hears(&["- default/b@11", "at 11"]).await;
-        let (sender, mut late) = mpsc::unbounded_channel();
+        let (sender, mut second) = mpsc::unbounded_channel();
         let versions = sender.clone();
         let handler = handler::<Pod>(move |change| {
-            // The others go on to hear of it.
+            // The other handlers are still notified of it.
             assert_ne!(&*change.object().meta.key.name, "poison");
             sender.send(text(change)).unwrap();
         });
@@ -584,16 +585,16 @@ fn who_subscribes_late_hears_of_what_is_held_and_then_of_changes() {
         stream.send(event("MODIFIED", &json("a", "a", 13))).await;
         test.hears(&["+ default/poison@12", "at 12", "~ default/a@5>13", "at 13"]).await;
         let mut heard = Vec::new();
-        while let Ok(line) = late.try_recv() {
+        while let Ok(line) = second.try_recv() {
             heard.push(line);
         }
         assert_eq!(heard, ["+ default/a@5", "at 11", "at 12", "~ default/a@5>13", "at 13"]);
     });
 }
 
-/// Before there is a list there is nothing to tell.
+/// Before the first list there is nothing to notify.
 #[test]
-fn who_subscribes_before_the_list_hears_of_it_once() {
+fn a_subscriber_before_the_list_gets_it_once() {
     run(async {
         let mut test = Test::new();
         let (sender, mut heard) = mpsc::unbounded_channel();
@@ -611,10 +612,10 @@ fn who_subscribes_before_the_list_hears_of_it_once() {
     });
 }
 
-/// What a controller asks that must not take our own partition for the end of others: how old the
-/// last word about a kind is. The wall clock has no part in it.
+/// For a controller that must not take our own partition for failures of others: how old the last
+/// data about a kind is. The wall clock plays no part in it.
 #[test]
-fn the_last_word_is_a_list_an_event_or_a_bookmark() {
+fn the_last_data_is_a_list_an_event_or_a_bookmark() {
     run(async {
         let mut test = Test::new();
         let clock = test.server.runtime.clock.clone();
@@ -632,7 +633,7 @@ fn the_last_word_is_a_list_an_event_or_a_bookmark() {
         let words = [
             bookmark(10, true),
             event("MODIFIED", &json("a", "a", 11)),
-            // Of a version that is known.
+            // At a version that is known already.
             event("MODIFIED", &json("a", "a", 11)),
             bookmark(11, false),
         ];
@@ -641,7 +642,7 @@ fn the_last_word_is_a_list_an_event_or_a_bookmark() {
             clock.sleep(second / 2).await;
             assert_eq!(silence(), Some(second / 2), "{word}");
         }
-        // Neither the end of a watch nor a server that cannot be reached is a word.
+        // Neither the end of a watch nor an unreachable server counts as data.
         drop(stream);
         let call = test.server.call().await;
         call.refuse();
@@ -652,10 +653,10 @@ fn the_last_word_is_a_list_an_event_or_a_bookmark() {
 
 /// machinery.md, shared informers: `--min-resync-period`.
 #[test]
-fn a_resync_tells_of_everything_that_is_held() {
+fn a_resync_notifies_of_every_cached_object() {
     run(async {
         let (mut test, _stream) = Test::watching().await;
-        test.informer.tell_all().await;
+        test.informer.notify_all().await;
         test.hears(&["~ default/a@5>5", "~ default/b@6>6"]).await;
         assert_eq!(test.held(), ["a@5", "b@6"]);
     });

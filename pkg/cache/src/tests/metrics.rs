@@ -13,7 +13,7 @@ use crate::{Informer, Metrics, SharedInformerFactory};
 const PODS: &str =
     "{group=\"\",name=\"kube-controller-manager\",resource=\"pods\",version=\"v1\"} ";
 
-/// What stands behind `start` on the page; empty if it is not there.
+/// The value of the line that begins with `start`; empty if there is none.
 fn value(registry: &Registry, start: &str) -> String {
     let body = registry.page("").body;
     let value = body.lines().find_map(|line| line.strip_prefix(start));
@@ -40,7 +40,7 @@ fn changes_are_queued_until_handlers_are_done() {
             (pod.meta().key.clone(), Arc::new(pod) as _)
         });
         let pods = pods.collect();
-        // Others get a turn after 256 changes.
+        // Other tasks run after 256 changes.
         tokio::join!(
             informer.update(|store| store.replace(pods, 10)),
             tokio::time::advance(Duration::from_secs(2)),

@@ -1,4 +1,4 @@
-//! Tests of the parts, and of an informer against a server that the test plays.
+//! Tests of the parts, and of an informer against a fake API server.
 
 mod factory;
 mod frames;

@@ -15,7 +15,7 @@ use crate::{Informer, Metrics, SharedInformerFactory, handler};
 const PODS: &str = "/api/v1/pods";
 const BY_NAME: &str = "name";
 
-/// A pod whose cache panics for one that is called so: a bug of ours in a place without a fence.
+/// A pod whose cache panics at a certain name: a bug of ours in a place without a fence.
 struct Fragile(Meta);
 
 impl Object for Fragile {
@@ -70,7 +70,7 @@ impl Test {
         Self { server, registry, factory, informer, heard }
     }
 
-    /// The next list, with these.
+    /// Answers the next list with these pods.
     async fn lists(&mut self, names: &[&str], version: u64) -> Stream {
         let call = self.server.find("GET", PODS).await;
         let mut stream = call.answer(200, "application/json");
@@ -107,7 +107,7 @@ fn is_started_again_and_misses_nothing() {
         assert_eq!(test.counted(), "none");
         stream.send(event("ADDED", &json("fatal", "f", 12))).await;
 
-        // What the change would have done is not done by halves.
+        // A change that panics leaves no half of itself.
         let call = test.server.find("GET", PODS).await;
         assert!(call.path.contains("&resourceVersion=11&"), "{}", call.path);
         let held = |informer: &Arc<Informer>, name: &str| {
@@ -117,7 +117,7 @@ fn is_started_again_and_misses_nothing() {
         let status = test.informer.status();
         assert_eq!((status.panics, status.dying), (1, None));
         let error = status.failing.unwrap().error;
-        assert_eq!(error, "it panicked: a bug in an index");
+        assert_eq!(error, "the informer panicked: a bug in an index");
         assert_eq!((test.counted().as_str(), test.factory.alive()), ("1", Ok(())));
 
         let mut stream = call.answer(200, "application/json");
@@ -146,7 +146,7 @@ fn says_so_while_it_dies_again_and_again() {
         let _call = test.server.find("GET", PODS).await;
         assert!(clock.instant() - began > Duration::from_mins(1), "it backs off");
         assert_eq!((test.informer.status().panics, test.counted().as_str()), (9, "9"));
-        let said = "pods: it panicked: a bug in an index";
+        let said = "pods: the informer panicked: a bug in an index";
         assert_eq!(test.factory.alive(), Err(said.to_owned()));
         assert!(test.informer.status().dying.is_some());
         // A life that is long enough.

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, Why};
+use crate::reflector::{At, Effect, Failure, Input, Reflector, Request, RoundError};
 
 use Effect::{Advance, Apply, Collect, Read, Replace};
 use Failure::{Expired, Other, TooLarge, Unavailable, Unserved};
 use Input::{Ended, Event, Failed, Replaced, Start, Waited};
 
-/// Inputs, when they come (in milliseconds), and what must be done.
+/// Inputs, their times in milliseconds, and the expected effects.
 type Script = Vec<(u64, Input, Effect)>;
 
 const STREAM: Effect = Effect::Send(Request::Stream { at: At::Latest });
@@ -31,7 +31,7 @@ fn watch(from: u64) -> Effect {
     Effect::Send(Request::Watch { from })
 }
 
-fn wait(delay_ms: u64, why: Why) -> Effect {
+fn wait(delay_ms: u64, why: RoundError) -> Effect {
     Effect::Wait { delay: Duration::from_millis(delay_ms), why }
 }
 
@@ -57,7 +57,7 @@ fn watching() -> Script {
     ]
 }
 
-/// The server knows no streaming lists.
+/// The server does not support streaming lists.
 fn listing() -> Script {
     vec![(0, Start, STREAM), (10, Failed(Other), list(At::Latest, Some(500)))]
 }
@@ -91,9 +91,9 @@ fn streaming_list() {
         "TestWatchList: connection refused, 429: back-off, no fallback",
         &[vec![
             (0, Start, STREAM),
-            (0, Failed(Unavailable), wait(800, Why::Failed(Unavailable))),
+            (0, Failed(Unavailable), wait(800, RoundError::Failed(Unavailable))),
             (1000, Waited, STREAM),
-            (1000, Failed(Unavailable), wait(1600, Why::Failed(Unavailable))),
+            (1000, Failed(Unavailable), wait(1600, RoundError::Failed(Unavailable))),
             (4000, Waited, STREAM),
         ]],
     );
@@ -101,7 +101,7 @@ fn streaming_list() {
         "404, other than upstream's: no fallback, which would find nothing either",
         &[vec![
             (0, Start, STREAM),
-            (0, Failed(Unserved), wait(800, Why::Failed(Unserved))),
+            (0, Failed(Unserved), wait(800, RoundError::Failed(Unserved))),
             (1000, Waited, STREAM),
         ]],
     );
@@ -115,17 +115,19 @@ fn streaming_list() {
         &[vec![
             (0, Start, STREAM),
             (1, Event(5), Collect),
-            (2, Ended, wait(800, Why::Incomplete)),
+            (2, Ended, wait(800, RoundError::Incomplete)),
             (900, Waited, STREAM),
-            (1900, Ended, wait(1600, Why::Incomplete)),
+            (1900, Ended, wait(1600, RoundError::Incomplete)),
         ]],
     );
 }
 
 #[test]
 fn streaming_list_again() {
-    let expired =
-        vec![(5000, Failed(Expired), wait(800, Why::Failed(Expired))), (6000, Waited, stream(10))];
+    let expired = vec![
+        (5000, Failed(Expired), wait(800, RoundError::Failed(Expired))),
+        (6000, Waited, stream(10)),
+    ];
     check(
         "TestWatchList: expired, then too large: the newest state at once",
         &[
@@ -135,7 +137,7 @@ fn streaming_list_again() {
                 (6001, Failed(TooLarge), STREAM),
                 (6002, list_end(20), Replace(20)),
                 (6003, Replaced, Read),
-                (9000, Failed(Expired), wait(1600, Why::Failed(Expired))),
+                (9000, Failed(Expired), wait(1600, RoundError::Failed(Expired))),
                 (9900, Waited, stream(20)),
             ],
         ],
@@ -158,7 +160,7 @@ fn streaming_list_again() {
             expired.clone(),
             vec![
                 (6001, Event(5), Collect),
-                (6001, list_end(9), wait(1600, Why::Older { list: 9, shown: 10 })),
+                (6001, list_end(9), wait(1600, RoundError::Older { list: 9, shown: 10 })),
                 (8000, Waited, STREAM),
                 (8001, list_end(10), Replace(10)),
             ],
@@ -173,7 +175,7 @@ fn streaming_list_again() {
             vec![
                 (6000, Waited, stream(31)),
                 (6001, Failed(TooLarge), STREAM),
-                (6002, list_end(30), wait(1600, Why::Older { list: 30, shown: 31 })),
+                (6002, list_end(30), wait(1600, RoundError::Older { list: 30, shown: 31 })),
                 (9000, Waited, STREAM),
             ],
         ],
@@ -212,7 +214,7 @@ fn lists() {
             vec![
                 (20, page(10, None), Replace(10)),
                 (20, Replaced, watch(10)),
-                (5000, Failed(Other), wait(800, Why::Failed(Other))),
+                (5000, Failed(Other), wait(800, RoundError::Failed(Other))),
                 (6000, Waited, stream(10)),
                 (6001, Failed(Other), list(At::NotOlderThan(10), None)),
                 (6002, page(15, None), Replace(15)),
@@ -228,7 +230,7 @@ fn lists() {
                 (20, page(10, Some("p2")), next_page(At::Latest, "p2")),
                 (40, page(10, None), Replace(10)),
                 (40, Replaced, watch(10)),
-                (5000, Failed(Other), wait(800, Why::Failed(Other))),
+                (5000, Failed(Other), wait(800, RoundError::Failed(Other))),
                 (6000, Waited, stream(10)),
                 (6001, Failed(Other), list(At::NotOlderThan(10), None)),
             ],
@@ -252,7 +254,7 @@ fn failing_lists() {
     let relist = vec![
         (20, page(10, None), Replace(10)),
         (20, Replaced, watch(10)),
-        (5000, Failed(Other), wait(800, Why::Failed(Other))),
+        (5000, Failed(Other), wait(800, RoundError::Failed(Other))),
         (6000, Waited, stream(10)),
         (6001, Failed(Other), list(At::NotOlderThan(10), None)),
     ];
@@ -276,7 +278,7 @@ fn failing_lists() {
                 relist.clone(),
                 vec![
                     (6002, Failed(failure), list(At::Latest, Some(500))),
-                    (6003, Failed(failure), wait(1600, Why::Failed(failure))),
+                    (6003, Failed(failure), wait(1600, RoundError::Failed(failure))),
                     (9000, Waited, STREAM),
                 ],
             ],
@@ -288,7 +290,7 @@ fn failing_lists() {
             listing(),
             relist,
             vec![
-                (6002, page(9, None), wait(1600, Why::Older { list: 9, shown: 10 })),
+                (6002, page(9, None), wait(1600, RoundError::Older { list: 9, shown: 10 })),
                 (9000, Waited, STREAM),
             ],
         ],
@@ -298,10 +300,10 @@ fn failing_lists() {
         &[
             listing(),
             vec![
-                (20, Failed(Unavailable), wait(800, Why::Failed(Unavailable))),
+                (20, Failed(Unavailable), wait(800, RoundError::Failed(Unavailable))),
                 (1000, Waited, STREAM),
                 (1000, Failed(Other), list(At::Latest, Some(500))),
-                (1000, Failed(Other), wait(1600, Why::Failed(Other))),
+                (1000, Failed(Other), wait(1600, RoundError::Failed(Other))),
                 (3000, Waited, STREAM),
             ],
         ],
@@ -331,11 +333,14 @@ fn watches() {
     );
     check(
         "VeryShortWatchError: a new round",
-        &[watching(), vec![(1009, Ended, wait(800, Why::Short)), (2000, Waited, stream(10))]],
+        &[
+            watching(),
+            vec![(1009, Ended, wait(800, RoundError::Short)), (2000, Waited, stream(10))],
+        ],
     );
     check(
         "VeryShortWatchError: the time begins with the request",
-        &[watching(), vec![(1010, Ended, watch(10)), (2009, Ended, wait(800, Why::Short))]],
+        &[watching(), vec![(1010, Ended, watch(10)), (2009, Ended, wait(800, RoundError::Short))]],
     );
     check(
         "TestWatchTimeout, isWatchErrorRetriable: refused or 429: the same watch later, no relist",
@@ -343,9 +348,9 @@ fn watches() {
             watching(),
             vec![
                 (2000, Ended, watch(10)),
-                (2001, Failed(Unavailable), wait(800, Why::Failed(Unavailable))),
+                (2001, Failed(Unavailable), wait(800, RoundError::Failed(Unavailable))),
                 (3000, Waited, watch(10)),
-                (3001, Failed(Unavailable), wait(1600, Why::Failed(Unavailable))),
+                (3001, Failed(Unavailable), wait(1600, RoundError::Failed(Unavailable))),
                 (5000, Waited, watch(10)),
                 (5001, Event(11), Apply),
             ],
@@ -357,7 +362,7 @@ fn watches() {
             &[
                 watching(),
                 vec![
-                    (20, Failed(failure), wait(800, Why::Failed(failure))),
+                    (20, Failed(failure), wait(800, RoundError::Failed(failure))),
                     (1000, Waited, stream(10)),
                 ],
             ],
@@ -379,7 +384,7 @@ fn without_streaming_lists() {
             "a round that follows",
             vec![
                 (30, Event(12), Apply),
-                (40, Failed(Expired), wait(800, Why::Failed(Expired))),
+                (40, Failed(Expired), wait(800, RoundError::Failed(Expired))),
                 (900, Waited, list(At::NotOlderThan(12), None)),
             ],
         ),
@@ -389,7 +394,7 @@ fn without_streaming_lists() {
     }
 }
 
-/// Nobody is told anything by a server that is at an older version than the watch began at.
+/// A server that is at an older version than the watch began at sends nothing.
 #[test]
 fn silent_watches() {
     check(
@@ -410,18 +415,18 @@ fn silent_watches() {
     );
 }
 
-/// After a restore of etcd the latest is older than what is held, for good.
+/// After a restore of etcd the latest version stays older than the cached one.
 #[test]
 fn rewound() {
     let (list, shown) = (7, 10);
-    let (older, rewound) = (Why::Older { list, shown }, Why::Rewound { list, shown });
-    let refused = |at: u64, delay: u64, why: Why| {
+    let (older, rewound) = (RoundError::Older { list, shown }, RoundError::Rewound { list, shown });
+    let refused = |at: u64, delay: u64, why: RoundError| {
         vec![(at, Waited, STREAM), (at, list_end(list), wait(delay, why))]
     };
     let begin = vec![
-        (20, Failed(Other), wait(800, Why::Failed(Other))),
+        (20, Failed(Other), wait(800, RoundError::Failed(Other))),
         (1_000, Waited, stream(10)),
-        // A server that does not look at the version that it is asked for proves nothing.
+        // A server that ignores the requested version proves nothing.
         (1_000, list_end(list), wait(1_600, older)),
     ];
     let three = [refused(3_000, 3_200, older), refused(9_000, 6_400, older)].concat();
@@ -458,7 +463,7 @@ fn rewound() {
                 (40_000, Waited, STREAM),
                 (40_000, list_end(10), Replace(10)),
                 (40_000, Replaced, Read),
-                (50_000, Failed(TooLarge), wait(25_600, Why::Failed(TooLarge))),
+                (50_000, Failed(TooLarge), wait(25_600, RoundError::Failed(TooLarge))),
                 (80_000, Waited, stream(10)),
                 (80_000, Failed(TooLarge), STREAM),
                 (80_000, list_end(list), wait(30_000, older)),
@@ -503,7 +508,7 @@ fn out_of_turn() {
     ];
     for (name, script, inputs) in cases {
         for input in inputs {
-            let last = (20, input, wait(800, Why::Failed(Other)));
+            let last = (20, input, wait(800, RoundError::Failed(Other)));
             check(name, &[script.clone(), vec![last]]);
         }
     }

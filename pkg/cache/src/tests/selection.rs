@@ -1,4 +1,4 @@
-//! What a selection says of keys, and in words.
+//! Which keys a selection may hold, and its text.
 
 use api::{Key, Pod, RootCa, TokenSecret};
 
@@ -11,7 +11,7 @@ fn a_key_may_rule_an_object_out() {
         ("", "shop/web", true),
         ("metadata.name=web", "shop/web", true),
         ("metadata.name=web", "shop/other", false),
-        // A name of the API server's choice.
+        // The API server chooses the name.
         ("metadata.name=web", "shop/", true),
         ("metadata.name==web", "shop/web", true),
         ("metadata.name!=web", "shop/web", false),
@@ -19,7 +19,7 @@ fn a_key_may_rule_an_object_out() {
         ("metadata.namespace=shop,metadata.name=web", "shop/web", true),
         ("metadata.namespace=shop,metadata.name=web", "other/web", false),
         ("metadata.namespace=shop,metadata.name=web", "shop/other", false),
-        // The key does not say.
+        // The key does not decide.
         ("type=bootstrap.kubernetes.io/token", "kube-system/web", true),
     ];
     for &(fields, key, expected) in rows {

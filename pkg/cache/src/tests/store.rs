@@ -1,4 +1,4 @@
-//! The store: what it shows, and what it tells handlers.
+//! The store: what it shows, and which changes it returns for handlers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ fn events() {
         ("the version that is held", ("a", "a1", 5), &[], 10),
         ("an older version than is held", ("c", "c1", 6), &[], 10),
         ("a change that the list should have had", ("a", "a1", 8), &["~ default/a@5>8"], 10),
-        ("an older object that is gone by now", ("b", "b1", 9), &[], 10),
-        // reflector_test.go and shared_informer.go: a deletion that was not seen.
+        ("an older object that is deleted by now", ("b", "b1", 9), &[], 10),
+        // reflector_test.go and shared_informer.go: a missed deletion.
         ("another uid", ("a", "a2", 12), &["- default/a@5", "+ default/a@12"], 12),
         ("another uid, older", ("a", "a0", 4), &[], 10),
     ];
@@ -83,7 +83,7 @@ fn deletions() {
         assert_eq!(store.version(), after, "{row}");
         assert_eq!(store.get(&last.meta.key).is_some(), held, "{row}");
     }
-    // The final state cannot be read: handlers get what was held.
+    // The final state is unreadable: handlers get the cached state.
     let mut store = store();
     assert_eq!(texts(&store.delete(&pod("a", "a1", 11).meta, None)), ["- default/a@5"]);
 }
@@ -124,10 +124,10 @@ fn indexes_follow() {
     store.apply(on("a", "a", 5, "n2"));
     assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n1")), ["b", "c"]);
     assert_eq!(names(&pods(&store).by(Pod::BY_NODE, "n2")), ["a"]);
-    // In place: the index gives the new state.
+    // In place: the index returns the new state.
     store.apply(on("b", "b", 6, "n1"));
     assert_eq!(pods(&store).by(Pod::BY_NODE, "n1")[0].meta.resource_version, 6);
-    // The final state of a deleted pod may differ from the one that is indexed.
+    // The final state of a deleted pod may differ from the one in the index.
     let last = on("a", "a", 7, "n3");
     store.delete(&last.meta, Some(Arc::clone(&last) as _));
     assert!(pods(&store).by(Pod::BY_NODE, "n2").is_empty());
@@ -140,7 +140,7 @@ fn indexes_follow() {
     assert_eq!(names(&pods(&store).by(Pod::ORPHANS_BY_NAMESPACE, "default")), ["c"]);
 }
 
-/// An object that is found under each of some values.
+/// An object that an index has under several values.
 struct Tagged {
     meta: Meta,
     tags: Vec<Text>,
@@ -163,8 +163,8 @@ impl Object for Tagged {
     }
 }
 
-/// As client-go's thread_safe_store_test.go has it: an object stands under all its values, and
-/// under no value that it had before.
+/// As client-go's thread_safe_store_test.go: an object is found under all its values, and under no
+/// value that it had before.
 #[test]
 fn an_object_is_found_under_each_of_its_values() {
     let tagged = |version, tags: &[&str]| {
@@ -190,7 +190,7 @@ fn an_object_is_found_under_each_of_its_values() {
     store.apply(tagged(3, &[]));
     assert_eq!(found(&store), nowhere);
     store.apply(tagged(4, &["z"]));
-    let gone = tagged(5, &[]);
-    store.delete(&gone.meta, None);
+    let deleted = tagged(5, &[]);
+    store.delete(&deleted.meta, None);
     assert_eq!(found(&store), nowhere);
 }

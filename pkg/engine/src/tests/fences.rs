@@ -301,7 +301,8 @@ fn an_engine_that_ends_leaves_the_recorder_to_others() {
 }
 
 /// leaderelection.go, renew: a lease that ran out may be renewed after all, by an answer that was
-/// under way. Then this process leads on, and nobody else enqueues the keys whose writes were refused.
+/// under way. Then this process leads on, and nobody else enqueues the keys whose writes were
+/// refused.
 #[test]
 fn what_the_fence_refused_is_tried_again() {
     run(async {

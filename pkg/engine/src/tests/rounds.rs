@@ -136,7 +136,7 @@ fn a_list_that_fails_is_no_list() {
         drop(stream);
         world.settle().await;
         let lines = log.take();
-        assert!(lines[3].contains("broke off"), "{lines:?}");
+        assert!(lines[3].contains("ended early"), "{lines:?}");
     });
 }
 

@@ -55,7 +55,7 @@ pub trait Source: Send + Sync {
     /// All controllers, as in the registry: those that do not run here too.
     fn controllers(&self) -> Vec<Row>;
     /// How the informers fare, sorted by resource.
-    fn informers(&self) -> Vec<cache::Status>;
+    fn informers(&self) -> Vec<cache::InformerStatus>;
     /// Who leads, as far as is known here.
     fn leadership(&self) -> Leadership;
     /// The time.

@@ -184,7 +184,7 @@ impl State {
 // === impl Informer ===
 
 impl Informer {
-    fn new(status: cache::Status) -> Self {
+    fn new(status: cache::InformerStatus) -> Self {
         let (failing_since, error) =
             status.failing.map(|failing| (failing.since, failing.error)).unzip();
         Self {

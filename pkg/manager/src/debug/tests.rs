@@ -35,7 +35,7 @@ const NOW: i64 = 6 * 3600;
 #[derive(Clone)]
 struct Manager {
     engines: Vec<(&'static str, Fake)>,
-    informers: Vec<cache::Status>,
+    informers: Vec<cache::InformerStatus>,
     leadership: Leadership,
     clock: Clock,
     permits: Arc<Script>,
@@ -165,8 +165,8 @@ fn explanation() -> Explanation {
     }
 }
 
-fn informers() -> Vec<cache::Status> {
-    let pods = cache::Status {
+fn informers() -> Vec<cache::InformerStatus> {
+    let pods = cache::InformerStatus {
         selection: Selection::of::<Pod>(),
         synced: true,
         objects: 1200,
@@ -180,7 +180,7 @@ fn informers() -> Vec<cache::Status> {
         dying: None,
     };
     let failing = cache::Failing { since: ago(90), error: "connection refused".to_owned() };
-    let sets = cache::Status {
+    let sets = cache::InformerStatus {
         selection: Selection::of::<ReplicaSet>(),
         synced: false,
         objects: 0,
@@ -322,7 +322,7 @@ impl Source for Manager {
         rows
     }
 
-    fn informers(&self) -> Vec<cache::Status> {
+    fn informers(&self) -> Vec<cache::InformerStatus> {
         self.informers.clone()
     }
 

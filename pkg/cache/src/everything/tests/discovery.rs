@@ -1,4 +1,4 @@
-//! When the API server is asked what it serves, and what an answer changes.
+//! When discovery runs, and what its result changes.
 
 use super::*;
 use crate::everything::{DEFINED_DELAY, DEFINED_PERIOD_MIN, PERIOD};
@@ -53,7 +53,7 @@ fn watches_what_can_be_deleted_listed_and_watched_but_no_events() {
     });
 }
 
-/// garbagecollector.go, Sync: every 30 seconds, and what is the same changes nothing.
+/// garbagecollector.go, Sync: every 30 seconds; an equal result changes nothing.
 #[test]
 fn asks_every_half_minute_and_leaves_alone_what_did_not_change() {
     run(async {
@@ -104,13 +104,13 @@ fn a_group_that_cannot_be_discovered_keeps_its_kinds() {
         assert_eq!(test.everything.missing(), missing.into());
         let _gadgets = test.list(&gadgets(), &[], 7).await;
         test.hears(&["gadgets at 7"]).await;
-        // Another one is missing, which nobody has ever seen.
+        // Another group is missing, which was never discovered.
         test.asks_and_gets(without(&["example.com/v1", "metrics.k8s.io/v1"], [gadgets()])).await;
         test.hears(&["served 2"]).await;
         stream.send(event("MODIFIED", &json("a", "a", 11))).await;
         test.hears(&["widgets ~ default/a@5>11", "widgets at 11"]).await;
         assert_eq!(test.sync_errors(), "0", "as upstream");
-        // It is there again, without the kind.
+        // The group is back, without the kind.
         test.asks_and_gets(served([gadgets()])).await;
         test.hears(&["served 1", "widgets dropped"]).await;
         assert!(test.everything.missing().is_empty());
@@ -118,9 +118,9 @@ fn a_group_that_cannot_be_discovered_keeps_its_kinds() {
     });
 }
 
-/// Why a group is missing may be said in other words each time, which is no news.
+/// The error texts of a missing group vary; that is not a change.
 #[test]
-fn the_same_answer_is_told_once() {
+fn an_equal_result_is_reported_once() {
     run(async {
         let mut test = Test::new(without(&["a.example.com/v1"], [widgets()]));
         test.hears(&["served 1"]).await;
@@ -134,7 +134,7 @@ fn the_same_answer_is_told_once() {
     });
 }
 
-/// Ours: upstream waits for its half minute.
+/// Ours: upstream waits for its next discovery, up to 30 seconds.
 #[test]
 fn a_new_definition_is_looked_at_soon_and_many_are_not_looked_at_often() {
     run(async {
@@ -168,7 +168,7 @@ fn a_new_definition_is_looked_at_soon_and_many_are_not_looked_at_often() {
             last = at;
         }
         assert!(end - last <= DEFINED_PERIOD_MIN);
-        // Changes that come while it waits are looked at once more, and then it is as ever.
+        // Changes during the wait cause one more discovery; after that the period is as usual.
         for period in [DEFINED_PERIOD_MIN, DEFINED_PERIOD_MIN, PERIOD, PERIOD] {
             let at = test.asks().await;
             assert_eq!(at - last, period);
@@ -177,7 +177,8 @@ fn a_new_definition_is_looked_at_soon_and_many_are_not_looked_at_often() {
     });
 }
 
-/// A standby learns of new kinds as soon as a leader does, though nobody is told of objects.
+/// A standby discovers new kinds as soon as a leader does, although no handler is notified of
+/// objects.
 #[test]
 fn a_new_definition_is_looked_at_while_nobody_listens() {
     run(async {
@@ -209,7 +210,7 @@ fn is_ready_once_all_objects_of_all_kinds_were_told() {
         let (ready, _widgets) = tokio::join!(everything.ready(20 * SECOND), list);
         assert!(ready);
         test.hears(&["served 2", "gadgets at 7", "widgets + default/a@5"]).await;
-        // A kind that is not there any more is not waited for.
+        // A kind that is no longer served is not waited for.
         test.asks_and_gets(served([definitions(), widgets()])).await;
         let answer = served([widgets()]);
         let (ready, _) = tokio::join!(everything.ready(LIMIT), test.asks_and_gets(answer));
@@ -227,7 +228,7 @@ fn ends_when_cancelled() {
         assert!(is_closed(&mut stream, &test.server).await);
         drop(stream);
         test.hears_nothing().await;
-        // One is the server's.
+        // One task is the server's.
         assert_eq!((tasks() - before, Arc::strong_count(&test.everything)), (1, 1));
     });
 }
@@ -237,7 +238,7 @@ fn ends_when_cancelled() {
 fn a_factory_makes_it_once_and_asks_the_server() {
     run(async {
         let (mut server, registry) = (Server::default(), Registry::default());
-        // As if it were the same server; what comes here was sent by the other client.
+        // Acts as the same server, and receives what the other client sends.
         let mut metadata = Server::default();
         let mut factory = SharedInformerFactory::new(server.client.clone(), server.runtime.clone())
             .with_metadata_client(metadata.client.clone())

@@ -1,4 +1,4 @@
-//! Kinds that come, go, come back, and cannot be listed.
+//! Kinds that are added, removed, added again, and that cannot be listed.
 
 use super::*;
 use crate::everything::kind::Kind;
@@ -44,7 +44,7 @@ fn tells_of_objects_as_long_as_their_kind_is_there() {
         assert!(!holds("a", "a"));
         assert_eq!(everything.version_of(&widgets()), None);
 
-        // It comes back, with all that there is then.
+        // It is added again, with all objects that exist then.
         test.asks_and_gets(served([gadgets(), widgets()])).await;
         let mut stream = test.list(&widgets(), &[("a", "a", 12)], 30).await;
         test.hears(&["served 2", "widgets + default/a@12", "widgets at 30"]).await;
@@ -53,9 +53,9 @@ fn tells_of_objects_as_long_as_their_kind_is_there() {
     });
 }
 
-/// A standby: its caches are kept, and nobody hears of objects before the leader's work begins.
+/// A standby: its caches are kept, and no handler is notified of objects before the process leads.
 #[test]
-fn nobody_is_told_of_objects_before_somebody_listens() {
+fn handlers_are_not_notified_of_objects_before_listen() {
     run(async {
         let no_others = |_: &Server| Vec::new();
         let mut test = Test::idle(&Server::default, no_others, served([widgets(), gadgets()]));
@@ -67,7 +67,7 @@ fn nobody_is_told_of_objects_before_somebody_listens() {
         test.hears_nothing().await;
         assert_eq!(everything.version_of(&widgets()), Some(12));
         assert!(!everything.ready(SECOND).await);
-        // What was listed is not missing: only gadgets are late.
+        // Widgets are listed: only gadgets are missing.
         test.server.runtime.clock.sleep(40 * SECOND).await;
         assert_eq!(test.sync_errors(), "1");
         let _gadgets = test.list(&gadgets(), &[], 13).await;
@@ -88,9 +88,9 @@ fn nobody_is_told_of_objects_before_somebody_listens() {
     });
 }
 
-/// Once for each time that the kind comes, after all that there are then.
+/// Each time the kind is added, after all objects that exist then.
 #[test]
-fn says_when_all_objects_of_a_kind_were_told_of() {
+fn reports_complete_after_all_objects_of_a_kind() {
     run(async {
         let mut test = Test::new(served([widgets()]));
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -118,7 +118,7 @@ fn says_when_all_objects_of_a_kind_were_told_of() {
     });
 }
 
-/// A kind of the same name is another one if its objects live elsewhere.
+/// A kind that changes its scope counts as another version.
 #[test]
 fn a_kind_that_moved_out_of_namespaces_is_another_version_of_it() {
     run(async {
@@ -132,7 +132,7 @@ fn a_kind_that_moved_out_of_namespaces_is_another_version_of_it() {
     });
 }
 
-/// What an informer still has to tell when its kind goes is not told.
+/// Changes that are pending when a kind is removed are not notified.
 #[test]
 fn nothing_comes_after_dropped() {
     run(async {
@@ -190,7 +190,7 @@ fn a_kind_that_cannot_be_listed_delays_no_other() {
             .collect();
         assert_eq!(shown, [(false, Some(error.to_owned())), (true, None)]);
 
-        // It may go before it was ever listed; and it may be well again.
+        // A kind may be removed before it was ever listed; and it may recover.
         test.loses(served([gadgets()])).await;
         test.hears(&["served 1", "widgets dropped"]).await;
         assert!(everything.ready(Duration::ZERO).await);
@@ -206,7 +206,8 @@ fn a_kind_that_cannot_be_listed_delays_no_other() {
     });
 }
 
-/// A start with many kinds is no burst; who hangs keeps others waiting for a while, not for ever.
+/// A start with many kinds makes no burst of lists; a list that hangs delays others for a while,
+/// not for ever.
 #[test]
 fn lists_some_kinds_at_once_and_the_others_when_it_is_their_turn() {
     run(async {
@@ -227,7 +228,7 @@ fn lists_some_kinds_at_once_and_the_others_when_it_is_their_turn() {
         for _ in 0..3 {
             assert_eq!(finish(&mut calls, &mut test.server).await, 1, "a turn for a turn");
         }
-        // One that is refused lets another one list while it waits, and then waits for its turn.
+        // A refused list frees its permit while it backs off, and then waits for a permit again.
         let refused = calls.remove(0);
         refused.refuse();
         assert_eq!(test.server.under_way().await.len(), 1);
@@ -239,7 +240,7 @@ fn lists_some_kinds_at_once_and_the_others_when_it_is_their_turn() {
     });
 }
 
-/// Kubernetes issue 114066: nothing is left of kinds that are gone.
+/// Kubernetes issue 114066: nothing is left of kinds that are no longer served.
 #[test]
 fn a_thousand_kinds_leave_nothing_behind() {
     run(async {
@@ -252,7 +253,7 @@ fn a_thousand_kinds_leave_nothing_behind() {
             let mut streams = Vec::new();
             for at in 0..1000 {
                 let mut stream = test.server.call().await.answer(200, "application/json");
-                // Every other one is never listed.
+                // Every second kind is never listed.
                 if at % 2 == 0 {
                     stream.send(event("ADDED", &json("a", "a", 5))).await;
                     stream.send(bookmark(10, true)).await;
@@ -286,7 +287,7 @@ fn weak(kind: &Kind) -> std::sync::Weak<Informer> {
 
 /// The handlers of a kind run in its own task. On real threads, and so in real time.
 #[test]
-fn who_is_slow_delays_one_kind() {
+fn a_slow_handler_delays_one_kind() {
     const SLOW: Duration = Duration::from_secs(30);
     let threads =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -336,7 +337,7 @@ fn fences_handlers() {
     });
 }
 
-/// What an object costs beside its own texts: with two kilobytes it would be whole.
+/// The cost of an object besides its own texts; two kilobytes would mean that it is held whole.
 #[test]
 fn metadata_is_small() {
     let bytes = size_of::<Metadata>();

@@ -1,4 +1,4 @@
-//! What a controller reads of the caches of all kinds.
+//! What a controller reads from the caches of all kinds.
 
 use super::*;
 use crate::Listers;
@@ -54,7 +54,7 @@ fn a_kind_is_read_once_it_is_listed() {
     });
 }
 
-/// Also those that are watched for others, whose caches hold more than metadata.
+/// Also kinds with a shared informer, whose cache holds more than metadata.
 #[test]
 fn a_kind_of_which_there_is_an_informer_is_read_too() {
     run(async {

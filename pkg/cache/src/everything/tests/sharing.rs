@@ -1,4 +1,4 @@
-//! Kinds of which there is an informer already.
+//! Kinds with a shared informer.
 
 use super::*;
 use crate::fixture::run;
@@ -7,7 +7,7 @@ use crate::tests::json as pod;
 use api::{Codec, Key, Kind as _, Object as _, Pod, RootCa};
 use runtime::Cancel;
 
-/// Pods that are watched for others too.
+/// Pods with a shared informer.
 async fn with_pods(answer: Arc<Served>) -> (Test, Arc<Informer>, Stream) {
     let mut pods = None;
     let others = |server: &Server| {
@@ -28,7 +28,7 @@ fn an_informer_of_others_tells_of_its_objects_too() {
         assert_eq!(test.asked_paths().await, ["/apis/example.com/v1/widgets"], "no second watch");
         stream.send(event("MODIFIED", &pod("a", "a", 11))).await;
         test.hears(&["pods ~ default/a@5>11", "pods at 11"]).await;
-        pods.tell_all().await;
+        pods.notify_all().await;
         test.hears_nothing().await;
         assert_eq!(test.everything.version_of(&Pod::RESOURCE), Some(11));
         assert!(test.everything.holds(&Pod::RESOURCE, &Key::new("default", "a"), "a"));
@@ -38,9 +38,9 @@ fn an_informer_of_others_tells_of_its_objects_too() {
     });
 }
 
-/// Discovery may come late, go and come back; the informer goes on for others.
+/// Discovery may add the kind late, remove it and add it again; the shared informer continues.
 #[test]
-fn who_comes_later_hears_of_what_is_held() {
+fn a_later_subscriber_gets_the_cached_objects() {
     run(async {
         let (mut test, pods, mut stream) = with_pods(served([widgets()])).await;
         assert!(pods.synced(LIMIT).await);
@@ -82,7 +82,8 @@ fn an_informer_of_some_objects_is_not_shared() {
     });
 }
 
-/// Whenever it comes: before, while or after a list is told, it hears of each object once.
+/// Whenever it subscribes, before, during or after the notifications of a list, it gets each object
+/// once.
 #[test]
 fn a_follower_that_comes_while_others_are_told_misses_nothing() {
     for turns in 0..12 {

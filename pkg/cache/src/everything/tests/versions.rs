@@ -1,4 +1,4 @@
-//! Kinds whose preferred version changes, and kinds that an answer lacks although they are there.
+//! Kinds whose preferred version changes, and kinds that discovery lacks although they exist.
 
 use super::*;
 use crate::fixture::{run, status};
@@ -14,7 +14,7 @@ fn newer() -> Resource {
 const GONE: &str = "widgets dropped";
 
 impl Test {
-    /// One that holds the widget a@5 in the old version, and has asked for the new one.
+    /// A test whose cache holds the widget a@5 in the old version, and has requested the new one.
     async fn turning() -> (Self, Stream) {
         let (mut test, stream) = Self::watching().await;
         test.asks_and_gets(served([newer()])).await;
@@ -22,7 +22,7 @@ impl Test {
         (test, stream)
     }
 
-    /// The version that handlers hear of.
+    /// The version that leads.
     fn leads(&self) -> Vec<String> {
         let versions = [widgets(), newer()].into_iter();
         versions
@@ -32,8 +32,8 @@ impl Test {
     }
 }
 
-/// A definition with a conversion webhook that nobody answers: its objects can be had in the
-/// version that they are stored in, and in no other one.
+/// A definition whose conversion webhook is down: its objects can be read only in their storage
+/// version.
 #[test]
 fn a_version_that_cannot_be_listed_takes_no_place() {
     run(async {
@@ -59,7 +59,7 @@ fn a_version_that_cannot_be_listed_takes_no_place() {
             [("widgets".to_owned(), true, false), ("widgets/v2".to_owned(), false, true)]
         );
 
-        // Once it can be had it is told of, and nothing is missing in between.
+        // Once it can be listed, handlers are notified of it, and no object is missing in between.
         let _new = test.list(&newer(), &[("a", "a", 11), ("b", "b", 12)], 20).await;
         test.hears(&["widgets/v2 + default/a@11", "widgets/v2 + default/b@12"]).await;
         test.hears(&["widgets/v2 at 20", GONE]).await;
@@ -69,7 +69,7 @@ fn a_version_that_cannot_be_listed_takes_no_place() {
     });
 }
 
-/// What was told of in the old version is known in the new one before that is told of alone.
+/// The new version leads only after it has all that handlers were notified of in the old one.
 #[test]
 fn a_version_takes_the_place_once_it_knows_as_much() {
     run(async {
@@ -92,7 +92,7 @@ fn a_version_takes_the_place_once_it_knows_as_much() {
     });
 }
 
-/// Two API servers count on their own: the wait for one to reach the other's version ends.
+/// Versions of two API servers do not compare: the wait for one to reach the other ends.
 #[test]
 fn a_version_that_counts_otherwise_takes_the_place_in_the_end() {
     run(async {
@@ -124,8 +124,8 @@ fn a_version_may_come_back() {
     });
 }
 
-/// The old version is preferred again while the new one is still being told of, which takes a while
-/// where there are many: that the old one is dropped is said before its objects are told anew.
+/// The old version is preferred again while handlers are still being notified of the new one: they
+/// are notified that the old one is dropped before they get its objects again.
 #[test]
 fn a_version_comes_back_once_the_turn_before_is_over() {
     const MANY: u64 = 50_000;
@@ -149,9 +149,10 @@ fn a_version_comes_back_once_the_turn_before_is_over() {
     });
 }
 
-/// Both versions go with their definition, the one that nobody has heard of without a word.
+/// Both versions are removed with their definition; handlers are not notified of the one that never
+/// led.
 #[test]
-fn versions_go_together() {
+fn versions_are_removed_together() {
     run(async {
         let (mut test, mut stream) = Test::turning().await;
         let waiting = test.server.find("GET", "/apis/example.com/v2/widgets").await;
@@ -164,8 +165,7 @@ fn versions_go_together() {
     });
 }
 
-/// An API server that was just started, or one of several that is behind: it says nothing of a
-/// failure.
+/// An API server that has just started, or that is stale: it reports no failure.
 #[test]
 fn an_answer_that_lacks_a_group_drops_nothing() {
     run(async {
@@ -177,7 +177,7 @@ fn an_answer_that_lacks_a_group_drops_nothing() {
             test.hears(&["served 1", "served 2"]).await;
         }
         test.hears_nothing().await;
-        // It lacks the group, then it says that the group fails: it may do so for ever.
+        // It lacks the group, then it reports that the group fails: that may last for ever.
         test.asks_and_gets(served([gadgets()])).await;
         test.loses(without(&["example.com/v1"], [gadgets()])).await;
         test.hears(&["served 1", "served 1"]).await;
@@ -189,9 +189,9 @@ fn an_answer_that_lacks_a_group_drops_nothing() {
     });
 }
 
-/// Whoever deletes a definition has deleted its objects, and need not wait for a minute.
+/// Deleting a definition deletes its objects, so the kind need not stay for a minute.
 #[test]
-fn a_kind_goes_at_once_with_its_definition() {
+fn a_kind_is_removed_at_once_with_its_definition() {
     run(async {
         let mut test = Test::new(served([definitions(), widgets()]));
         let name = "widgets.example.com";
@@ -201,7 +201,7 @@ fn a_kind_goes_at_once_with_its_definition() {
         test.hears(&["customresourcedefinitions at 10"]).await;
         let _stream = test.list(&widgets(), &[], 10).await;
         test.hears(&["widgets at 10"]).await;
-        // Discovery is behind at first.
+        // Discovery is stale at first.
         all.send(event("DELETED", &json(name, "w", 11))).await;
         test.hears(&["customresourcedefinitions - default/widgets.example.com@11"]).await;
         test.hears(&["customresourcedefinitions at 11"]).await;
@@ -212,7 +212,7 @@ fn a_kind_goes_at_once_with_its_definition() {
         test.hears(&["served 1", GONE]).await;
         assert!(test.server.runtime.clock.instant() - deleted <= PERIOD);
 
-        // One that was made again is there: that it is lacking for once means nothing.
+        // A definition that was created again exists: that discovery lacks it once means nothing.
         test.asks_and_gets(served([definitions(), widgets()])).await;
         let _stream = test.list(&widgets(), &[], 12).await;
         test.hears(&["served 2", "widgets at 12"]).await;
@@ -229,7 +229,7 @@ fn a_kind_goes_at_once_with_its_definition() {
     });
 }
 
-/// The storage of another API server went back to an older state: that harms nobody else.
+/// The storage of another API server was restored to an older state: that affects no other kind.
 #[test]
 fn a_kind_that_went_back_is_dropped_and_comes_anew() {
     run(async {

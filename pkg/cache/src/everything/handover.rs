@@ -1,4 +1,4 @@
-//! How one version of a kind takes the place of another: handlers never miss an object in between.
+//! How one version of a kind replaces another: handlers never miss an object in between.
 
 use std::future::pending;
 use std::sync::{Arc, PoisonError};
@@ -10,35 +10,36 @@ use super::Kinds;
 use super::kind::{Gate, Kind};
 use crate::informer::{Follower, Informer};
 
-/// How long a version that is listed waits until it knows all that was told of the one before. Both
-/// count alike if they are stored in one place, and then it takes no longer than a bookmark, a
-/// minute; versions of two API servers may never compare.
+/// How long a listed version waits until it has caught up with the version before. If both come
+/// from the same storage, their versions compare, and a bookmark, within a minute, is enough;
+/// versions of two API servers may never compare.
 const CATCH_UP_MAX: Duration = Duration::from_mins(5);
 
-/// A version of a kind that waits for its turn.
-pub(super) struct Turn {
+/// The handover of a kind from one version to another.
+pub(super) struct Handover {
     pub(super) new: Arc<Informer>,
-    /// Of the version that handlers hear of, until this one's turn comes.
+    /// The version that leads until the handover is done.
     pub(super) old: Arc<Informer>,
     pub(super) old_gate: Arc<Gate>,
-    /// Whether that version's own turn is over.
+    /// Whether the handover to the old version is done.
     pub(super) old_alone: Latest<bool>,
     pub(super) kinds: Arc<Kinds>,
     pub(super) clock: Clock,
-    /// Ends the new version.
+    /// Stops the new version.
     pub(super) cancel: Cancel,
-    /// Whether handlers are to be told of objects.
+    /// Whether handlers are notified of objects.
     pub(super) listening: Latest<bool>,
 }
 
-impl Turn {
-    /// Starts the new version and waits until it knows all that handlers have heard of the old one.
-    /// From then on the new one leads, and handlers hear of the old one no more; the caller tells
-    /// them what the new one holds, then ends the old one.
-    pub(super) async fn comes(&self) -> Kind {
+impl Handover {
+    /// Starts the new version and waits until it has caught up with the old one. From then on the
+    /// new one leads, and handlers are no longer notified of the old one. The caller notifies them
+    /// of what the new one holds, then stops the old one.
+    pub(super) async fn caught_up(&self) -> Kind {
         Arc::clone(&self.new).start();
         self.new.watch_synced().wait_for(|synced| synced.then_some(())).await;
-        // What the turn before drops may be the version that comes now: that is said first.
+        // The version that the handover before drops may be the new version: handlers must be
+        // notified of that first.
         self.old_alone.wait_for(|alone| alone.then_some(())).await;
         let progress = self.progress().await;
         let end = self.clock.instant() + CATCH_UP_MAX;
@@ -46,8 +47,8 @@ impl Turn {
             let is_there = |version: &u64| (*version >= self.old.version()).then_some(());
             let left = end.saturating_duration_since(self.clock.instant());
             let is_late = self.clock.timeout(left, progress.wait_for(is_there)).await.is_err();
-            // Once more where nothing is told meanwhile: the old one may just have told of a change
-            // that the new one does not know.
+            // Checked again while the gate blocks notifications: the old version may just have
+            // shown a change that the new one lacks.
             let is_behind = || !is_late && self.new.version() < self.old.version();
             let mut is_ended = false;
             let took = self.old_gate.shut_if(|| {
@@ -57,14 +58,15 @@ impl Turn {
             });
             match took {
                 Some(old) => return old,
-                // The new one was ended, which ends this too; the old one leads on.
+                // The new version was stopped, which cancels this task too; the old one keeps
+                // leading.
                 None if is_ended => pending().await,
                 None => {}
             }
         }
     }
 
-    /// Shows how far the new version has come.
+    /// Shows the resource version of the new version.
     async fn progress(&self) -> Latest<u64> {
         let progress = Latest::new(0);
         let to = progress.clone();
@@ -77,7 +79,7 @@ impl Turn {
         progress
     }
 
-    /// Lets the new version lead, and takes the old one out; none if the new one was ended.
+    /// Makes the new version lead, and removes the old one; none if the new one was stopped.
     fn take(&self) -> Option<Kind> {
         let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
         if self.cancel.is_cancelled() {
