@@ -272,7 +272,7 @@ static BUILTIN: &[Builtin] = &[
                 "MutatingWebhookConfiguration",
             ),
             "mutatingwebhookconfiguration",
-            &crate::WebhookConfiguration::Mutating,
+            &crate::Plain,
         )
     },
     Builtin {
@@ -316,7 +316,7 @@ static BUILTIN: &[Builtin] = &[
                 "ValidatingWebhookConfiguration",
             ),
             "validatingwebhookconfiguration",
-            &crate::WebhookConfiguration::Validating,
+            &crate::Plain,
         )
     },
     Builtin {
@@ -485,7 +485,7 @@ static BUILTIN: &[Builtin] = &[
         ..cluster(
             ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas", "FlowSchema"),
             "flowschema",
-            &crate::FlowSchema,
+            &crate::Plain,
         )
     },
     Builtin {
@@ -502,22 +502,18 @@ static BUILTIN: &[Builtin] = &[
                 "PriorityLevelConfiguration",
             ),
             "prioritylevelconfiguration",
-            &crate::PriorityLevelConfiguration,
+            &crate::Plain,
         )
     },
     cluster(
         ("networking.k8s.io", "v1", "ingressclasses", "IngressClass"),
         "ingressclass",
-        &crate::IngressClass,
+        &crate::Plain,
     ),
     Builtin {
         short_names: &["ing"],
         subresources: &[below("status", ("networking.k8s.io", "v1", "Ingress"), STATUS)],
-        ..namespaced(
-            ("networking.k8s.io", "v1", "ingresses", "Ingress"),
-            "ingress",
-            &crate::Ingress,
-        )
+        ..namespaced(("networking.k8s.io", "v1", "ingresses", "Ingress"), "ingress", &crate::Plain)
     },
     Builtin {
         short_names: &["ip"],
@@ -532,7 +528,7 @@ static BUILTIN: &[Builtin] = &[
         ..namespaced(
             ("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
             "networkpolicy",
-            &crate::NetworkPolicy,
+            &crate::Plain,
         )
     },
     Builtin {
@@ -543,11 +539,7 @@ static BUILTIN: &[Builtin] = &[
             &crate::ServiceCIDR,
         )
     },
-    cluster(
-        ("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"),
-        "runtimeclass",
-        &crate::RuntimeClass,
-    ),
+    cluster(("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"), "runtimeclass", &crate::Plain),
     Builtin {
         short_names: &["pdb"],
         subresources: &[below("status", ("policy", "v1", "PodDisruptionBudget"), STATUS)],
@@ -609,7 +601,7 @@ static BUILTIN: &[Builtin] = &[
     namespaced(
         ("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
         "csistoragecapacity",
-        &crate::CSIStorageCapacity,
+        &crate::Plain,
     ),
     Builtin {
         short_names: &["sc"],

@@ -55,21 +55,6 @@ pub(crate) fn dns_subdomain(value: &str) -> Wrongs {
     wrongs
 }
 
-/// IsWildcardDNS1123Subdomain.
-pub(crate) fn wildcard_subdomain(value: &str) -> Wrongs {
-    let mut wrongs = too_long(value, SUBDOMAIN_LENGTH_MAX);
-    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
-        wrongs.push(regex_error(
-            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS \
-             subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and \
-             end with an alphanumeric character",
-            &format!("\\*\\.{SUBDOMAIN}"),
-            &["*.example.com"],
-        ));
-    }
-    wrongs
-}
-
 /// IsQualifiedName, which is IsLabelKey.
 pub(crate) fn label_key(value: &str) -> Wrongs {
     let rule = || {
@@ -291,18 +276,6 @@ pub(crate) fn cidr(value: &str) -> Wrongs {
             vec![format!("must be in canonical form (\"{ip}/{bits}\")")]
         }
         _ => wrongs,
-    }
-}
-
-/// Whether the network `outer` holds the network `inner` and more.
-pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
-    match (parts(inner), parts(outer)) {
-        (Some((inner, inner_bits)), Some((outer, outer_bits))) => {
-            inner.is_ipv4() == outer.is_ipv4()
-                && outer_bits < inner_bits
-                && network(inner, outer_bits) == network(outer, outer_bits)
-        }
-        _ => false,
     }
 }
 

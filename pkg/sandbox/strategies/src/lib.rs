@@ -17,13 +17,11 @@ mod core;
 mod discovery;
 #[cfg(test)]
 mod fixture;
-mod flowcontrol;
 mod formats;
 mod generation;
 mod invalid;
 mod metadata;
 mod networking;
-mod node;
 mod plain;
 pub mod pod;
 mod policy;
@@ -48,9 +46,7 @@ pub use crate::core::{
     ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume,
     PersistentVolumeClaim, PodTemplate, ResourceQuota, Secret, Service, ServiceAccount,
 };
-pub use admissionregistration::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, WebhookConfiguration,
-};
+pub use admissionregistration::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 pub use apiextensions::CustomResourceDefinition;
 pub use apimachinery::Quantity;
 pub use apiregistration::APIService;
@@ -61,11 +57,9 @@ pub use builtin::{Builtin, Subresource, builtin};
 pub use certificates::CertificateSigningRequest;
 pub use coordination::Lease;
 pub use discovery::EndpointSlice;
-pub use flowcontrol::{FlowSchema, PriorityLevelConfiguration};
 pub use invalid::{Fault, Invalid, Path};
 pub use metadata::{NameRule, validate_metadata, validate_metadata_update};
-pub use networking::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
-pub use node::RuntimeClass;
+pub use networking::{IPAddress, ServiceCIDR};
 pub use plain::Plain;
 pub use pod::Pod;
 pub use policy::PodDisruptionBudget;
@@ -73,7 +67,5 @@ pub use rbac::{Binding, ClusterRole, Role};
 pub use replicationcontroller::ReplicationController;
 pub use resource::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 pub use scheduling::PriorityClass;
-pub use storage::{
-    CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass,
-};
+pub use storage::{CSIDriver, CSINode, StorageClass, VolumeAttachment, VolumeAttributesClass};
 pub use strategy::{Cell, Column, Environment, Strategy};

@@ -1,6 +1,6 @@
 //! What objects are given that do not ask for it: tolerations, taints, finalizers, classes.
 //! DefaultTolerationSeconds, TaintNodesByCondition, StorageObjectInUseProtection,
-//! DefaultStorageClass and DefaultIngressClass.
+//! DefaultStorageClass.
 
 use std::cmp::Reverse;
 
@@ -78,22 +78,6 @@ pub(super) fn storage_class(state: &State, attributes: &Attributes<'_>, claim: &
     ];
     if let Some(class) = default_class(state, "storageclasses.storage.k8s.io", &marks) {
         map(claim, &["spec"]).insert("storageClassName".to_owned(), class.into());
-    }
-}
-
-/// So is an ingress.
-pub(super) fn ingress_class(state: &State, attributes: &Attributes<'_>, ingress: &mut Value) {
-    let annotation = "kubernetes.io/ingress.class";
-    let says = |ingress: &Value| {
-        has(ingress, "/spec/ingressClassName")
-            || pairs(ingress, "/metadata/annotations").any(|(key, _)| key == annotation)
-    };
-    if !attributes.creates("ingresses.networking.k8s.io") || says(ingress) {
-        return;
-    }
-    let marks = ["ingressclass.kubernetes.io/is-default-class"];
-    if let Some(class) = default_class(state, "ingressclasses.networking.k8s.io", &marks) {
-        map(ingress, &["spec"]).insert("ingressClassName".to_owned(), class.into());
     }
 }
 

@@ -95,7 +95,6 @@ pub(crate) fn admit(
     priority::admit(state, attributes, object, old)?;
     defaults::tolerate(attributes, object);
     defaults::storage_class(state, attributes, object);
-    defaults::ingress_class(state, attributes, object);
     Ok(())
 }
 

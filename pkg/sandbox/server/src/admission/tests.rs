@@ -192,7 +192,7 @@ fn priorities() {
     assert!(refused.ends_with(why), "{refused}");
 }
 
-/// TestForgivenessAdmission, TestTaintNodes, TestAdmit of the storage and ingress plug-ins.
+/// TestForgivenessAdmission, TestTaintNodes, TestAdmit of the storage plug-in.
 #[test]
 fn what_is_filled_in() {
     let mut state = state();

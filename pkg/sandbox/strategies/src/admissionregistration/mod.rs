@@ -2,7 +2,5 @@
 
 mod policy;
 mod rules;
-mod webhook;
 
 pub use policy::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
-pub use webhook::WebhookConfiguration;

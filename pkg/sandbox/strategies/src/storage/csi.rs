@@ -3,13 +3,11 @@
 use api::Time;
 use serde_json::{Value, json};
 
-use crate::amounts::not_negative;
 use crate::formats::{dns_subdomain, label_key};
 use crate::generation;
 use crate::metadata::immutable;
-use crate::selector::{self, Values};
 use crate::semantic::same;
-use crate::table::{AGE, CREATED, NAME, age, boolean, created_row, heading, integer, name};
+use crate::table::{AGE, NAME, age, boolean, heading, integer, name};
 use crate::value::{fill, flag, get, items, items_mut, number, remove, section, set, text, texts};
 use crate::{Cell, Column, Environment, Fault, Invalid, Path, Strategy};
 
@@ -33,9 +31,6 @@ pub struct CSINode;
 
 /// A driver.
 pub struct CSIDriver;
-
-/// How much room a driver has.
-pub struct CSIStorageCapacity;
 
 impl Strategy for CSINode {
     fn default(&self, object: &mut Value) {
@@ -194,40 +189,6 @@ impl Strategy for CSIDriver {
             if modes.is_empty() { "<none>".into() } else { modes.into() },
             age(object, now),
         ]
-    }
-}
-
-impl Strategy for CSIStorageCapacity {
-    fn validate_create(&self, object: &Value) -> Vec<Invalid> {
-        let path = Path::new("nodeTopology");
-        let mut wrongs = get(object, "/nodeTopology")
-            .map_or_else(Vec::new, |labels| selector::validate(labels, Values::Checked, &path));
-        let class = text(object, "/storageClassName");
-        wrongs.extend(Path::new("storageClassName").refuse(class, dns_subdomain(class)));
-        let capacity = get(object, "/capacity");
-        wrongs.extend(capacity.and_then(|it| not_negative(it, &Path::new("capacity"))));
-        wrongs
-    }
-
-    fn validate_update(&self, new: &Value, old: &Value) -> Vec<Invalid> {
-        let mut wrongs = self.validate_create(new);
-        let fixed = ["nodeTopology", "storageClassName"].into_iter();
-        let changed =
-            fixed.filter_map(|name| immutable(new, old, &format!("/{name}"), &Path::new(name)));
-        wrongs.extend(changed);
-        wrongs
-    }
-
-    fn needs_version_on_update(&self) -> bool {
-        true
-    }
-
-    fn columns(&self) -> &'static [Column] {
-        CREATED
-    }
-
-    fn row(&self, object: &Value, _now: Time) -> Vec<Cell> {
-        created_row(object)
     }
 }
 

@@ -6,4 +6,4 @@ mod csi;
 
 pub use attachment::VolumeAttachment;
 pub use class::{StorageClass, VolumeAttributesClass};
-pub use csi::{CSIDriver, CSINode, CSIStorageCapacity};
+pub use csi::{CSIDriver, CSINode};

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use crate::fixture::{NOW, created, now, updated};
 use crate::{
     APIService, Binding, CSIDriver, CertificateSigningRequest, CustomResourceDefinition,
-    EndpointSlice, LimitRange, Namespace, NetworkPolicy, Node, PersistentVolume,
-    PersistentVolumeClaim, PriorityClass, Secret, Service, ServiceAccount, StorageClass, Strategy,
-    WebhookConfiguration,
+    EndpointSlice, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
+    PriorityClass, Secret, Service, ServiceAccount, StorageClass, Strategy,
 };
 
 #[test]
@@ -84,14 +83,6 @@ fn objects_are_filled_in() {
                 "defaultRequest": { "cpu": "2", "memory": "1" } }] } }),
         ),
         (
-            "SetDefaults_NetworkPolicy",
-            &NetworkPolicy,
-            json!({ "metadata": {}, "spec": { "egress": [{ "ports": [{ "port": 1 }] }] } }),
-            json!({ "metadata": { "generation": 1 }, "spec": { "podSelector": {},
-                "egress": [{ "ports": [{ "port": 1, "protocol": "TCP" }] }],
-                "policyTypes": ["Ingress", "Egress"] } }),
-        ),
-        (
             "SetDefaults_RoleBinding, SetDefaults_Subject",
             &Binding::OF_ROLE,
             json!({ "roleRef": {},
@@ -128,16 +119,6 @@ fn objects_are_filled_in() {
             json!({ "metadata": {} }),
             json!({ "metadata": { "generation": 1 }, "value": 0,
                 "preemptionPolicy": "PreemptLowerPriority" }),
-        ),
-        (
-            "TestDefaultAdmissionWebhook",
-            &WebhookConfiguration::Mutating,
-            json!({ "metadata": {}, "webhooks": [{ "rules": [{}],
-                "clientConfig": { "service": {} } }] }),
-            json!({ "metadata": { "generation": 1 }, "webhooks": [{ "failurePolicy": "Fail",
-                "matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {},
-                "timeoutSeconds": 10, "reinvocationPolicy": "Never", "rules": [{ "scope": "*" }],
-                "clientConfig": { "service": { "port": 443 } } }] }),
         ),
         (
             "csrStrategy.PrepareForCreate",

@@ -6,10 +6,9 @@ use super::EARLIER;
 use super::printers::check;
 use crate::fixture::now;
 use crate::{
-    APIService, Binding, CSIDriver, CSINode, CertificateSigningRequest, EndpointSlice, FlowSchema,
-    IPAddress, Ingress, IngressClass, Lease, NetworkPolicy, PriorityClass,
-    PriorityLevelConfiguration, ResourceClaim, ResourceSlice, RuntimeClass, StorageClass,
-    Strategy as _, ValidatingAdmissionPolicyBinding, VolumeAttachment, WebhookConfiguration,
+    APIService, Binding, CSIDriver, CSINode, CertificateSigningRequest, EndpointSlice, IPAddress,
+    Lease, PriorityClass, ResourceClaim, ResourceSlice, StorageClass, Strategy as _,
+    ValidatingAdmissionPolicyBinding, VolumeAttachment,
 };
 
 /// An object with a name, five minutes old.
@@ -24,52 +23,11 @@ fn named(part: Value) -> Value {
 
 #[test]
 fn networking() {
-    let host = |host: &str| json!({ "host": host });
-    let rules = json!({ "spec": { "ingressClassName": "foo", "tls": [{}],
-        "rules": [host("a"), host("b"), host(""), host("c"), host("d")] },
-        "status": { "loadBalancer": { "ingress": [{ "ip": "2.3.4.5" }] } } });
-    let mut class = named(json!({ "spec": { "controller": "example.com/controller",
-        "parameters": { "apiGroup": "example.com", "kind": "customgroup", "name": "example" } } }));
-    class["metadata"]["annotations"] = json!({ "ingressclass.kubernetes.io/is-default-class":
-        "true" });
-    let selected = json!({ "spec": { "podSelector": { "matchLabels": { "foo": "bar" },
-        "matchExpressions": [{ "key": "b", "operator": "In", "values": ["2", "1"] },
-            { "key": "c", "operator": "DoesNotExist" }] } } });
     let slice = json!({ "addressType": "IPv4",
         "ports": [{ "name": "http", "port": 80 }, { "name": "x" }, {}, { "port": 1 }],
         "endpoints": [{ "addresses": ["10.1.2.3", "10.1.2.4"] }, { "addresses": ["10.1.2.5"] },
             { "addresses": ["10.1.2.6"] }] });
     check(&[
-        (
-            "TestPrintIngress, formatHosts counts rules",
-            &Ingress,
-            named(rules),
-            json!(["n", "foo", "a,b,c + 2 more...", "2.3.4.5", "80, 443", "5m"]),
-        ),
-        (
-            "TestPrintIngress: default backend",
-            &Ingress,
-            named(json!({ "spec": {} })),
-            json!(["n", "<none>", "*", "", "80", "5m"]),
-        ),
-        (
-            "TestPrintIngressClass: default, params + API Group",
-            &IngressClass,
-            class,
-            json!([
-                "n (default)",
-                "example.com/controller",
-                "customgroup.example.com/example",
-                "5m"
-            ]),
-        ),
-        ("TestPrintNetworkPolicy", &NetworkPolicy, named(json!({})), json!(["n", "<none>", "5m"])),
-        (
-            "TestPrintNetworkPolicy: selector",
-            &NetworkPolicy,
-            named(selected),
-            json!(["n", "b in (1,2),!c,foo=bar", "5m"]),
-        ),
         (
             "TestPrintEndpointSlice",
             &EndpointSlice,
@@ -141,12 +99,6 @@ fn access_and_certificates() {
             named(json!({ "value": 1, "globalDefault": true, "preemptionPolicy": "Never" })),
             json!(["n", 1, true, "5m", "Never"]),
         ),
-        (
-            "TestPrintRuntimeClass",
-            &RuntimeClass,
-            named(json!({ "handler": "h" })),
-            json!(["n", "h", "5m"]),
-        ),
     ]);
 }
 
@@ -209,9 +161,6 @@ fn storage_and_devices() {
 
 #[test]
 fn the_server_itself() {
-    let level = json!({ "spec": { "type": "Limited", "limited": { "nominalConcurrencyShares": 47,
-        "limitResponse": { "queuing": { "queues": 8, "handSize": 3,
-            "queueLengthLimit": 4 } } } } });
     let service = json!({ "spec": { "service": { "namespace": "ns", "name": "api" } },
         "status": { "conditions": [{ "type": "Available", "status": "False",
             "reason": "MissingEndpoints" }] } });
@@ -220,27 +169,6 @@ fn the_server_itself() {
     let shown = "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:\
                  []LabelSelectorRequirement{},}";
     check(&[
-        (
-            "TestPrintFlowSchema",
-            &FlowSchema,
-            named(json!({ "spec": { "matchingPrecedence": 9,
-                "priorityLevelConfiguration": { "name": "allee" },
-                "distinguisherMethod": { "type": "ByUser" } },
-                "status": { "conditions": [{ "type": "Dangling", "status": "True" }] } })),
-            json!(["n", "allee", 9, "ByUser", "5m", "True"]),
-        ),
-        (
-            "TestPrintPriorityLevelConfiguration",
-            &PriorityLevelConfiguration,
-            named(level),
-            json!(["n", "Limited", 47, 8, 3, 4, "5m"]),
-        ),
-        (
-            "TestPrintPriorityLevelConfiguration: unlimited",
-            &PriorityLevelConfiguration,
-            named(json!({ "spec": { "type": "Exempt" } })),
-            json!(["n", "Exempt", "<none>", "<none>", "<none>", "<none>", "5m"]),
-        ),
         (
             "APIService ConvertToTable",
             &APIService,
@@ -252,12 +180,6 @@ fn the_server_itself() {
             &ValidatingAdmissionPolicyBinding,
             named(bound),
             json!(["n", "p", shown, "5m"]),
-        ),
-        (
-            "printMutatingWebhook",
-            &WebhookConfiguration::Mutating,
-            named(json!({ "webhooks": [{}, {}] })),
-            json!(["n", 2, "5m"]),
         ),
     ]);
 }

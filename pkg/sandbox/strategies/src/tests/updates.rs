@@ -10,7 +10,6 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &APIService,
     &CSIDriver,
     &CSINode,
-    &CSIStorageCapacity,
     &CertificateSigningRequest,
     &ClusterRole,
     &Binding::OF_CLUSTER_ROLE,
@@ -20,28 +19,21 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &EndpointSlice,
     &Endpoints,
     &Event,
-    &FlowSchema,
     &IPAddress,
-    &Ingress,
-    &IngressClass,
     &Lease,
     &LimitRange,
-    &WebhookConfiguration::Mutating,
     &Namespace,
-    &NetworkPolicy,
     &Node,
     &PersistentVolume,
     &PersistentVolumeClaim,
     &PodTemplate,
     &PriorityClass,
-    &PriorityLevelConfiguration,
     &ResourceClaim,
     &ResourceClaimTemplate,
     &ResourceQuota,
     &ResourceSlice,
     &Role,
     &Binding::OF_ROLE,
-    &RuntimeClass,
     &Secret,
     &Service,
     &ServiceAccount,
@@ -49,7 +41,6 @@ pub(super) const KINDS: &[&dyn Strategy] = &[
     &StorageClass,
     &ValidatingAdmissionPolicy,
     &ValidatingAdmissionPolicyBinding,
-    &WebhookConfiguration::Validating,
     &VolumeAttachment,
     &VolumeAttributesClass,
 ];
@@ -199,18 +190,8 @@ fn generations_count_and_statuses_stay() {
         json!({ "metadata": { "generation": 3 }, "spec": { "x": spec }, "status": { "s": status },
             "webhooks": [{ "name": spec }] })
     };
-    let counted: &[&dyn Strategy] = &[
-        &CSIDriver,
-        &CustomResourceDefinition,
-        &FlowSchema,
-        &Ingress,
-        &IngressClass,
-        &NetworkPolicy,
-        &PriorityLevelConfiguration,
-        &ResourceSlice,
-        &ValidatingAdmissionPolicy,
-        &WebhookConfiguration::Validating,
-    ];
+    let counted: &[&dyn Strategy] =
+        &[&CSIDriver, &CustomResourceDefinition, &ResourceSlice, &ValidatingAdmissionPolicy];
     let generation = |it: &Value| it.pointer("/metadata/generation").and_then(Value::as_i64);
     for kind in counted {
         let mut old = object("a", "a");
@@ -219,7 +200,7 @@ fn generations_count_and_statuses_stay() {
         assert_eq!(generation(&updated(*kind, &object("b", "b"), &old)), Some(4));
     }
     let kept: &[&dyn Strategy] =
-        &[&Namespace, &Node, &PersistentVolume, &PersistentVolumeClaim, &ResourceQuota, &Ingress];
+        &[&Namespace, &Node, &PersistentVolume, &PersistentVolumeClaim, &ResourceQuota, &Plain];
     for kind in kept {
         let new = updated(*kind, &object("b", "b"), &object("a", "a"));
         assert_eq!(new.pointer("/status/s"), Some(&json!("a")), "an update keeps the status");
@@ -282,8 +263,8 @@ fn requests_are_approved_where_they_can_be() {
 #[test]
 fn who_may_create_by_update_and_must_say_a_version() {
     let names = |ask: fn(&dyn Strategy) -> bool| KINDS.iter().filter(|it| ask(**it)).count();
-    // Service, Event, Endpoints, LimitRange, four of RBAC, Lease, RuntimeClass.
-    assert_eq!(names(|it| it.allows_create_on_update()), 10, "AllowCreateOnUpdate");
-    // Lease, RuntimeClass, four of storage, four of admission, definitions and APIServices.
-    assert_eq!(names(|it| it.needs_version_on_update()), 12, "AllowUnconditionalUpdate");
+    // Service, Event, Endpoints, LimitRange, four of RBAC, Lease.
+    assert_eq!(names(|it| it.allows_create_on_update()), 9, "AllowCreateOnUpdate");
+    // Lease, three of storage, two of admission, definitions and APIServices.
+    assert_eq!(names(|it| it.needs_version_on_update()), 8, "AllowUnconditionalUpdate");
 }
