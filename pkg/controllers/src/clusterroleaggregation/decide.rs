@@ -50,7 +50,7 @@ fn sum<'a>(
     Ok(rules)
 }
 
-/// The name and the rules, and nothing else: all other fields stay with whom they belong to.
+/// The name and the rules, and nothing else: all other fields stay with their managers.
 fn apply(role: &ClusterRole, rules: &[&PolicyRule]) -> Action {
     let mut body = json!({
         "apiVersion": ClusterRole::RESOURCE.api_version(),

@@ -6,8 +6,8 @@
 //! The rules of a role with an `aggregationRule` are those of all roles that its selectors find,
 //! selector by selector, within each by name, each rule once; its own are replaced. A role does not
 //! aggregate itself. Roles that aggregate others may be aggregated too: the change of one enqueues
-//! the next. If nothing is aggregated, the apply names no rules: those that it wrote go, and those
-//! that somebody else wrote stay, as upstream. For such a role each further change of any role
+//! the next. If nothing is aggregated, the apply names no rules: those that it wrote are removed,
+//! and those of other managers stay, as upstream. For such a role each further change of any role
 //! costs one more apply, which changes nothing.
 //!
 //! **Invariant:** a role that has the right rules in the right order is not written.
@@ -57,8 +57,8 @@ impl controller::Controller for Controller {
     }
 }
 
-/// Who aggregates whom is not known before it is looked at, so any change enqueues all that aggregate.
-/// As upstream's `enqueue`.
+/// Only a sync shows which roles a role aggregates, so any change enqueues all that aggregate. As
+/// upstream's `enqueue`.
 fn role_changed(change: &Change<ClusterRole>, view: &View<'_>, queue: &mut Enqueue) {
     if let Change::Deleted(role) = change {
         queue.forget(&role.meta.key);

@@ -19,7 +19,7 @@ const REVIEW: Resource = Resource::cluster_scoped(
 
 /// A reason to approve. Upstream's `csrRecognizer`.
 struct Recognizer {
-    /// What somebody must be allowed to create.
+    /// What the author must be allowed to create.
     subresource: &'static str,
     /// What the review is about.
     about: &'static str,
@@ -45,7 +45,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     };
     // First, otherwise than upstream, which reads what the API server has read the same way.
     if *csr.signer_name != *SIGNER {
-        return Plan::rest("it is for another signer: somebody else approves or denies it");
+        return Plan::rest("it is for another signer: other approvers decide");
     }
     let name = go::quote(&*csr.meta.key.name);
     let request = match request {
@@ -56,7 +56,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
         }
     };
     if let Some(why) = request.no_kubelet_client(&csr.usages) {
-        return Plan::rest(format!("somebody else approves or denies it: {why}"));
+        return Plan::rest(format!("other approvers decide: {why}"));
     }
     let mut tried = Vec::new();
     for recognizer in recognizers(csr, request) {

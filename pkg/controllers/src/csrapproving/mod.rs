@@ -1,5 +1,5 @@
-//! The approver of kubelets: says yes to a kubelet that asks for the certificate which it shows as
-//! a client, if whoever asks is allowed to have one.
+//! The approver of kubelet client certificates: approves the request of a kubelet if its author is
+//! allowed to have one.
 //!
 //! Reads: CertificateSigningRequest; and, live, SubjectAccessReviews. Writes:
 //! CertificateSigningRequest (PUT of `approval`). No Events. Upstream:
@@ -7,10 +7,10 @@
 //!
 //! A request that is undecided and says what a kubelet's says, for the signer
 //! `kubernetes.io/kube-apiserver-client-kubelet`, is held against RBAC: may its author `create` the
-//! subresource `selfnodeclient` (if the name that is asked for is the author's own), or else
-//! `nodeclient`, of `certificatesigningrequests`? Then it gets the condition `Approved`. If not, it
-//! is asked again with growing pauses, since roles may change. All other requests are left to
-//! others, and wait for them without an end.
+//! subresource `selfnodeclient` (if the requested name is the author's own), or else `nodeclient`,
+//! of `certificatesigningrequests`? Then it gets the condition `Approved`. If not, it is repeated
+//! with back-off, since roles may change. All other requests are left to others, and wait for them
+//! without an end.
 //!
 //! **Invariant:** nothing is approved but what the review said yes to in the same sync; a review
 //! that fails, or says nothing, is no yes.

@@ -35,11 +35,11 @@ impl Snapshot {
             ("usages", list(csr.usages.iter().map(|usage| &**usage).collect())),
             ("conditions", list(csr.conditions.iter().map(|kind| &**kind).collect())),
         ];
-        // Who they are is shown to those who may get the request: by the API server.
+        // The user's name is only for readers that may get the request, from the API server.
         if let Some(Ok(request)) = &self.request {
             let is_own = csr.requestor.username == request.common_name;
-            let author = if is_own { "who it is for" } else { "somebody else" };
-            facts.push(("asked by", author.to_owned()));
+            let author = if is_own { "the node that it is for" } else { "another user" };
+            facts.push(("requested by", author.to_owned()));
         }
         facts
     }

@@ -16,7 +16,7 @@ const SELF: &str = "review subjectaccessreviews.authorization.k8s.io: may its au
 const NODE: &str = "review subjectaccessreviews.authorization.k8s.io: may its author create \
                     certificatesigningrequests/nodeclient?";
 
-/// What somebody asks for. As upstream's `csrBuilder`.
+/// A request. As upstream's `csrBuilder`.
 #[derive(Clone)]
 struct Wish {
     common_name: &'static str,
@@ -47,7 +47,7 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[tag], &*length, content].concat()
 }
 
-/// A request that says this. Its key and its signature are of no use, and nobody looks at them.
+/// A request that says this. Its key and its signature are not read.
 fn request(wish: &Wish) -> Vec<u8> {
     let name = |kind: u8, text: &str| {
         let value = [der(6, &[0x55, 4, kind]), der(0x0c, text.as_bytes())].concat();
@@ -137,7 +137,7 @@ fn requests_are_handled_as_upstream() {
 
 /// The second way is tried once the first one is refused.
 #[test]
-fn who_may_not_renew_may_still_be_allowed_to_join() {
+fn a_kubelet_that_may_not_renew_may_still_join() {
     let (asked, plan) = reviewed(&csr(&wish()), |query| says(query.to_string() == NODE));
     assert_eq!(asked, [SELF, NODE]);
     assert_eq!(plan.to_string(), approval("nodeclient", ""));
@@ -186,7 +186,7 @@ fn kubelets_are_recognized_as_upstream() {
 }
 
 /// Go reads more types of text in a subject than this reader, such as the BMPString that Windows
-/// writes, so the API server admits them. Whoever signs such a request knows what it says.
+/// writes, so the API server admits them. The author of such a request knows what it says.
 #[test]
 fn what_is_for_another_signer_need_not_be_read() {
     // What Go made of the common name `Jörg`.
@@ -200,12 +200,12 @@ fn what_is_for_another_signer_need_not_be_read() {
         with(csr, json!({"spec": {"request": STANDARD.encode(&odd)}}))
     };
     let other = plan(&asked("example.com/smart-cards"), &Facts::default());
-    let expected = "why: it is for another signer: somebody else approves or denies it\n";
+    let expected = "why: it is for another signer: other approvers decide\n";
     assert_eq!(other.to_string(), expected);
     assert!(plan(&asked(wish().signer), &Facts::default()).error.is_some());
 }
 
-/// TestController_AutoApproval of the integration tests: what the review says of who asks.
+/// TestController_AutoApproval of the integration tests: what the review says of the author.
 #[test]
 fn the_review_is_about_the_author() {
     let first = plan(&csr(&wish()), &Facts::default());
@@ -283,7 +283,7 @@ fn a_review_that_does_not_say_yes_approves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn an_unreadable_request_is_reported() {
     let broken = with(csr(&wish()), json!({"spec": {"request": STANDARD.encode("nothing")}}));
     assert_eq!(
         plan(&broken, &Facts::default()).to_string(),
@@ -296,7 +296,8 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(plan.to_string(), "why: the object cannot be read: spec: no\n");
 }
 
-/// TestCertificateController: each change enqueues its own key; who is gone is looked at once more.
+/// TestCertificateController: each change enqueues its own key; a deleted request is looked at once
+/// more.
 #[test]
 fn changes_enqueue_their_own_key() {
     let object = decode::<Csr>(&csr(&wish()));
@@ -312,10 +313,10 @@ fn changes_enqueue_their_own_key() {
     assert!(Controller.observe(&Key::new("", "csr-1"), &fixture.view(), &()).is_none());
 }
 
-/// What somebody reads who asks why a kubelet waits; no names, since they may not be allowed to get
-/// the request itself.
+/// What `explain` shows of a kubelet that waits; no names, since its reader may not be allowed to
+/// get the request itself.
 #[test]
-fn a_summary_says_what_is_wanted_and_names_nobody() {
+fn a_summary_shows_the_request_and_names_no_user() {
     let fixture = Fixture::default().holding::<Csr>(&[csr(&wish())]);
     let snapshot = Controller.observe(&Key::new("", "csr-1"), &fixture.view(), &()).unwrap();
     let summary = Controller.summary(&snapshot).into_iter();
@@ -324,7 +325,7 @@ fn a_summary_says_what_is_wanted_and_names_nobody() {
         "signer: kubernetes.io/kube-apiserver-client-kubelet",
         "usages: client auth, digital signature, key encipherment",
         "conditions: none",
-        "asked by: who it is for",
+        "requested by: the node that it is for",
     ];
     assert_eq!(lines, expected);
 }

@@ -47,7 +47,7 @@ struct Entry {
 }
 
 impl Backoff {
-    /// A failed pod has gone from the place.
+    /// A failed pod was deleted from the place.
     pub(super) fn count(&mut self, place: Place, now: Time) {
         let delay = self.delay(&place, now).next;
         self.make_room(now);

@@ -44,7 +44,7 @@ fn sync(s: &Snapshot, facts: &Facts, burst: usize) -> Plan {
     carry_out(s, present, &work, burst)
 }
 
-/// A set that selects everything is told so.
+/// A set that selects everything gets a warning Event.
 fn left_alone(s: &Snapshot, refusal: Refusal<'_>) -> Plan {
     let why = refusal.why("set");
     match refusal {
@@ -119,7 +119,7 @@ fn end_finished<'a>(
                 continue;
             }
             Phase::Failed => {
-                // Of several, one goes at a time.
+                // Of several, one is deleted at a time.
                 left = delay.map_or(Duration::ZERO, |delay| delay.next);
                 let message =
                     format!("Found failed daemon pod {key} on node {node}, will try to kill it");
@@ -142,7 +142,7 @@ fn end_finished<'a>(
     running
 }
 
-/// Of the running pods of a node, oldest first, those that go when two may be there: all but the
+/// Of the running pods of a node, oldest first, those to delete when two may be there: all but the
 /// oldest of the present template and the oldest other one; that one too if it is not ready, or if
 /// the new one is available.
 fn superseded(s: &Snapshot, hash: &str, running: &[&Arc<Pod>]) -> Vec<Arc<Pod>> {
@@ -181,7 +181,7 @@ fn carry_out(s: &Snapshot, present: Present, work: &Work, burst: usize) -> Plan 
     let why = match (nodes.len(), doomed.len()) {
         (0, 0) => format!("{tidied}each node has the pods that it should have").into(),
         (create, delete) => format!(
-            "{tidied}{} pods missing, creating {create}; {} to go, deleting {delete}",
+            "{tidied}{} pods missing, creating {create}; {} to delete, deleting {delete}",
             work.create.len(),
             work.delete.len()
         )

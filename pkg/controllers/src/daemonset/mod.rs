@@ -5,7 +5,7 @@
 //! DaemonSet/status, Event. Upstream: `pkg/controller/daemon` (v1.36).
 //!
 //! **Invariant:** deletes only pods that the set controls and selects; adopts only pods and
-//! revisions that nobody controls, and only for a set that was found live right before, with the
+//! revisions that no owner controls, and only for a set that was found live right before, with the
 //! same uid and not being deleted.
 //! **Invariant:** a rolling update makes a node lose its available pod only while fewer than
 //! `maxUnavailable` nodes lack one; with `maxSurge`, not before its successor is available.
@@ -13,7 +13,8 @@
 //! cannot be read, or that is being deleted is left alone.
 //!
 //! # Parts
-//! - `backoff.rs`: how long failed pods stay, so that a node that refuses them is not fought with.
+//! - `backoff.rs`: how long failed pods stay, so that a node that refuses them is not retried in a
+//!   hot loop.
 //! - `fit.rs`: whether a node should have a pod.
 //! - `revisions.rs`: which ControllerRevision is the present one, and how the others are kept.
 //! - `rollout.rs`: the rolling update.
@@ -26,20 +27,19 @@
 //! heartbeats cost nothing.
 //!
 //! # Otherwise than upstream
-//! - An orphan that is gone by the time it is adopted fails the sync; there it is left out.
+//! - An orphan that is deleted before it is adopted fails the sync; there it is left out.
 //! - A ControllerRevision is written once in a sync, with all that it needs, and counts with the
 //!   label that it gets, whatever a webhook makes of that.
 //! - Pods are made and replaced in the order of the nodes' names, and each try after a failure
 //!   begins elsewhere; upstream's order is that of a Go map, another one each time.
 //! - Node events enqueue sets in the handler, without a queue `daemonset-node-updates` in between.
-//! - The rolling update moves on in a sync in which no pod is missing or superfluous, not right
+//! - The rolling update continues in a sync in which no pod is missing or superfluous, not right
 //!   after pods were made or deleted.
-//! - The back-off of failed pods counts those that are seen to go, whoever deleted them, not the
-//!   attempts to delete them; a set is looked at when the back-off is over, not a whole delay
-//!   later.
+//! - The back-off of failed pods counts those that are seen deleted, by any client, not the
+//!   attempts to delete them; a set is enqueued when the back-off is over, not a whole delay later.
 //! - If the present template has several revisions, only pods that carry one of their labels are
 //!   relabelled; upstream relabels pods of former templates too, which then count as updated.
-//! - With `maxSurge`, an old pod on a node that is gone does not fail the rolling update.
+//! - With `maxSurge`, an old pod on a node that is deleted does not fail the rolling update.
 //! - The names of new revisions have another hash: that of their data, as StatefulSets have it.
 //!   Names of sets of more than 223 letters are cut in them.
 //! - When pods are made and others deleted in one sync, both are tried at once and the new ones are
@@ -137,7 +137,7 @@ impl controller::Controller for Controller {
 
 // === Failed pods ===
 
-/// A failed pod that goes makes the next one on its node wait.
+/// A failed pod that is deleted makes the next one on its node wait.
 fn count_failed(failed_pods: &mut Backoff, change: &Change<Pod>, view: &View<'_>) {
     let goes = match change {
         Change::Updated { old, new } => !old.meta.is_terminating() && new.meta.is_terminating(),
@@ -156,8 +156,8 @@ fn count_failed(failed_pods: &mut Backoff, change: &Change<Pod>, view: &View<'_>
 // === Watch table ===
 
 impl Controller {
-    /// As `syncNodeUpdate`, and a node that comes back before its pods went counts again. That a
-    /// node is gone enqueues nobody: its pods will go, and do.
+    /// As `syncNodeUpdate`, and a node that comes back before its pods are deleted counts again. A
+    /// deleted node enqueues nothing: the deletions of its pods do.
     fn node_changed(&self, change: &Change<Node>, view: &View<'_>, queue: &mut Enqueue) {
         let node = match change {
             Change::Added(node) => node,
@@ -185,7 +185,7 @@ impl Controller {
     }
 }
 
-/// New revisions of a set enqueue it through what it awaits.
+/// New revisions of a set enqueue it through the versions that it awaits.
 fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Added(it) if it.meta.controller().is_some() && !it.meta.is_terminating() => {}
@@ -198,7 +198,7 @@ fn revision_changed(change: &Change<ControllerRevision>, view: &View<'_>, queue:
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
-        // As upstream's, and whom it is taken from: its place is free.
+        // As upstream, and the owner that it is taken from: its place is free.
         Change::Updated { old, new } if new.meta.is_terminating() => {
             enqueue_owner::<DaemonSet>(&new.meta, view, queue);
             if old.meta.controller() != new.meta.controller() {
@@ -213,7 +213,7 @@ fn pod_changed(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     }
 }
 
-/// The end of a sync asks for this too; that may be lost if the key is looked at earlier.
+/// The end of a sync requeues for this too; that is lost if the key is synced earlier.
 fn enqueue_when_available(old: &Pod, new: &Pod, view: &View<'_>, queue: &mut Enqueue) {
     if old.is_ready() || !new.is_ready() {
         return;

@@ -9,8 +9,8 @@ use super::fit::Fit;
 use super::revisions::{self, History};
 use super::snapshot::{self, Snapshot, sort_oldest_first};
 
-/// None if the status is right already, or if the claim on revisions or pods failed: then how many
-/// there are is in doubt.
+/// None if the status is right already, or if the claim on revisions or pods failed: then their
+/// number is unknown.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<Write> {
     let left_alone = snapshot::selector(&s.set).is_err() || s.set.meta.is_terminating();
     let is_claimed =

@@ -33,7 +33,7 @@ pub(super) struct Present {
     pub(super) create: Option<Action>,
 }
 
-/// The present revision; or the plan, if there is none to go on with.
+/// The present revision; or the plan, if there is none to continue with.
 pub(super) fn settle(s: &Snapshot, facts: &Facts) -> Result<Present, Plan> {
     match history(s) {
         History::Present(hash, tidying) => {
@@ -111,7 +111,7 @@ fn former(s: &Snapshot) -> Vec<Arc<ControllerRevision>> {
 
 // === Several ===
 
-/// Pods of the doubles become pods of the kept one; then the doubles go.
+/// Pods of the duplicates become pods of the kept one; then the duplicates are deleted.
 fn drop_doubles(s: &Snapshot, doubles: &[&Arc<ControllerRevision>], hash: &str) -> Vec<Step> {
     let labels: BTreeSet<&str> = doubles.iter().map(|it| label_of(it)).collect();
     let carries = |pod: &&Arc<Pod>| label(&pod.meta).is_some_and(|label| labels.contains(label));

@@ -1,6 +1,6 @@
-//! The rolling update: which old pods go, and which nodes get a second pod. As `rollingUpdate` in
-//! upstream's `update.go`. Nodes are taken in the order of their names, after a failure from
-//! another place on.
+//! The rolling update: which old pods are deleted, and which nodes get a second pod. As
+//! `rollingUpdate` in upstream's `update.go`. Nodes are taken in the order of their names, after a
+//! failure from another place on.
 
 use std::sync::Arc;
 
@@ -94,8 +94,8 @@ fn with_empty_nodes(s: &Snapshot) -> ByNode<'_> {
     nodes
 }
 
-/// Deletes old pods; their successors are made when they are gone. Those that are not available go
-/// at any time, the others while few enough nodes lack an available pod.
+/// Deletes old pods; their successors are created once they are deleted. Unavailable ones are
+/// deleted at any time, the others while few enough nodes lack an available pod.
 fn replace(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Work {
     let most =
         if mutant::is(Mutant::DaemonAllAtOnce) { allowed.desired } else { allowed.unavailable };
@@ -117,9 +117,9 @@ fn replace(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Wo
     Work::new(Vec::new(), doomed.into_iter().cloned().collect())
 }
 
-/// Makes new pods beside old ones; an old one goes once its successor is available. Where the old
-/// one is not available its successor is made at any time, elsewhere while few enough nodes wait
-/// for theirs.
+/// Creates new pods beside old ones; an old one is deleted once its successor is available. Where
+/// the old one is not available its successor is created at any time, elsewhere while few enough
+/// nodes wait for theirs.
 fn surge(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Work {
     let (mut surging, mut available) = (0, 0);
     let (mut wanted, mut candidates) = (Vec::new(), Vec::new());
@@ -139,7 +139,7 @@ fn surge(s: &Snapshot, hash: &str, nodes: &ByNode<'_>, allowed: Allowed) -> Work
                 (Some((node, Fit::Run)), false) => wanted.push(node),
                 (Some((_, Fit::Stay | Fit::Leave)), true) => misplaced.push(old),
                 (Some((_, Fit::Stay | Fit::Leave)), false) => doomed.push(old),
-                // The node is gone, and so will be its pods.
+                // The node is deleted, and so will be its pods.
                 (None, _) => {}
             },
             (_, None) => {}

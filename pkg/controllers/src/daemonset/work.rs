@@ -12,11 +12,11 @@ use controller::EventType;
 pub(super) struct Work {
     /// Nodes that get a pod.
     pub(super) create: Vec<Text>,
-    /// Pods that go.
+    /// Pods to delete.
     pub(super) delete: Vec<Arc<Pod>>,
     /// What is said about some of them, by their uid.
     pub(super) events: BTreeMap<Text, (EventType, &'static str, String)>,
-    /// When a failed pod may go that must stay now.
+    /// When a failed pod that must stay now may be deleted.
     pub(super) again: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ use controller::{Announce, Answer, Facts, Plan, Query, Step, Write, controller_r
 use serde_json::{Map, Value, json};
 
 use super::changes;
-use super::decide::Told;
+use super::decide::Verdict;
 use super::revision;
 use super::snapshot::Snapshot;
 use super::template::{self, HASH_LABEL, Template};
@@ -32,29 +32,29 @@ pub(super) fn name(s: &Snapshot) -> Name {
 
 /// Makes the new set with so many pods. After a sync that failed it looks first whether the name is
 /// taken: by the set itself, which the cache does not show yet, or by one of another template.
-pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> (Plan, Told) {
+pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> (Plan, Verdict) {
     let name = name(s);
     let key = Key { namespace: s.deployment.meta.key.namespace.clone(), name: (*name.set).into() };
     let query = Query::object(ReplicaSet::RESOURCE, key);
     match facts.get(&query).map(Answer::object) {
         // Mostly it is free. If not, the API server refuses, and the next sync looks.
-        None if !s.has_failed => (create(s, &name, replicas), Told::Creation(replicas)),
+        None if !s.has_failed => (create(s, &name, replicas), Verdict::Creation(replicas)),
         None => {
             let why = "there is no ReplicaSet of the template; is its name free?";
-            (Plan::fetch(why, vec![query]), Told::Nothing)
+            (Plan::fetch(why, vec![query]), Verdict::Nothing)
         }
         Some(Ok(Some((meta, raw)))) if is_new(s, meta, raw) => {
             let error = format!("{} {:?} is not in the cache yet", ReplicaSet::RESOURCE, name.set);
-            (Plan::failed("the new ReplicaSet exists already", error), Told::Nothing)
+            (Plan::failed("the new ReplicaSet exists already", error), Verdict::Nothing)
         }
         // The status says so, and then there is another name.
         Some(Ok(Some(_))) => {
             let why = "the name of the new ReplicaSet is taken by another one";
             let error = format!("{} {:?} already exists", ReplicaSet::RESOURCE, name.set);
-            (Plan::failed(why, error), Told::Collision)
+            (Plan::failed(why, error), Verdict::Collision)
         }
         // If it cannot be read, creating it will tell.
-        Some(Ok(None) | Err(_)) => (create(s, &name, replicas), Told::Creation(replicas)),
+        Some(Ok(None) | Err(_)) => (create(s, &name, replicas), Verdict::Creation(replicas)),
     }
 }
 
@@ -71,7 +71,7 @@ fn create(s: &Snapshot, name: &Name, replicas: i32) -> Plan {
             "ReplicaSetCreateError",
             format!("Failed to create new replica set {:?}: ", name.set).into(),
         ),
-        // Upstream tells nobody of it either: it adopts the set, or takes another name.
+        // Upstream emits no Event for it either: it adopts the set, or takes another name.
         silent: &[ALREADY_EXISTS],
     };
     let namespace = s.deployment.meta.key.namespace.clone();

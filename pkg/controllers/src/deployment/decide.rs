@@ -11,13 +11,13 @@ use super::changes::{self, Changes};
 use super::snapshot::{Set, Snapshot};
 use super::{creation, limits, progress, report, rollback, rollout, scaling};
 
-/// What one sync does, and how it is told of.
+/// What one sync does, and what the status reports of it.
 struct Course {
     why: Why,
     /// What is done.
     work: Work,
-    /// What is told of it.
-    told: Told,
+    /// What the status reports.
+    verdict: Verdict,
 }
 
 /// What one sync does.
@@ -30,9 +30,9 @@ enum Work {
     Failure(String),
 }
 
-/// What the status says after a sync.
+/// What the status reports after a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Verdict {
     /// Nothing: the Deployment itself was written, or nothing is known of its pods.
     Nothing,
     /// That this generation was seen.
@@ -41,44 +41,44 @@ pub enum Told {
     Failure,
     /// How many pods there are, if all writes succeeded.
     Counts,
-    /// That, and how the rollout goes.
+    /// That, and the progress of the rollout.
     Rollout,
     /// That, even if a write failed.
     RolloutAnyway,
-    /// How the creation of the new set went, with so many pods.
+    /// The outcome of the creation of the new set, with so many pods.
     Creation(i32),
     /// That the name of the new set is taken, so that it gets another one.
     Collision,
 }
 
-pub(super) fn decide(s: &Snapshot, facts: &Facts) -> (Plan, Told) {
+pub(super) fn decide(s: &Snapshot, facts: &Facts) -> (Plan, Verdict) {
     if let Some(why) = s.broken() {
-        return (Plan::rest(why), Told::Nothing);
+        return (Plan::rest(why), Verdict::Nothing);
     }
     if s.selects_all() {
-        return (selects_all(s), Told::Seen);
+        return (selects_all(s), Verdict::Seen);
     }
-    let mut told = Told::Nothing;
+    let mut verdict = Verdict::Nothing;
     let rest = || {
         let plan;
-        (plan, told) = planned(s, facts);
+        (plan, verdict) = planned(s, facts);
         plan
     };
     let plan = s.claim.before(&Deployment::RESOURCE, &s.deployment.meta, facts, rest);
-    (plan, told)
+    (plan, verdict)
 }
 
-fn planned(s: &Snapshot, facts: &Facts) -> (Plan, Told) {
-    let Course { why, work, told } = course(s);
+fn planned(s: &Snapshot, facts: &Facts) -> (Plan, Verdict) {
+    let Course { why, work, verdict } = course(s);
     match work {
         Work::Creation(replicas) => creation::plan(s, facts, replicas),
-        Work::Failure(error) => (Plan::failed(why, error), told),
+        Work::Failure(error) => (Plan::failed(why, error), verdict),
         Work::Writes(actions) => {
             let plan = match actions.as_slice() {
                 [] => Plan::rest(why),
                 _ => Plan::one(why, Step::InOrder(actions)),
             };
-            (plan.again_after(report::next_check(s, told)), told)
+            (plan.again_after(report::next_check(s, verdict)), verdict)
         }
     }
 }
@@ -91,13 +91,13 @@ fn selects_all(s: &Snapshot) -> Plan {
 }
 
 /// What is to be done about the ReplicaSets. The annotations of the new one come first: what else
-/// it needs goes into the same write. Nothing waits for them, as in upstream's `getNewReplicaSet`.
+/// it needs is in the same write. Nothing waits for them, as in upstream's `getNewReplicaSet`.
 fn course(s: &Snapshot) -> Course {
     let deployment = &s.deployment;
     let mut changes = Changes::new(s);
     changes.sync_new();
     if deployment.meta.is_terminating() {
-        return changes.course("the Deployment is being deleted", Told::Counts);
+        return changes.course("the Deployment is being deleted", Verdict::Counts);
     }
     let wanted = rollback::wanted(s);
     if deployment.paused && !mutant::is(Mutant::PauseIgnored) {
@@ -105,7 +105,7 @@ fn course(s: &Snapshot) -> Course {
         if wanted.is_none() {
             rollout::clean_up(&mut changes);
         }
-        return changes.course("the Deployment is paused", Told::Counts);
+        return changes.course("the Deployment is paused", Verdict::Counts);
     }
     if let Some(revision) = wanted {
         return roll_back(changes, revision);
@@ -116,7 +116,7 @@ fn course(s: &Snapshot) -> Course {
         // would be no rollout: that of a Recreate with pods of two templates, or of a set that has
         // the right size but was not given it here.
         if changes.is_scaling() {
-            return changes.course("the Deployment was resized", Told::Counts);
+            return changes.course("the Deployment was resized", Verdict::Counts);
         }
     }
     match &deployment.strategy {
@@ -135,24 +135,24 @@ fn roll_back(mut changes: Changes<'_>, revision: i64) -> Course {
     }
     changes.actions.extend(rollback::actions(s, revision));
     let why = format!("asked to roll back to revision {revision}").into();
-    Course { why, work: Work::Writes(changes.actions), told: Told::Nothing }
+    Course { why, work: Work::Writes(changes.actions), verdict: Verdict::Nothing }
 }
 
 /// As `rolloutRolling`.
 fn rolling(mut changes: Changes<'_>) -> Course {
     let s = changes.s;
     let Some(new) = &s.new else { return create(s) };
-    // A failure to write these, unlike one to shrink old sets, is told by no status.
-    let told = if changes.is_empty() { Told::RolloutAnyway } else { Told::Rollout };
+    // The status does not report a failure to write these, unlike one to scale old sets down.
+    let verdict = if changes.is_empty() { Verdict::RolloutAnyway } else { Verdict::Rollout };
     if let Err(error) = rollout::scale_new(&mut changes, new) {
         return failure(error);
     }
     if changes.is_scaling() {
-        return changes.course("the new ReplicaSet comes first", Told::Rollout);
+        return changes.course("the new ReplicaSet comes first", Verdict::Rollout);
     }
     rollout::scale_old(&mut changes, new);
     if changes.is_scaling() {
-        return changes.course("old ReplicaSets have more pods than needed", told);
+        return changes.course("old ReplicaSets have more pods than needed", verdict);
     }
     finish(changes)
 }
@@ -162,10 +162,10 @@ fn recreate(mut changes: Changes<'_>) -> Course {
     let s = changes.s;
     rollout::scale_old_to_zero(&mut changes);
     if s.old.iter().any(Set::is_active) {
-        return changes.course("old ReplicaSets must be empty first", Told::Rollout);
+        return changes.course("old ReplicaSets must be empty first", Verdict::Rollout);
     }
     if rollout::is_old_running(s) {
-        return changes.course("old pods must be gone first", Told::Rollout);
+        return changes.course("old pods must end first", Verdict::Rollout);
     }
     let Some(new) = &s.new else { return create(s) };
     changes.scale(new, new.replicas(), s.deployment.replicas);
@@ -179,16 +179,16 @@ fn finish(mut changes: Changes<'_>) -> Course {
         let why =
             changes.s.new.as_ref().filter(|_| changes.is_empty()).map(|new| waits(deployment, new));
         let why = why.unwrap_or_else(|| "the rollout is under way".into());
-        return Course { why, work: Work::Writes(changes.actions), told: Told::Rollout };
+        return Course { why, work: Work::Writes(changes.actions), verdict: Verdict::Rollout };
     }
     rollout::clean_up(&mut changes);
-    changes.course("the rollout is complete", Told::Rollout)
+    changes.course("the rollout is complete", Verdict::Rollout)
 }
 
 /// Why nothing is done about a rollout that is not complete.
 fn waits(deployment: &Deployment, new: &Set) -> Why {
     let how = if progress::has_timed_out(&deployment.status) {
-        "the rollout does not get on"
+        "the rollout stalls"
     } else {
         "the rollout is under way"
     };
@@ -202,16 +202,16 @@ fn create(s: &Snapshot) -> Course {
         Err(error) => return failure(error),
     };
     let why = "there is no ReplicaSet of the template".into();
-    Course { why, work: Work::Creation(replicas), told: Told::Rollout }
+    Course { why, work: Work::Creation(replicas), verdict: Verdict::Rollout }
 }
 
 fn failure(error: String) -> Course {
     let why = "the Deployment cannot be rolled out".into();
-    Course { why, work: Work::Failure(error), told: Told::Failure }
+    Course { why, work: Work::Failure(error), verdict: Verdict::Failure }
 }
 
 impl Changes<'_> {
-    fn course(self, why: &'static str, told: Told) -> Course {
-        Course { why: why.into(), work: Work::Writes(self.actions), told }
+    fn course(self, why: &'static str, verdict: Verdict) -> Course {
+        Course { why: why.into(), work: Work::Writes(self.actions), verdict }
     }
 }

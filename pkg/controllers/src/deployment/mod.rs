@@ -6,7 +6,7 @@
 //! `pkg/controller/deployment` (v1.36).
 //!
 //! **Invariant:** scales and deletes only ReplicaSets that the Deployment controls and selects, and
-//! deletes none that has pods or wants some.
+//! deletes none with pods or with `spec.replicas` above 0.
 //! **Invariant:** there is one ReplicaSet of the present template: none is made while the cache, or
 //! the API server under the same name, has one.
 //! **Invariant:** a Deployment that cannot be read, or one of whose ReplicaSets cannot be read, is
@@ -31,11 +31,11 @@
 //! Otherwise than upstream:
 //! - a sync writes each object once. Upstream writes the same object again with a version that its
 //!   own first write made old, and tries again after the conflict. Here the annotations and the
-//!   size of a ReplicaSet go out together, and so do the revision, the conditions and the counts of
+//!   size of a ReplicaSet are one write, and so are the revision, the conditions and the counts of
 //!   the Deployment; the objects end up the same;
 //! - old ReplicaSets are scaled down in the sync after the one that made the new one, so that a
-//!   failure is told of what has failed. (One that is adopted and must be written at once is
-//!   written in the next sync, after a conflict, as upstream.)
+//!   failure is reported for the write that failed. (One that is adopted and must be written at
+//!   once is written in the next sync, after a conflict, as upstream.)
 //! - if the name of a new ReplicaSet is taken, the next sync looks live at what has it: upstream
 //!   compares what its cache has under the name, in the same sync;
 //! - a rollback in whose sync the new ReplicaSet gets annotations finds the last revision among
@@ -66,7 +66,7 @@ use api::{Deployment, DeploymentStrategy, Key, Pod, ReplicaSet};
 use controller::owners::{Owner, enqueue_managers, owner_of};
 use controller::{Change, Enqueue, Facts, Outcome, Plan, View, Watches, Write};
 
-pub use decide::Told;
+pub use decide::Verdict;
 pub use snapshot::{Set, Snapshot};
 
 /// The controller, with its option.
@@ -80,7 +80,7 @@ pub struct Controller {
 impl controller::Controller for Controller {
     type Snapshot = Snapshot;
     type Memory = ();
-    type Verdict = Told;
+    type Verdict = Verdict;
 
     const RETRIES_MAX: Option<u32> = Some(15);
 
@@ -96,7 +96,7 @@ impl controller::Controller for Controller {
         snapshot::observe(key, view, *self)
     }
 
-    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, Told) {
+    fn decide(&self, snapshot: &Snapshot, facts: &Facts) -> (Plan, Verdict) {
         decide::decide(snapshot, facts)
     }
 
@@ -104,14 +104,19 @@ impl controller::Controller for Controller {
         report::summary(snapshot)
     }
 
-    fn report(&self, snapshot: &Snapshot, told: Option<&Told>, outcome: &Outcome) -> Option<Write> {
-        report::report(snapshot, *told?, outcome)
+    fn report(
+        &self,
+        snapshot: &Snapshot,
+        verdict: Option<&Verdict>,
+        outcome: &Outcome,
+    ) -> Option<Write> {
+        report::report(snapshot, *verdict?, outcome)
     }
 }
 
 // === Watch table ===
 
-/// A Recreate rollout goes on once the last pod is gone. As upstream's `deletePod`.
+/// A Recreate rollout continues once the last pod is deleted. As upstream's `deletePod`.
 fn pod_changed(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     let Change::Deleted(pod) = change else { return };
     let Some(set) = owner_of::<ReplicaSet>(&pod.meta, view) else { return };

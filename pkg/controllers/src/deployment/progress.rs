@@ -191,7 +191,7 @@ pub(super) fn is_timed_out(deployment: &Deployment, status: &DeploymentStatus, n
     }
 }
 
-/// Whether the status says that the rollout does not get on.
+/// Whether the status says that the rollout stalls.
 pub(super) fn has_timed_out(status: &DeploymentStatus) -> bool {
     get(status, PROGRESSING).is_some_and(|known| known.reason == TIMED_OUT)
 }
@@ -211,7 +211,7 @@ pub(super) fn next_check(
         return None;
     }
     let left = end.since(now);
-    // Time goes by in whole seconds there, and must have passed the deadline.
+    // Upstream counts whole seconds, and they must have passed the deadline.
     Some(left + if left < SOON { Duration::from_millis(1) } else { SOON })
 }
 

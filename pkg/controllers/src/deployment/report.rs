@@ -8,7 +8,7 @@ use controller::{Outcome, Retry, Write};
 use serde_json::json;
 
 use super::creation;
-use super::decide::Told;
+use super::decide::Verdict;
 use super::revision::{self, REVISION};
 use super::snapshot::{Set, Snapshot};
 use super::{limits, progress};
@@ -21,25 +21,25 @@ struct After {
 }
 
 /// None if all is right already, and after a failure that says nothing of the pods.
-pub(super) fn report(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<Write> {
+pub(super) fn report(s: &Snapshot, verdict: Verdict, outcome: &Outcome) -> Option<Write> {
     // What the cache does not show yet cannot be counted; it enqueues the key in a moment.
     if outcome.unsettled || s.claim.has_failed(0, outcome) {
         return None;
     }
-    write(s, after(s, told, outcome)?)
+    write(s, after(s, verdict, outcome)?)
 }
 
 /// When to look at the progress again, if nothing is to be written now.
-pub(super) fn next_check(s: &Snapshot, told: Told) -> Option<Duration> {
-    match told {
-        Told::Nothing
-        | Told::Seen
-        | Told::Failure
-        | Told::Counts
-        | Told::Creation(_)
-        | Told::Collision => None,
-        Told::Rollout | Told::RolloutAnyway => {
-            let after = settled(s, told);
+pub(super) fn next_check(s: &Snapshot, verdict: Verdict) -> Option<Duration> {
+    match verdict {
+        Verdict::Nothing
+        | Verdict::Seen
+        | Verdict::Failure
+        | Verdict::Counts
+        | Verdict::Creation(_)
+        | Verdict::Collision => None,
+        Verdict::Rollout | Verdict::RolloutAnyway => {
+            let after = settled(s, verdict);
             let is_right = after.status == s.deployment.status;
             let again = || progress::next_check(&s.deployment, &after.status, s.now);
             is_right.then(again).flatten()
@@ -91,28 +91,30 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
 }
 
 /// What is left after a plan that ended so.
-fn after(s: &Snapshot, told: Told, outcome: &Outcome) -> Option<After> {
+fn after(s: &Snapshot, verdict: Verdict, outcome: &Outcome) -> Option<After> {
     let unrevised = |status| Some(After { status, revision: None });
-    match (told, &outcome.error) {
-        (Told::Nothing, _) => None,
-        (Told::Seen, _) => {
+    match (verdict, &outcome.error) {
+        (Verdict::Nothing, _) => None,
+        (Verdict::Seen, _) => {
             let mut status = s.deployment.status.clone();
             let generation = s.deployment.meta.generation;
             status.observed_generation = status.observed_generation.max(generation);
             unrevised(status)
         }
-        (Told::RolloutAnyway, _) | (Told::Counts | Told::Rollout, None) => Some(settled(s, told)),
-        (Told::Failure, _) | (Told::Counts | Told::Rollout, Some(_)) => unrevised(base(s)),
-        (Told::Creation(replicas), None) => Some(made(s, replicas)),
+        (Verdict::RolloutAnyway, _) | (Verdict::Counts | Verdict::Rollout, None) => {
+            Some(settled(s, verdict))
+        }
+        (Verdict::Failure, _) | (Verdict::Counts | Verdict::Rollout, Some(_)) => unrevised(base(s)),
+        (Verdict::Creation(replicas), None) => Some(made(s, replicas)),
         // There is one already: it is decided again.
-        (Told::Creation(_), Some(_)) if outcome.reason == creation::ALREADY_EXISTS => None,
-        (Told::Creation(_), Some(error)) => {
+        (Verdict::Creation(_), Some(_)) if outcome.reason == creation::ALREADY_EXISTS => None,
+        (Verdict::Creation(_), Some(error)) => {
             let mut status = base(s);
             let name = creation::name(s).set;
             progress::note_not_created(s, &mut status, (&name, error));
             unrevised(status)
         }
-        (Told::Collision, _) => {
+        (Verdict::Collision, _) => {
             let collisions = s.deployment.status.collision_count.unwrap_or(0);
             let collision_count = Some(collisions.saturating_add(1));
             unrevised(DeploymentStatus { collision_count, ..base(s) })
@@ -140,11 +142,11 @@ fn made(s: &Snapshot, replicas: i32) -> After {
 }
 
 /// After all writes to sets that there are.
-fn settled(s: &Snapshot, told: Told) -> After {
+fn settled(s: &Snapshot, verdict: Verdict) -> After {
     let mut before = base(s);
     progress::note_found(s, &mut before);
     let mut status = counted(s, &before, 0);
-    if matches!(told, Told::Rollout | Told::RolloutAnyway) {
+    if matches!(verdict, Verdict::Rollout | Verdict::RolloutAnyway) {
         let new = s.new.as_ref().map(Set::name);
         progress::note_rollout(s, &before, &mut status, new);
     }

@@ -85,7 +85,7 @@ pub(super) fn synced(of_deployment: &Annotations, of_set: &Annotations, next: i6
         None | Some("") => 0,
         Some(text) => match text.parse::<i64>() {
             Ok(revision) => revision,
-            // Somebody else's word: such a set keeps all that it has, as upstream.
+            // Another client wrote it: such a set keeps all that it has, as upstream.
             Err(_) => return of_set.clone(),
         },
     };
@@ -105,8 +105,8 @@ pub(super) fn synced(of_deployment: &Annotations, of_set: &Annotations, next: i6
     annotations
 }
 
-/// A history with one revision more; the oldest ones go if it would be too long. None if the
-/// revision alone is too long.
+/// A history with one revision more; the oldest ones are dropped if it would be too long. None if
+/// the revision alone is too long.
 pub(super) fn appended(history: &str, revision: &str, chars_max: usize) -> Option<String> {
     if history.is_empty() || history.starts_with(',') {
         return Some(revision.to_owned());

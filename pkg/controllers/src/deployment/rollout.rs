@@ -44,7 +44,7 @@ pub(super) fn scale_old(changes: &mut Changes<'_>, new: &Set) {
         if left <= 0 {
             break;
         }
-        // It still counts pods that it was told to delete. So does the count of all, which must not
+        // It still counts pods that it is about to delete. So does the count of all, which must not
         // be trusted then.
         if set.available() > *size {
             return;

@@ -54,7 +54,7 @@ fn share(changes: &mut Changes<'_>, mut active: Vec<&Set>) {
     let size = active.iter().map(|set| set.replicas()).fold(0, i32::saturating_add);
     let allowed = if s.deployment.replicas > 0 { limits::max_replicas(&s.deployment) } else { 0 };
     let to_add = allowed - size;
-    // The largest first; of equal ones the young ones win when pods come, and stay when pods go.
+    // The largest first; of equal ones the young ones win when pods are added or removed.
     if to_add > 0 {
         active.sort_by(|a, b| (b.replicas(), b.age()).cmp(&(a.replicas(), a.age())));
     } else if to_add < 0 {

@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub old: Vec<Set>,
     /// Whether the status tells of pods that are being deleted.
     pub counts_terminating: bool,
-    /// Only if all old pods must be gone first: whether one is left that has not ended. One that is
+    /// Only if all old pods must end first: whether one is left that has not. One that is
     /// being deleted counts.
     pub old_pods: bool,
     /// Whether the last sync failed: the name of the new set may be taken.
@@ -83,7 +83,7 @@ pub(super) fn observe(key: &Key, view: &View<'_>, options: Controller) -> Option
 // === impl Snapshot ===
 
 impl Snapshot {
-    /// Whether it selects all pods, which its owner is told.
+    /// Whether it selects all pods, which a warning Event reports.
     pub(super) fn selects_all(&self) -> bool {
         self.deployment.usable_selector() == Err(Refusal::SelectsAll)
     }

@@ -128,10 +128,10 @@ fn found<T: Kind>(object: &Value) -> (Query, Answer) {
 }
 
 /// What is decided where the API server has what the caches show.
-fn decided(deployment: &Value, snapshot: &Snapshot) -> (Plan, Told) {
+fn decided(deployment: &Value, snapshot: &Snapshot) -> (Plan, Verdict) {
     let mut facts = Facts::from([found::<Deployment>(deployment)]);
-    let (plan, told) = CONTROLLER.decide(snapshot, &facts);
-    let Some(Step::Fetch(queries)) = plan.steps.first() else { return (plan, told) };
+    let (plan, verdict) = CONTROLLER.decide(snapshot, &facts);
+    let Some(Step::Fetch(queries)) = plan.steps.first() else { return (plan, verdict) };
     facts.answers.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
     CONTROLLER.decide(snapshot, &facts)
 }
@@ -143,8 +143,8 @@ fn planned(deployment: &Value, sets: &[Value], pods: &[Value]) -> Plan {
 /// What is written once the plan went so.
 fn reported(deployment: &Value, sets: &[Value], outcome: &Outcome) -> Option<Write> {
     let snapshot = observed(deployment, sets, &[]);
-    let (_, told) = decided(deployment, &snapshot);
-    CONTROLLER.report(&snapshot, Some(&told), outcome)
+    let (_, verdict) = decided(deployment, &snapshot);
+    CONTROLLER.report(&snapshot, Some(&verdict), outcome)
 }
 
 fn text(deployment: &Value, sets: &[Value]) -> String {
@@ -160,12 +160,12 @@ fn actions(plan: &Plan) -> Vec<&Action> {
 }
 
 /// The messages of the Events, in order.
-fn told(plan: &Plan) -> Vec<String> {
-    let told = actions(plan).into_iter().filter_map(|action| {
+fn messages(plan: &Plan) -> Vec<String> {
+    let messages = actions(plan).into_iter().filter_map(|action| {
         let Action::Event(event) = action else { return None };
         Some(event.message.clone())
     });
-    told.collect()
+    messages.collect()
 }
 
 /// The names of what is deleted, in order.
@@ -198,7 +198,7 @@ fn failed(error: &str, reason: &str) -> Outcome {
 
 /// TestDontSyncDeploymentsWithEmptyPodSelector, and card, Sync 1.
 #[test]
-fn a_deployment_that_selects_all_is_told_so() {
+fn a_deployment_that_selects_all_gets_a_warning() {
     let all = spec(deployment("v1", 1), json!({"selector": {"matchLabels": null}}));
     let expected = "why: the selector is empty\nin order: event Warning SelectingAll: This \
         deployment is selecting all pods. A non-empty selector is required.\n";
@@ -226,9 +226,9 @@ fn what_cannot_be_understood_is_left_alone() {
     assert_eq!(plan, expected);
     let broken = Deployment::unreadable(s.deployment.meta.clone(), &error);
     let s = Snapshot { deployment: Arc::new(broken), ..s };
-    let (plan, told) = CONTROLLER.decide(&s, &Facts::default());
+    let (plan, verdict) = CONTROLLER.decide(&s, &Facts::default());
     assert_eq!(plan.to_string(), "why: the Deployment cannot be read: spec.replicas: too big\n");
-    assert!(CONTROLLER.report(&s, Some(&told), &Outcome::default()).is_none());
+    assert!(CONTROLLER.report(&s, Some(&verdict), &Outcome::default()).is_none());
     let fixture = caches(&[it], &[], &[]);
     assert!(CONTROLLER.observe(&Key::new("shop", "other"), &fixture.view(), &()).is_none());
 }
@@ -279,8 +279,8 @@ fn sets_are_claimed_first_in_the_plan_that_counts_on_them() {
     assert!(plan.contains("error: can't adopt ReplicaSet shop/foo-v1"), "{plan}");
 }
 
-/// A set whose release a webhook undoes, or that cannot be written any more (422), is asked to go
-/// in each sync, and holds nothing up.
+/// A set whose release a webhook undoes, or that cannot be written any more (422), is released in
+/// each sync, and holds nothing up.
 #[test]
 fn a_release_that_does_not_stick_stops_nothing() {
     let one = rolling(&json!(1), &json!(0));
@@ -313,7 +313,7 @@ fn recreate_waits_for_all_old_pods() {
     };
     let gone = || sized(set("v1", 0), 3, 3);
     let counting = with(gone(), json!({"status": {"replicas": 1}}));
-    let wait = "why: old pods must be gone first\n";
+    let wait = "why: old pods must end first\n";
     for (name, sets, pods, expected) in [
         ("old pods that still run", vec![gone()], vec![of_old("Running")], wait),
         ("one that is pending", vec![gone()], vec![of_old("Pending")], wait),
@@ -402,7 +402,7 @@ fn a_rollback_restores_template_and_annotations() {
     assert_eq!(text(&asked("last"), &sets), rests, "no number");
     let plan = planned(&asked("0"), &sets[..1], &[]);
     assert_eq!(created(&plan)["metadata"]["annotations"][REVISION], "2", "the new set first");
-    // The last revision is told from what the new set gets, and so is the Deployment's.
+    // The last revision is derived from what the new set gets, and so is the Deployment's.
     let behind = annotated(sets[1].clone(), json!({REVISION: Value::Null}));
     let plan = text(&asked("0"), &[sets[0].clone(), behind]);
     let synced = format!(
@@ -470,7 +470,7 @@ fn old_sets_are_deleted_but_for_the_last_ones() {
     assert_eq!(removed(&plan), ["foo-v1"], "but while paused");
     let all = spec(complete(0), json!({"paused": true}));
     let plan = planned(&all, &[empty("v1"), empty("v2")], &[]);
-    assert_eq!(told(&plan), ["Scaled up replica set foo-v2 from 0 to 1"]);
+    assert_eq!(messages(&plan), ["Scaled up replica set foo-v2 from 0 to 1"]);
     assert_eq!(removed(&plan), ["foo-v1"], "not the one that is scaled up");
 }
 

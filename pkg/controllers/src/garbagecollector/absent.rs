@@ -11,8 +11,8 @@ use super::identity::Identity;
 /// than that, deleted at once, makes it ask again and again. One entry costs about 250 bytes.
 pub(super) const ABSENT_MAX: usize = 10_000;
 
-/// The owners that did not exist when somebody looked, the least recently used go first. Uids
-/// are never used twice, so what is in here stays true for ever.
+/// The owners that a live read did not find; the least recently used are dropped first. Uids are
+/// never used twice, so what is in here stays true for ever.
 #[derive(Debug)]
 pub(super) struct Absent {
     /// To when it was used last.
@@ -53,7 +53,7 @@ impl Absent {
                 || self.has(&Identity::of(owner, namespace)))
     }
 
-    /// Somebody acted on that this owner does not exist: it will be forgotten later than others.
+    /// A decision relied on the absence of this owner: it will be forgotten later than others.
     pub(super) fn used(&mut self, owner: &OwnerRef, namespace: &Text) {
         for identity in [Identity::of(owner, &intern("")), Identity::of(owner, namespace)] {
             if self.has(&identity) {

@@ -1,4 +1,4 @@
-//! Whether an object goes, and how. As `attemptToDeleteItem` and what it calls in upstream's
+//! Whether an object is deleted, and how. As `attemptToDeleteItem` and what it calls in upstream's
 //! `garbagecollector.go`.
 
 use std::collections::BTreeSet;
@@ -17,9 +17,8 @@ use super::node::{Ending, FOREGROUND, ORPHAN};
 use super::patches;
 use super::snapshot::{Owner, Seen, Snapshot, Standing, unseen};
 
-/// When an object is looked for again that exists, and that nobody has seen: its kind is not
-/// watched, or its events were missed and it is gone by then. Upstream asks after delays that
-/// double.
+/// The delay before an object that exists and was never observed is read again: its kind is not
+/// watched, or its events were missed and it is deleted by then. Upstream's delays double.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// How many owners a sentence names.
 const NAMED_MAX: usize = 5;
@@ -125,7 +124,7 @@ fn wait(s: &Snapshot, seen: &Seen) -> Plan {
     Plan::one(why, Step::InOrder(vec![patch.into()]))
 }
 
-/// It goes if none of its owners is there to stay.
+/// Deletes it if none of its owners is there to stay.
 fn collect(s: &Snapshot, seen: &Seen, owners: &[Owner], facts: &Facts) -> Plan {
     if owners.is_empty() {
         return Plan::rest("it has no owners");
@@ -133,7 +132,7 @@ fn collect(s: &Snapshot, seen: &Seen, owners: &[Owner], facts: &Facts) -> Plan {
     let Sorted { solid, absent, waiting } = match sort(owners, facts) {
         Ok(sorted) => sorted,
         Err(Unsorted::Ask(queries)) => {
-            return Plan::fetch("are its owners there?", queries);
+            return Plan::fetch("do its owners exist?", queries);
         }
         Err(Unsorted::Later(error)) => {
             return Plan::failed("an owner cannot be found out about", error);
@@ -146,24 +145,24 @@ fn collect(s: &Snapshot, seen: &Seen, owners: &[Owner], facts: &Facts) -> Plan {
     let Seen { object, owners, .. } = seen;
     if !solid.is_empty() {
         let stays = format!("it stays, since it is owned by {}", named(&solid));
-        let gone: Vec<_> = absent.iter().chain(&waiting).copied().collect();
-        if gone.is_empty() {
+        let ended: Vec<_> = absent.iter().chain(&waiting).copied().collect();
+        if ended.is_empty() {
             return Plan::rest(stays);
         }
-        let uids: BTreeSet<&str> = gone.iter().map(|owner| &*owner.uid).collect();
+        let uids: BTreeSet<&str> = ended.iter().map(|owner| &*owner.uid).collect();
         let patch = patches::disown(object, owners, &uids);
-        let why = format!("{stays}, and lets go of {}, gone or about to go", named(&gone));
+        let why = format!("{stays}; absent or being deleted: {}", named(&ended));
         return Plan::one(why, Step::InOrder(vec![patch.into()]));
     }
-    let gone = format!("its owners are gone: {}", named(&absent));
+    let nonexistent = format!("its owners do not exist: {}", named(&absent));
     if waiting.is_empty() {
-        return Plan::one(gone, delete(seen, by_finalizer(seen)));
+        return Plan::one(nonexistent, delete(seen, by_finalizer(seen)));
     }
     let waits = format!("being deleted in the foreground: {}", named(&waiting));
     let why = if absent.is_empty() {
         format!("its owners are {waits}")
     } else {
-        format!("{gone}; {waits}")
+        format!("{nonexistent}; {waits}")
     };
     if s.dependents == 0 {
         return Plan::one(why, delete(seen, by_finalizer(seen)));

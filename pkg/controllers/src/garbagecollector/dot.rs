@@ -16,7 +16,7 @@ struct Vertex {
     conditions: [bool; 4],
 }
 
-/// What is told of a box, in the order of its label.
+/// The attributes of a box, in the order of its label.
 const CONDITIONS: [&str; 4] = ["beingDeleted", "deletingDependents", "virtual", "missingFromGraph"];
 
 /// What is on the page: what the graph was at one moment.
@@ -41,7 +41,7 @@ impl Graph {
                 vertices.push(Vertex::of(node));
             }
             for owner in node.owners.iter() {
-                // Only one that nobody links to is left out though it is there.
+                // Only one without links is left out though it is there.
                 let is_shown = shown.get(&*owner.uid);
                 if !is_shown.is_some_and(|node| node.has_dependents() || !node.owners.is_empty()) {
                     vertices.push(Vertex::missing(owner));

@@ -1,4 +1,4 @@
-//! The graph: who owns whom, as far as it was observed or is said in references. As upstream's
+//! The graph of owners and dependents, as far as it was observed or is in references. As upstream's
 //! `graph_builder.go`.
 
 use std::borrow::Borrow;
@@ -160,7 +160,7 @@ impl Graph {
     }
 
     /// An object is there, in this version. One without a uid, which some API server may have, is
-    /// nobody's owner, and could not be deleted with care.
+    /// no owner, and could not be deleted with preconditions.
     pub(super) fn put(&mut self, resource: &Resource, meta: &Meta, queue: &mut Enqueue) {
         if meta.uid.is_empty() {
             return;
@@ -181,7 +181,7 @@ impl Graph {
         }
     }
 
-    /// An object is gone.
+    /// An object is deleted.
     pub(super) fn delete(&mut self, resource: &Resource, meta: &Meta, queue: &mut Enqueue) {
         if let Some(slot) = self.find(&meta.uid) {
             self.reveal(slot, resource, meta, queue);
@@ -190,16 +190,16 @@ impl Graph {
     }
 
     /// All there are of a kind were observed. Virtual nodes of the kind may have been found by live
-    /// reads, and be gone since: they are looked for.
+    /// reads, and be deleted since: they are looked for.
     pub(super) fn complete(&self, resource: &Resource, queue: &mut Enqueue) {
         let label = identity::label(&resource.api_version(), &resource.kind);
         let of_kind = self.virtuals.get(&*label).into_iter().flatten().copied();
         self.enqueue_all(of_kind, queue);
     }
 
-    /// A kind is no longer watched, so nothing is known of its objects: those that nobody depends
-    /// on are forgotten, the others are to be looked for. And so is what did not exist: a kind is
-    /// also dropped when its API server has gone back to an older state, in which objects that were
+    /// A kind is no longer watched, so nothing is known of its objects: those without dependents
+    /// are forgotten, the others are to be looked for. And so is what did not exist: a kind is also
+    /// dropped when its API server was restored to an older state, in which objects that were
     /// deleted are there again, with their uids.
     pub(super) fn drop_kind(&mut self, resource: &Resource, queue: &mut Enqueue) {
         self.absent = Absent::new(ABSENT_MAX);
@@ -411,7 +411,7 @@ impl Graph {
         node
     }
 
-    /// Takes an edge away, and with the last one of a virtual node the node: nobody asks for it.
+    /// Removes an edge, and with the last one of a virtual node the node: no reference names it.
     fn unlink(&mut self, owner: u32, dependent: u32, edge: Edge) {
         let node = self.node_mut(owner);
         node.unlink(dependent, edge);
@@ -467,8 +467,8 @@ impl Graph {
                 self.enqueue(at, queue);
             }
         }
-        // Upstream finds a dependent that comes late to its dying owner when it looks at the owner
-        // again.
+        // Upstream finds a dependent that is added to an owner being deleted when it syncs the
+        // owner again.
         if is_suspicious || owner_waits {
             self.enqueue(slot, queue);
         }
@@ -476,9 +476,9 @@ impl Graph {
 }
 
 /// Whether what a dependent in `namespace` says of an owner disagrees with what is known of it; or
-/// might, since nobody has seen the owner. As upstream's `addDependentToOwners`.
+/// might, since the owner was never observed. As upstream's `addDependentToOwners`.
 fn disagrees(node: &Node, owner: &OwnerRef, namespace: &Text) -> bool {
-    // The namespace of a virtual node is only that of the first who named it.
+    // The namespace of a virtual node is only that of the first object that named it.
     let may_be_anywhere = node.key.namespace.is_empty() && !node.is_virtual();
     !node.matches(owner) || (node.key.namespace != *namespace && !may_be_anywhere)
 }
@@ -513,7 +513,7 @@ impl Ord for Entry {
 
 #[cfg(test)]
 impl Graph {
-    /// How often somebody walked over all nodes.
+    /// How often a caller walked over all nodes.
     pub(super) fn walks(&self) -> usize {
         self.slab.walks.load(std::sync::atomic::Ordering::Relaxed)
     }

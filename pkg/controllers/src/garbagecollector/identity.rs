@@ -4,7 +4,7 @@ use std::fmt;
 
 use api::{Key, Meta, OwnerRef, Resource, Text, intern};
 
-/// What is known of an object that somebody names as owner, or that was observed. As upstream's
+/// What is known of an object that a reference names as owner, or that was observed. As upstream's
 /// `objectReference`; sorted as its `referenceLessThan`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
@@ -17,7 +17,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Whom an object in `namespace` means by a reference.
+    /// The owner that a reference of an object in `namespace` names.
     pub(super) fn of(owner: &OwnerRef, namespace: &Text) -> Self {
         Self {
             kind: owner.kind.clone(),

@@ -1,14 +1,14 @@
-//! Garbage collection: deletes objects of which all owners are gone, ends deletions in the
-//! foreground, and lets the dependents go of owners that are deleted without them.
+//! Garbage collection: deletes objects of which all owners are deleted, ends deletions in the
+//! foreground, and orphans the dependents of owners that are deleted without them.
 //!
-//! Reads: the metadata of everything but events; live what nobody has observed. Writes: any kind
-//! (delete; patch of `metadata.ownerReferences` and `metadata.finalizers`). Events:
+//! Reads: the metadata of everything but events; live, objects that were never observed. Writes:
+//! any kind (delete; patch of `metadata.ownerReferences` and `metadata.finalizers`). Events:
 //! `OwnerRefInvalidNamespace`. Upstream: `pkg/controller/garbagecollector` (v1.36).
 //!
-//! One [`Graph`] of who owns whom, two controllers: the [`Collector`] keeps the graph and looks at
-//! objects that may have to go, the [`Orphaner`] at owners whose dependents are to stay. A key is
-//! `Deployment.apps:web:<uid>` in the object's namespace; a person may leave away the uid, or all
-//! else. The Collector hears of each change before the Orphaner, so it is built first.
+//! One [`Graph`] of owners and dependents, two controllers: the [`Collector`] keeps the graph and
+//! syncs objects that may have to be deleted, the [`Orphaner`] owners whose dependents are to stay.
+//! A key is `Deployment.apps:web:<uid>` in the object's namespace; a user may leave away the uid,
+//! or all else. The Collector is notified of each change before the Orphaner, so it is built first.
 //!
 //! # What is not read live, and why nothing is deleted that upstream would keep
 //!
@@ -16,25 +16,24 @@
 //! rests on what can never change again, on what the API server checks with it, or on a live read
 //! of the same sync:
 //!
-//! - **The object** is not read. Its deletion asks for its uid, and for the version that was looked
-//!   at or a later one with the same owners. Whoever gives it another owner, takes one away, or
-//!   makes another object of that name, makes the deletion fail, and the next look sees it. A
-//!   finalizer is removed from exactly the version that was looked at.
+//! - **The object** is not read. Its deletion carries its uid, and the version that was decided on
+//!   or a later one with the same owners. If a client gives it another owner, removes one, or
+//!   creates another object of that name, the deletion fails, and the next sync sees it. A
+//!   finalizer is removed from exactly the version that was decided on.
 //! - **An owner that was observed, and does not wait for its dependents,** is not read if the
 //!   reference says the same of it (group, kind, name, uid; it is in the object's namespace or in
-//!   none). While the cache is behind, it counts as there although it is gone, or waits: the object
-//!   stays until the change is seen, which enqueues it. An owner with the same name and another uid is
-//!   another owner.
+//!   none). While the cache is stale, it counts as there although it is deleted, or waits: the
+//!   object stays until the change is seen, which enqueues it. An owner with the same name and
+//!   another uid is another owner.
 //! - **An owner that is known not to exist** is not read. It was deleted while it was watched, or
 //!   not there in a live read that began when its uid was known already. Uids are never used twice,
 //!   so that stays true; only a restored etcd brings them back, see `Nodes::drop_kind`. Caches do
 //!   not go back, so an old list makes no owner disappear.
-//! - **Everything else is read live**: owners that nobody has observed, because their cache is not
+//! - **Everything else is read live**: owners that were never observed, because their cache is not
 //!   complete, broken, or there is none; owners of which a reference says something else than what
-//!   was observed; owners that wait for their dependents, since they may have been told by now to
-//!   leave them. A read that fails is an error and is tried again; only an API server that answers
-//!   that there is none, or one with another uid, makes an owner absent. A kind that is not served
-//!   keeps its dependents.
+//!   was observed; owners that wait for their dependents, since a client may have asked by now to
+//!   orphan them. A read that fails is an error and is retried; only a 404 of the API server, or an
+//!   owner with another uid, makes an owner absent. A kind that is not served keeps its dependents.
 //!
 //! **Invariant:** an object is deleted only if each of its owners is absent or waits, by the above.
 //! **Invariant:** that a kind is no longer watched deletes nothing: its objects are forgotten or
@@ -43,13 +42,14 @@
 //! Which dependents there are is taken from the graph alone, as upstream does: a cache that is not
 //! complete hides dependents that an owner would wait for, or that were to stay. So the workers
 //! must not start before all caches are complete, or 30 seconds are over; and what was observed of
-//! a kind stays until its objects were observed in another version, or it is gone for certain.
+//! a kind stays until its objects were observed in another version, or it is certainly no longer
+//! served.
 //!
 //! What an event costs: a search for the uid, some 20 comparisons, and nothing else if owners and
-//! finalizers are as before; then one more for each owner that is new or gone. The end of an owner
-//! enqueues all its dependents, a key of some 100 bytes each. An owner with n dependents loses one in
-//! log n. A look at an object does not depend on the number of its dependents, but for a walk over
-//! them to find a circle, if an owner is not simply there.
+//! finalizers are as before; then one more for each owner that is new or deleted. The end of an
+//! owner enqueues all its dependents, a key of some 100 bytes each. An owner with n dependents
+//! loses one in log n. A look at an object does not depend on the number of its dependents, but for
+//! a walk over them to find a circle, if an owner is not simply there.
 //!
 //! Otherwise than upstream,
 //! - the reads above; a live answer changes the graph at once, without a queue of its own, so
@@ -60,14 +60,14 @@
 //!   at all blocking dependents whenever the owner is looked at, which is quadratic;
 //! - a virtual node that exists is looked at again after a minute, not after delays that double;
 //!   one whose kind is served all of a sudden, or can be listed at last, at once; one that nobody
-//!   names any longer is gone;
+//!   names any longer is deleted;
 //! - a cluster-scoped owner that is not there is absent for dependents in all namespaces at once;
 //! - an object that leaves its dependents behind *and* waits for them (both finalizers) leaves them
 //!   first, and waits then; upstream forgets to, and collects dependents that are to stay;
 //! - to break a circle the references are made non-blocking first, and the object is deleted in the
-//!   next sync; only the field is patched, so that a reference that is gone does not come back;
+//!   next sync; only the field is patched, so that a reference that was removed does not come back;
 //! - 10 000 absent owners are remembered, not 500;
-//! - an owner lets go of a thousand dependents in a sync, then of the next thousand;
+//! - an owner orphans a thousand dependents in a sync, then the next thousand;
 //! - when a kind is no longer watched its objects leave the graph (issue 114066 of
 //!   kubernetes/kubernetes), and their owners no longer wait for them;
 //! - the Event `OwnerRefInvalidNamespace` comes with a look at the object: once for each look, and
@@ -102,12 +102,12 @@ use identity::Identity;
 use node::Ending;
 pub use snapshot::{Orphans, Snapshot};
 
-/// Keeps the graph, and deletes what nobody owns any more. Its queue is upstream's
+/// Keeps the graph, and deletes objects without owners. Its queue is upstream's
 /// `garbage_collector_attempt_to_delete`.
 #[derive(Clone, Copy, Debug)]
 pub struct Collector;
 
-/// Lets the dependents of owners go that are deleted without them. Its queue is upstream's
+/// Orphans the dependents of owners that are deleted without them. Its queue is upstream's
 /// `garbage_collector_attempt_to_orphan`.
 #[derive(Clone, Copy, Debug)]
 pub struct Orphaner;

@@ -1,4 +1,4 @@
-//! Lets the dependents of an owner go that is deleted without them. As `attemptToOrphanWorker` and
+//! Orphans the dependents of an owner that is deleted without them. As `attemptToOrphanWorker` and
 //! `orphanDependents` in upstream's `garbagecollector.go`.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 pub(super) fn decide(s: &Orphans) -> Plan {
     let Some(owner) = s.seen.as_ref().filter(|seen| seen.ending.is_orphaning()) else {
-        return Plan::rest("its dependents are not, or no longer, to be let go");
+        return Plan::rest("its dependents are not, or no longer, to be orphaned");
     };
     let mut steps = Vec::new();
     if !s.dependents.is_empty() {
@@ -25,19 +25,19 @@ pub(super) fn decide(s: &Orphans) -> Plan {
     let rest = s.count - s.dependents.len();
     if rest > 0 {
         let why = format!(
-            "it is being deleted without its dependents: {} of {} are let go",
+            "it is being deleted without its dependents: {} of {} are orphaned",
             s.dependents.len(),
             s.count
         );
         return Plan { steps, ..Plan::rest(why) }.again_after(Some(SOON));
     }
-    // Not if one of them could not be let go: it would be collected.
+    // Not if one of them could not be orphaned: it would be collected.
     let patch = patches::remove_finalizer(&owner.object, &owner.ending.finalizers, ORPHAN);
     steps.push(Step::InOrder(vec![patch.into()]));
     if mutant::is(Mutant::OrphansLetGoLast) {
         steps.reverse();
     }
-    let why = format!("it is being deleted without its dependents: {} are let go", s.count);
+    let why = format!("it is being deleted without its dependents: {} are orphaned", s.count);
     Plan { steps, ..Plan::rest(why) }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn disown(object: &ObjectRef, owners: &[OwnerRef], uids: &BTreeSet<&s
 }
 
 /// The object blocks the deletion of none of its owners. Only the field is written, so a reference
-/// that is gone by now does not come back; but if an owner is named twice, of which a strategic
+/// that was removed by now does not come back; but if an owner is named twice, of which a strategic
 /// merge finds one, all are written.
 pub(super) fn unblock(object: &ObjectRef, owners: &[OwnerRef]) -> Write {
     let whole = whole(object, owners.iter().map(|owner| reference(owner, false)));

@@ -8,7 +8,7 @@ const CHUNK: usize = 1024;
 pub(super) struct Slab<T> {
     chunks: Vec<Box<[Option<T>]>>,
     free: Vec<u32>,
-    /// How often somebody walked over all values.
+    /// How often a caller walked over all values.
     #[cfg(test)]
     pub(super) walks: std::sync::atomic::AtomicUsize,
 }

@@ -11,21 +11,21 @@ use super::graph::Graph;
 use super::identity::Identity;
 use super::node::{Ending, Node};
 
-/// How many dependents of one owner are let go in one sync: a plan has to fit in memory.
+/// How many dependents of one owner are orphaned in one sync: a plan has to fit in memory.
 pub(super) const ORPHANS_MAX: usize = 1000;
 
 /// An object, its owners, and as much as matters of its dependents. Small, however many those are.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(super) identity: Identity,
-    /// None: nobody has seen it, and it is known from references only.
+    /// None: it was never observed, and is known from references only.
     pub(super) seen: Option<Seen>,
     /// The owners, each uid as often as it is named.
     pub(super) owners: Vec<Owner>,
     pub(super) dependents: usize,
     /// How many of the dependents block its deletion in the foreground.
     pub(super) blocking: u32,
-    /// What can be done about an object that nobody has seen.
+    /// What can be done about an object that was never observed.
     pub(super) standing: Standing,
     /// Whether one of the dependents is itself being deleted in the foreground.
     pub(super) in_circle: bool,
@@ -57,12 +57,12 @@ pub(super) struct Owner {
 pub(super) enum Standing {
     /// It is there.
     Solid,
-    /// It was seen being deleted in the foreground, and waiting for its dependents. Since those go
-    /// with it, this asks whether it still does.
+    /// It was seen being deleted in the foreground, and waiting for its dependents. Since those are
+    /// deleted with it, this query reads whether it still does.
     Waiting(Box<Query>),
     /// There is no such object.
     Absent,
-    /// Not known; this asks for it.
+    /// Not known; this query reads it.
     Unseen(Box<Query>),
     /// The API server does not serve its kind, or not yet.
     NoKind,
@@ -187,7 +187,7 @@ fn read(resource: &Resource, key: Key) -> Box<Query> {
     Box::new(Query::metadata(resource.clone(), key))
 }
 
-/// How to find out about an object that nobody has seen.
+/// How to find out about an object that was never observed.
 pub(super) fn unseen(served: Option<&Served>, identity: &Identity) -> Standing {
     let Identity { kind, api_version, namespace, name, .. } = identity;
     match served.and_then(|served| served.find(api_version, kind)) {

@@ -45,7 +45,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, period: Duration) -> Plan {
     let noted_since = match noted_since(answer) {
         Ok(since) => since,
         Err(error) => {
-            let error = format!("cannot tell since when the use of tokens is noted: {error}");
+            let error = format!("cannot read since when the use of tokens is noted: {error}");
             return Plan::failed("nothing is known of the use of tokens", error);
         }
     };
@@ -53,7 +53,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, period: Duration) -> Plan {
         let why = "the use of tokens is not noted for the clean-up period yet";
         return Plan::rest(why).again_after(Some(PERIOD));
     }
-    let (mut invalid, mut gone) = (0, 0);
+    let (mut invalid, mut expired) = (0, 0);
     let mut writes: Vec<_> = Vec::new();
     for Candidate { secret, used } in &s.candidates {
         match if *used { Fate::Stay } else { fate(secret, s.now, period) } {
@@ -63,7 +63,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, period: Duration) -> Plan {
                 writes.push(invalidate(secret, s.now));
             }
             Fate::Delete => {
-                gone += 1;
+                expired += 1;
                 writes.push(delete(secret));
             }
         }
@@ -72,7 +72,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, period: Duration) -> Plan {
         return Plan::rest("nothing to clean").again_after(Some(PERIOD));
     }
     let again = if writes.len() > WRITES_MAX { SOON } else { PERIOD };
-    let why = format!("{invalid} unused, {gone} unused and invalid for the clean-up period");
+    let why = format!("{invalid} unused, {expired} unused and invalid for the clean-up period");
     Plan::one(why, Step::Together(window(writes, s.now))).again_after(Some(again))
 }
 

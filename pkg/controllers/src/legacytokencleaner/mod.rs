@@ -1,5 +1,5 @@
 //! The cleaner of old tokens: deletes Secrets with tokens that were made for a service account
-//! unasked, as Kubernetes did before 1.24, and that nobody has used for long.
+//! automatically, as Kubernetes did before 1.24, and that were not used for long.
 //!
 //! Reads: Secret (those of type `kubernetes.io/service-account-token` only), ServiceAccount, Pod,
 //! and one ConfigMap, live. Writes: Secret (patch, delete). No Events. Upstream:
@@ -25,7 +25,7 @@
 //!   is done. Upstream cannot read any pod then;
 //! - a pass writes no more than so many Secrets, and the next one follows soon. Upstream works on
 //!   what it saw at the start to its end, however old that has become;
-//! - that the Secret is gone before it could be labelled (404) is no error;
+//! - that the Secret is deleted before it could be labelled (404) is no error;
 //! - a pass of which a read or a write failed is tried again soon. Upstream waits for the next day,
 //!   and has tried all Secrets by then; here the others of a pass that had too many would wait.
 

@@ -109,7 +109,7 @@ fn noted(day: &str) -> Answer {
 /// TestLegacyServiceAccountTokenCleanUp, the rows about the ConfigMap.
 #[test]
 fn nothing_is_done_before_uses_are_noted_for_the_whole_period() {
-    let why = "why: nothing is known of the use of tokens\nerror: cannot tell since when the use \
+    let why = "why: nothing is known of the use of tokens\nerror: cannot read since when the use \
                of tokens is noted: ";
     let too_short = "why: the use of tokens is not noted for the clean-up period yet
 again in 86400s
@@ -322,7 +322,7 @@ fn what_a_pod_of_the_namespace_names_stays() {
     }
 }
 
-/// Of a pod that cannot be read nobody knows what it names.
+/// A pod that cannot be read may name any Secret.
 #[test]
 fn a_pod_that_cannot_be_read_keeps_the_secrets_of_its_namespace() {
     let fixture =
@@ -409,7 +409,7 @@ fn nothing_enqueues_a_pass() {
 }
 
 #[test]
-fn a_summary_tells_what_a_pass_sees() {
+fn a_summary_shows_what_a_pass_sees() {
     let other = json!({"metadata": {"name": "other"}});
     let secrets = [secret("", "", "2022-12-27"), with(secret("", "", "2022-12-27"), other)];
     let mounted = pod(&json!([{"name": "foo", "secret": {"secretName": "token-secret-1"}}]));

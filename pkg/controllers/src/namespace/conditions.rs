@@ -73,7 +73,7 @@ pub(super) fn updated(known: &[Condition], troubles: &[Trouble], now: Time) -> V
     conditions
 }
 
-/// All that is not well. As upstream, what is left is not told while it is pods.
+/// All that is not well. As upstream, what is left is not reported while it is pods.
 pub(super) fn troubles(failure: Option<&Failure<'_>>, left: &[Left<'_>]) -> Vec<Trouble> {
     let are_pods = |left: &Left<'_>| *left.resource == Pod::RESOURCE && !left.is_gone;
     let totals = if left.iter().any(are_pods) { Vec::new() } else { totals(left) };

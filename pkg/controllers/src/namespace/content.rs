@@ -46,7 +46,7 @@ pub(super) enum Progress<'a> {
 
 /// How far the deletion of one kind has come.
 enum State<'a> {
-    /// Nobody has looked.
+    /// Not read yet.
     Unlisted,
     /// DELETE of all of them comes next.
     Full,
@@ -88,7 +88,7 @@ pub(super) fn empty<'a>(
             State::Over(it) => left.push(it),
         }
     }
-    // Read again behind writes: they may take long, and what follows is written on its version.
+    // Read again after writes: they may take long, and the next write needs its version.
     let namespace = Query::object(Namespace::RESOURCE, place.key.clone());
     if !unlisted.is_empty() {
         return Progress::Next(Plan::fetch("what is in the namespace?", unlisted));
@@ -128,7 +128,7 @@ fn state<'a>(kind: &'a ServedKind, place: &Place<'_>, facts: &'a Facts) -> State
         None => Listing::Unsupported,
     };
     let one_by_one = match (&listing, facts.emptied.get(&place.collection(resource))) {
-        // There is nothing; or the list came behind a DELETE.
+        // There is nothing; or the list came after a DELETE.
         (Listing::Items([]), None) | (_, Some(None)) => false,
         (_, None) if kind.verbs.contains(&Verb::DeleteCollection) => return State::Full,
         (_, None) => true,
@@ -144,7 +144,7 @@ fn state<'a>(kind: &'a ServedKind, place: &Place<'_>, facts: &'a Facts) -> State
             State::OneByOne(items)
         }
         Listing::Items(items) => State::Over(Left::of(resource, items, place)),
-        // It cannot be verified that all are gone.
+        // It cannot be verified that all are deleted.
         Listing::Unsupported => State::Over(Left::none(resource)),
         Listing::Failed(refused) => State::Over(Left::failed(resource, refused)),
     }
@@ -170,8 +170,8 @@ fn delete(resource: &Resource, item: &Listed) -> Action {
     Write::delete_so(object, how).into()
 }
 
-/// A read of one of the objects of a kind. It tells that they were deleted one by one, as nothing
-/// else does: such a read is asked for behind that, and nowhere else.
+/// A read of one of the objects of a kind. Its presence in the facts shows that they were deleted
+/// one by one: only then is such a read planned.
 fn mark(resource: &Resource, item: &Listed) -> Query {
     Query::metadata(resource.clone(), item.meta.key.clone())
 }

@@ -40,7 +40,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, options: &Controller) -> Plan 
     };
     let live = match Live::read(live) {
         Ok(Some(live)) => live,
-        Ok(None) => return Plan::rest("gone"),
+        Ok(None) => return Plan::rest("deleted"),
         Err(error) => return Plan::failed("cannot be read", error),
     };
     if live.namespace.meta.uid != meta.uid || !live.namespace.meta.is_terminating() {
@@ -129,7 +129,7 @@ fn finalize(live: &Live<'_>, sync_period: Option<Duration>) -> Plan {
     write("all content is deleted", live, "finalize", edit, Vec::new())
 }
 
-/// A write of the namespace, and what is read behind it.
+/// A write of the namespace, and what is read after it.
 fn write(
     why: &'static str,
     live: &Live<'_>,

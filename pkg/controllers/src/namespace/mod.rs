@@ -1,4 +1,4 @@
-//! Namespaces: deletes what is in a namespace that is being deleted, and then lets it go.
+//! Namespaces: deletes the objects in a namespace that is being deleted, and then finalizes it.
 //!
 //! Reads: Namespace; live, what the API server serves and the metadata of all that is in the
 //! namespace. Writes: any kind (delete), Namespace/status, Namespace/finalize (update). No Events.
@@ -6,10 +6,11 @@
 //!
 //! A pass over a namespace, in rounds: the namespace is read live and marked as terminating; pods
 //! are deleted, and while there may be some, nothing else is; then objects of all other kinds are,
-//! all kinds at once; what is left of them is told in five conditions; if nothing is, `kubernetes`
-//! is taken from `spec.finalizers`. While objects remain that may take a while, the next pass comes
+//! all kinds at once; five conditions report what is left of them; if nothing is, `kubernetes` is
+//! removed from `spec.finalizers`. While objects remain that may take a while, the next pass comes
 //! after half of the time that they may take; anything that should not be is tried again with
-//! back-off. A kind that the API server serves but cannot list is deleted, and counts as gone.
+//! back-off. A kind that the API server serves but cannot list is deleted as a collection, and
+//! counts as deleted.
 //!
 //! **Invariant:** the cache alone gets nothing deleted: the namespace must be terminating in a live
 //! read, and have the uid that the cache shows.
@@ -24,7 +25,7 @@
 //! Otherwise than upstream,
 //! - kinds are listed first, and DELETE is sent for those only of which that does not show that
 //!   nothing is there: a pass over an empty namespace is half as many requests. The result is the
-//!   same: upstream, too, goes by a list of each kind that was empty once after the namespace was
+//!   same: upstream, too, relies on a list of each kind that was empty once after the namespace was
 //!   marked, from when on the API server admits nothing new;
 //! - all kinds are dealt with at once, in the order of discovery where order shows;
 //! - pods that could not be deleted or counted hold up the other kinds. Upstream takes their
@@ -40,8 +41,8 @@
 //! - a write of the namespace that fails ends the pass, which is tried again. Upstream repeats it
 //!   on a conflict, and only logs it if it was about conditions;
 //! - a namespace with finalizers of others alone is not written again when that changes nothing;
-//! - `--namespace-sync-period` is not a resync of the cache: a pass that leaves the namespace
-//!   behind asks for the next one after that time at the latest.
+//! - `--namespace-sync-period` is not a resync of the cache: a pass after which the namespace
+//!   remains requeues it after that time at the latest.
 //!
 //! # Parts
 //!
@@ -76,7 +77,7 @@ pub struct Controller {
 
 impl Controller {
     /// With the value of `--namespace-sync-period`: how long after a pass the next one comes at the
-    /// latest; zero: as late as may be.
+    /// latest; zero: at the longest delay.
     pub fn new(namespace_sync_period: Duration) -> Self {
         let sync_period = (!namespace_sync_period.is_zero()).then_some(namespace_sync_period);
         Self { sync_period, pods_first: true }

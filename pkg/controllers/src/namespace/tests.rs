@@ -33,7 +33,7 @@ fn rested(synced: &Synced) -> String {
 const START: [&str; 3] = ["GET shop", "DISCOVER", "LIST pods."];
 
 /// `enqueueNamespace`: a deletion is left alone for `namespaceDeletionGracePeriod`, and nothing
-/// else matters. What is gone is forgotten, which reads nothing.
+/// else matters. What is deleted is forgotten, which reads nothing.
 #[test]
 fn a_namespace_that_is_being_deleted_is_looked_at_after_five_seconds() {
     let terminating = decode::<Namespace>(&namespace(json!({})));
@@ -97,7 +97,7 @@ fn a_terminating_namespace_is_synced_as_upstream() {
 }
 
 /// TestSyncNamespaceThatIsActive. Upstream reads it live; here what the cache shows is enough, and
-/// if the cache is behind, what a live read shows.
+/// if the cache is stale, what a live read shows.
 #[test]
 fn an_active_namespace_is_left_alone() {
     let active = with(not_terminating(), json!({"status": {"phase": "Active"}}));
@@ -112,7 +112,7 @@ fn an_active_namespace_is_left_alone() {
         (Some(not_terminating()), "why: another one by that name\n"),
         (Some(another), "why: another one by that name\n"),
         (Some(other_uid), "why: another one by that name\n"),
-        (None, "why: gone\n"),
+        (None, "why: deleted\n"),
     ] {
         let mut world = World::of(live.clone().unwrap_or_default());
         world.objects.insert("services.".to_owned(), vec![object("a")]);
@@ -168,7 +168,7 @@ fn our_finalizer_alone_is_taken_away() {
 }
 
 /// The write of conditions, if there is one, comes right before, and what it changed is there: the
-/// finalizer goes in the same pass. The fields that we do not know stay.
+/// finalizer is removed in the same pass. The fields that we do not know stay.
 #[test]
 fn the_version_that_conditions_make_is_the_one_that_is_finalized() {
     let mut world = World::of(json!({
@@ -236,19 +236,20 @@ fn a_conflict_is_tried_again() {
     }
 }
 
-/// `Delete`: that it is gone in between, or another one has come, ends the pass.
+/// `Delete`: that it is deleted in between, or another one has come, ends the pass.
 #[test]
-fn a_namespace_that_goes_in_between_is_let_go() {
+fn a_namespace_that_is_deleted_in_between_ends_the_pass() {
     let gone: fn(&mut World) = |world| world.namespace = None;
     let replaced: fn(&mut World) = |world| world.touch(json!({"metadata": {"uid": "uid-2"}}));
-    for (change, expected) in [(gone, "why: gone\n"), (replaced, "why: another one by that name\n")]
+    for (change, expected) in
+        [(gone, "why: deleted\n"), (replaced, "why: another one by that name\n")]
     {
         let mut world = World::new().holding("services.", &[object("a")]);
         world.before = Some(("DELETE services.".to_owned(), change));
         assert_eq!(rested(&world.sync()), expected);
         assert_eq!(world.requests[5..], ["DELETE services.", "LIST services.", "GET shop"]);
     }
-    // What the API server says of one that is gone when it is finalized; the engine tries again,
+    // What the API server says of one that is deleted when it is finalized; the engine tries again,
     // and finds none in the cache.
     let mut world = World::new().refusing("PUT shop/finalize", once(404, "not found"));
     assert_eq!(world.sync().failed.as_deref(), Some("not found"));
@@ -285,7 +286,7 @@ fn the_summary_names_what_holds_the_namespace() {
 }
 
 #[test]
-fn a_namespace_that_is_not_in_the_cache_is_gone() {
+fn a_namespace_that_is_not_in_the_cache_is_deleted() {
     let fixture = Fixture::default().holding::<Namespace>(&[]);
     let controller = Controller::new(Duration::ZERO);
     assert!(controller.observe(&Key::new("", "shop"), &fixture.view(), &()).is_none());

@@ -19,7 +19,7 @@ use super::snapshot::Snapshot;
 /// was true long ago.
 pub(super) const DELETIONS_MAX: usize = 100;
 /// How many nodes a pass reads live, which takes 25 seconds. The others wait for the next pass; in
-/// that the nodes that were gone do not come up again.
+/// that the nodes that were deleted do not come up again.
 pub(super) const READS_MAX: usize = 500;
 /// When a pass that had more to delete is followed by the next one, if nothing has to be awaited.
 const SOON: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ enum Reason {
     Terminated,
     /// It is being deleted, on a node that will not say that it has ended.
     OutOfService,
-    /// Its node is gone.
+    /// Its node is deleted.
     Orphaned,
     /// It is being deleted, and was never on a node.
     Unscheduled,
@@ -57,7 +57,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, threshold: Option<usize>) -> P
     let reads = nodes.iter().cloned().map(query);
     let unasked: Vec<_> = reads.filter(|read| facts.get(read).is_none()).collect();
     if !unasked.is_empty() {
-        return Plan::fetch("are the missing nodes gone?", unasked);
+        return Plan::fetch("do the missing nodes exist?", unasked);
     }
     let found = collected(s, &gone(&nodes, facts), threshold);
     let why = found.iter().filter(|(_, pods)| !pods.is_empty());

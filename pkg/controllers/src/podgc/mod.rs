@@ -1,4 +1,4 @@
-//! Pod garbage collection: deletes, by force, pods that nobody else will.
+//! Pod garbage collection: deletes, by force, pods that no kubelet and no controller will.
 //!
 //! Reads: Pod, Node. Writes: Pod (delete), Pod/status (patch). No Events. Upstream:
 //! `pkg/controller/podgc` (v1.36).
@@ -16,14 +16,14 @@
 //! finalizers keep it.
 //!
 //! **Invariant:** the cache alone gets no pod deleted for want of its node: each node is read live
-//! right before. So an empty cache of nodes, or one that is behind, costs reads and no pods.
+//! right before. So an empty cache of nodes, or one that is stale, costs reads and no pods.
 //! **Invariant:** every write names its pod by uid, and is about one pod. A pod whose writes fail
 //! holds up no other one.
 //!
 //! What a pass costs: two walks over all pods with a look-up of the node of each, a tenth of a
 //! second of one processor for 100 000 pods on 5000 nodes. The ended pods are sorted only if they
-//! are too many. Requests are bounded, see `DELETIONS_MAX` and `READS_MAX`. That a pod comes costs
-//! a look-up of its node, that a node goes one of its pods; no other event costs anything.
+//! are too many. Requests are bounded, see `DELETIONS_MAX` and `READS_MAX`. A new pod costs a
+//! look-up of its node, a deleted node one of its pods; no other event costs anything.
 //!
 //! Otherwise than upstream,
 //! - a pod that has ended, is being deleted without a grace period and is kept by its finalizers is
@@ -33,10 +33,10 @@
 //!   Upstream works on one list to its end, however old that has become: with a hundred thousand
 //!   pods over the threshold it looks for no orphans for more than an hour;
 //! - a pod that is in two lists is dealt with and counted once, for the first reason;
-//! - the quarantine of a node starts when the caches show that it is missing, not in the next
-//!   pass, or when this process takes over; it starts anew if the node was there in between. A node
-//!   that could not be read is asked again in the next pass;
-//! - that the pod is gone before it could be marked (404) ends nothing.
+//! - the quarantine of a node starts when the caches show that it is missing, not in the next pass,
+//!   or when this process takes over; it starts anew if the node was there in between. A node that
+//!   could not be read is read again in the next pass;
+//! - a pod that is deleted before it could be marked (404) ends nothing.
 //!
 //! # Parts
 //!

@@ -11,9 +11,9 @@ use controller::{Change, View};
 /// For so long a node must have been missing before it is read live; upstream's `quarantineTime`.
 pub(super) const TIME: Duration = Duration::from_secs(40);
 
-/// Since when each node has been missing. Changed by what the caches tell and by nothing else: who
-/// only looks, as the debug pages do, starts and ends no quarantine. No larger than the number of
-/// nodes that pods name. Lost with the process, which costs another quarantine.
+/// Since when each node has been missing. Only changes in the caches change it: `explain` and the
+/// debug pages start and end no quarantine. No larger than the number of nodes that pods name. Lost
+/// with the process, which costs another quarantine.
 #[derive(Debug, Default)]
 pub struct Quarantine(BTreeMap<Text, Time>);
 
@@ -24,7 +24,7 @@ pub(super) fn is_over(since: Time, now: Time) -> bool {
 }
 
 impl Quarantine {
-    /// A pod came, went, or names another node.
+    /// A pod was added, was deleted, or names another node.
     pub(super) fn pod_changed(&mut self, change: &Change<Pod>, view: &View<'_>) {
         match change {
             Change::Added(pod) => self.named(pod, view),
@@ -37,7 +37,7 @@ impl Quarantine {
         }
     }
 
-    /// A node came or went. One that was there, if only between two passes, starts anew.
+    /// A node was added or deleted. One that existed, if only between two passes, starts again.
     pub(super) fn node_changed(&mut self, change: &Change<Node>, view: &View<'_>) {
         let name = &change.object().meta.key.name;
         match change {
@@ -49,8 +49,7 @@ impl Quarantine {
         }
     }
 
-    /// Since when each of these missing nodes has been. One that nothing was told of yet, since its
-    /// news are under way, since now.
+    /// Since when each of these missing nodes has been. One without a notification yet, since now.
     pub(super) fn since(&self, missing: BTreeSet<Text>, now: Time) -> BTreeMap<Text, Time> {
         let since = |name: &Text| self.0.get(name).copied().unwrap_or(now);
         missing.into_iter().map(|name| (name.clone(), since(&name))).collect()

@@ -439,7 +439,7 @@ fn nothing_enqueues_a_pass() {
 }
 
 #[test]
-fn a_summary_tells_what_a_pass_sees() {
+fn a_summary_shows_what_a_pass_sees() {
     let pods = [
         pod("a", "node", "Failed"),
         held(pod("b", "node", "Failed")),

@@ -32,19 +32,19 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, tracks_unused: bool) -> Plan {
     update_finalizers(claim, "it lacks the finalizer", finalizers)
 }
 
-/// Lets a claim go that is being deleted, if nobody uses it.
+/// Removes the finalizer of a claim that is being deleted, if no pod uses it.
 fn release(s: &Snapshot, facts: &Facts) -> Plan {
     let claim = &*s.claim;
     let keeper = match &s.keeper {
         Some(pod) => Live::Pod(pod.clone()),
-        None if s.known_unused || mutant::is(Mutant::PodsNotListed) => Live::Nobody,
+        None if s.known_unused || mutant::is(Mutant::PodsNotListed) => Live::Unused,
         None => live(claim, facts, |pod| keeps(pod, claim)),
     };
     match keeper {
         Live::Ask(query) => Plan::fetch("does a pod use it that the cache lacks?", vec![query]),
         Live::Pod(pod) => Plan::rest(format!("pod {pod} uses it")),
         Live::Unknown(why, error) => Plan::failed(why, error),
-        Live::Nobody => {
+        Live::Unused => {
             let names = claim.meta.finalizers.iter().map(|name| &**name);
             let rest = names.filter(|name| *name != PersistentVolumeClaim::PROTECTION).collect();
             update_finalizers(claim, "no pod uses it", rest)

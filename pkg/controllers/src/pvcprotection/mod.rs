@@ -5,23 +5,23 @@
 //! Upstream: `pkg/controller/volume/pvcprotection` (v1.36).
 //!
 //! A claim has the finalizer `kubernetes.io/pvc-protection` from its start (the API server adds it;
-//! this controller does where that was switched off). Once it is being deleted, the finalizer goes
-//! as soon as no pod uses it. A pod on a node uses the claims that it names until it is gone, also
-//! one that has ended; the claim of an ephemeral volume only if the pod manages that claim, and
-//! only until its node is done with it. A pod on no node uses none: kubelets start no pod with a
-//! claim that is being deleted.
+//! this controller does where that was switched off). Once it is being deleted, the finalizer is
+//! removed as soon as no pod uses it. A pod on a node uses the claims that it names until it is
+//! deleted, also one that has ended; the claim of an ephemeral volume only if the pod manages that
+//! claim, and only until its node is done with it. A pod on no node uses none: kubelets start no
+//! pod with a claim that is being deleted.
 //!
-//! The cache is enough to keep a claim. To let one go, the pods are listed live: a pod that the
-//! cache does not show yet may be writing to the volume. One list is enough for all claims of the
-//! namespace that were seen as deleted before it was asked for: that they are unused is remembered
-//! until their turn comes. It stays true, for the same reason as above.
+//! The cache is enough to keep a claim. Before the finalizer is removed, the pods are listed live:
+//! a pod that the cache does not show yet may be writing to the volume. One list is enough for all
+//! claims of the namespace that were seen as deleted before it began: that they are unused is
+//! remembered until they are synced. It stays true, for the same reason as above.
 //!
 //! With `PersistentVolumeClaimUnusedSinceTime` claims that are not being deleted also get the
 //! condition `Unused`, which says since when no pod refers to them; pods on no node count there,
 //! and pods that are over do not.
 //!
-//! **Invariant:** the finalizer goes only after a live list that began when the claim was known to
-//! be deleted, and that showed no user, nor any pod that cannot be read.
+//! **Invariant:** the finalizer is removed only after a live list that began when the claim was
+//! known to be deleted, and that showed no user, nor any pod that cannot be read.
 //! **Invariant:** the PUT names the version that was decided on, and changes nothing but this
 //! finalizer.
 //! **Invariant:** a claim that is protected and not being deleted is not written.
@@ -30,8 +30,9 @@
 //! pods, and a list of all pods of the namespace if it is to go.
 //!
 //! Otherwise than upstream,
-//! - the finalizer and the condition are not written in one turn: the second PUT could not succeed;
-//! - a live list that shows a pod which cannot be read lets no claim go. Upstream's fails whole;
+//! - the finalizer and the condition are not written in one sync: the second PUT could not succeed;
+//!   - after a live list with a pod that cannot be read no finalizer is removed. Upstream's fails
+//!   whole;
 //! - a claim that is unused by the cache and by its condition causes no live list.
 //!
 //! # Parts
@@ -56,7 +57,7 @@ pub use usage::Unused;
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Controller {
-    /// Whether claims are told since when they are unused.
+    /// Whether claims get the condition `Unused`.
     pub tracks_unused: bool,
 }
 
@@ -85,7 +86,7 @@ impl controller::Controller for Controller {
     fn remember(&self, memory: &mut Unused, news: News<'_, Self>, _: &mut Enqueue) {
         match news {
             News::Answered { snapshot, answer, .. } => memory.learn(&snapshot.held, answer),
-            // Whether it worked or not: the next time somebody looks anew.
+            // Whether it succeeded or not: the next sync lists again.
             News::Acted { snapshot, .. } => memory.forget(&snapshot.claim.meta.key),
             News::Gone(key) => memory.forget(key),
         }

@@ -7,7 +7,7 @@ use controller::View;
 
 use super::usage::{Unused, keeps, refers};
 
-/// A claim, and who uses it.
+/// A claim, and its users.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The moment.
@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub referrer: Option<Key>,
     /// Whether an earlier live list found it unused, which began after it was deleted.
     pub known_unused: bool,
-    /// All claims of its namespace that wait like it, and it: if it is kept by nobody.
+    /// All claims of its namespace that wait like it, and it: if no pod in the cache keeps it.
     pub held: Vec<Arc<PersistentVolumeClaim>>,
 }
 

@@ -125,7 +125,8 @@ fn sync(tracks_unused: bool, claim: Value, cached: &[Value], live: &[Value]) -> 
     synced(it, &name, &caches(&[claim], cached), &answer(live))
 }
 
-/// Whom a change enqueues, and the plans of those that are enqueued, with these objects in the cache.
+/// Which keys a change enqueues, and the plans of those that are enqueued, with these objects in
+/// the cache.
 fn after<T: api::Kind>(change: &Change<T>, claims: &[Value], pods: &[Value]) -> String {
     let fixture = caches(claims, pods);
     let it = (controller(false), &Shared::default());
@@ -185,7 +186,7 @@ in order: update persistentvolumeclaims shop/data \
             &listed_and_kept,
         ),
         // More than upstream's rows.
-        ("the cache has a pod that is gone", deleted("data"), uses(), vec![], &keeps("pod")),
+        ("the cache has a pod that is deleted", deleted("data"), uses(), vec![], &keeps("pod")),
         (
             "a pod on no node",
             deleted("data"),
@@ -240,7 +241,7 @@ fn a_claim_for_an_ephemeral_volume_is_kept_by_its_own_pod() {
 }
 
 /// TestPVCProtectionController, the rows about several claims: one list is enough for all that were
-/// seen as deleted before, and who was found to be used is looked at anew.
+/// seen as deleted before, and one that was found to be used is listed again.
 #[test]
 fn one_list_is_enough_for_all_that_wait() {
     let claims = [deleted("a"), deleted("b"), deleted("c"), protected(claim("d"))];
@@ -276,7 +277,7 @@ fn each_namespace_is_listed_for_itself() {
     assert!(plan.ends_with("fetch all pods in other\n"), "{plan}");
 }
 
-/// Who has the name of one that was found unused is another one.
+/// A new claim with the name of one that was found unused is another claim.
 #[test]
 fn what_was_found_unused_is_known_by_its_uid() {
     let it = (controller(false), &Shared::default());
@@ -287,9 +288,9 @@ fn what_was_found_unused_is_known_by_its_uid() {
     assert_eq!(plan, format!("{LIST}{}", keeps("pod")));
 }
 
-/// What is remembered goes with the claims that it is about.
+/// What is remembered of a claim is dropped with it.
 #[test]
-fn what_is_gone_is_forgotten() {
+fn what_is_deleted_is_forgotten() {
     let it = (controller(false), &Shared::default());
     let claims = [deleted("a"), deleted("b")];
     let _ = synced(it, "a", &caches(&claims, &[]), &answer(&[]));
@@ -299,8 +300,8 @@ fn what_is_gone_is_forgotten() {
     assert_eq!(format!("{:?}", it.1.read()), "Unused({})");
 }
 
-/// "pod list fails": nothing goes, and it is tried again. A pod that cannot be read may use any
-/// claim.
+/// "pod list fails": no finalizer is removed, and the sync is retried. A pod that cannot be read
+/// may use any claim.
 #[test]
 fn what_is_not_known_is_not_let_go() {
     let it = (controller(false), &Shared::default());
@@ -503,9 +504,9 @@ fn the_condition_takes_its_own_place() {
     assert!(plan.contains("\"fieldOfTomorrow\":1"), "{plan}");
 }
 
-/// What somebody reads who asks why a claim stays.
+/// What `explain` shows of a claim that stays.
 #[test]
-fn a_summary_says_who_keeps_a_claim() {
+fn a_summary_shows_which_pods_keep_a_claim() {
     let fixture = caches(&[deleted("data")], &[pod("data")]);
     let it = controller(false);
     let key = Key::new("shop", "data");

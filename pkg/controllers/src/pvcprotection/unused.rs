@@ -27,7 +27,7 @@ pub(super) fn update(s: &Snapshot, facts: &Facts) -> Option<Plan> {
             Some(set(s, why, ("False", "PodUsingPVC", message)))
         }
         Live::Pod(_) => None,
-        Live::Nobody => {
+        Live::Unused => {
             let why = "no pod refers to it, and its condition does not say so".to_owned();
             let message = "No pods are currently referencing this PVC";
             Some(set(s, why, ("True", "NoPodsUsingPVC", message)))

@@ -7,7 +7,7 @@ use api::{ClaimSource, Key, PersistentVolumeClaim, Pod, Text};
 use controller::{Answer, Facts, Query, Selector};
 
 /// Claims that a live list found unused, by their uid. What makes an entry void: that the claim was
-/// written, or tried to be, and that it is gone. So there are no more than claims that are being
+/// written, or tried to be, and that it is deleted. So there are no more than claims that are being
 /// deleted.
 #[derive(Debug, Default)]
 pub struct Unused(BTreeMap<Key, Text>);
@@ -18,8 +18,8 @@ pub(super) enum Live {
     Ask(Query),
     /// This pod.
     Pod(Key),
-    /// Nobody.
-    Nobody,
+    /// No pod.
+    Unused,
     /// It is not known; why, and the error.
     Unknown(&'static str, String),
 }
@@ -75,7 +75,7 @@ pub(super) fn live(
             let error = format!("pod {} cannot be read, and may use the claim", pod.meta.key);
             Live::Unknown("a pod may use it", error)
         }
-        None => Live::Nobody,
+        None => Live::Unused,
     }
 }
 

@@ -7,12 +7,12 @@
 //! Two rows of the registry, with a [`Controller`] each: that of ReplicationControllers has the
 //! rules of the other one, and shows the sets of its own kind as ReplicaSets, as upstream's does.
 //!
-//! **Invariant:** deletes only pods that the set controls and selects; adopts only pods that nobody
-//! controls, and only for a set that was found live right before, with the same uid and not being
-//! deleted.
+//! **Invariant:** deletes only pods that the set controls and selects; adopts only pods that no
+//! owner controls, and only for a set that was found live right before, with the same uid and not
+//! being deleted.
 //! **Invariant:** a set that cannot be read, or whose selector is invalid or empty, is left alone.
 //!
-//! Otherwise than upstream, an orphan that is gone by the time it is adopted fails the sync; there
+//! Otherwise than upstream, an orphan that is deleted before it is adopted fails the sync; there
 //! it is left out of the count.
 
 mod decide;
@@ -55,7 +55,7 @@ pub struct Options {
     pub burst_replicas: usize,
     /// Whether pods' deletion costs count.
     pub costs: Costs,
-    /// Whether the status tells of pods that are being deleted: for ReplicaSets the gate
+    /// Whether the status counts pods that are being deleted: for ReplicaSets the gate
     /// `DeploymentReplicaSetTerminatingReplicas`; ReplicationControllers have no such field.
     pub counts_terminating: bool,
 }
@@ -98,7 +98,7 @@ impl Set for ReplicationController {
     }
 
     /// Upstream's index holds ReplicaSets alone, and here it is asked of ReplicationControllers
-    /// before they are converted: it finds none, whoever manages them.
+    /// before they are converted: it finds none, whatever manages them.
     fn managed_by(_: &str, _: &View<'_>) -> Vec<Arc<ReplicaSet>> {
         Vec::new()
     }
@@ -138,7 +138,7 @@ impl<T: Set> controller::Controller for Controller<T> {
 fn pod_changed<T: Set>(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Updated { .. } if change.is_resync() => {}
-        // As upstream's, and whom it is taken from, who counts it as terminating no more.
+        // As upstream, and the set that it is taken from, which no longer counts it as terminating.
         Change::Updated { old, new } if new.meta.is_terminating() => {
             enqueue_owner::<T>(&new.meta, view, queue);
             let is_others = old.meta.controller() != new.meta.controller();

@@ -10,8 +10,8 @@ use super::snapshot::{self, Scale, Snapshot};
 
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
-/// None if the status is right already, or if the claim on pods failed: then how many there are is
-/// in doubt.
+/// None if the status is right already, or if the claim on pods failed: then their number is
+/// unknown.
 pub(super) fn report(s: &Snapshot, outcome: &Outcome) -> Option<Write> {
     if s.claim.has_failed(0, outcome) || snapshot::selector(&s.set).is_err() {
         return None;

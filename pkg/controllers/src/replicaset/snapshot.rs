@@ -90,7 +90,7 @@ fn look(
     snapshot
 }
 
-/// As `getIndirectlyRelatedPods`: whoever owns them, all pods that the sets of the same controller
+/// As `getIndirectlyRelatedPods`: all pods, with any owner, that the sets of the same controller
 /// select.
 fn related(siblings: &[Arc<ReplicaSet>], view: &View<'_>) -> Vec<Arc<Pod>> {
     let mut selectors: BTreeMap<&str, Vec<&Selector>> = BTreeMap::new();

@@ -41,7 +41,7 @@ fn labelled(object: Value, labels: &Value) -> Value {
     with(object, json!({"metadata": {"labels": labels}}))
 }
 
-/// A ready pod that carries `foo=bar`, and that nobody controls.
+/// A ready pod that carries `foo=bar`, and that no owner controls.
 fn orphan(name: &str) -> Value {
     labelled(pod(name), &json!({"foo": "bar"}))
 }
@@ -285,7 +285,8 @@ fn claims_go_out_first_in_the_plan_that_counts_on_them() {
     }
 }
 
-/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the cache says that the set stays, the live one goes.
+/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the cache has a set that stays, the live one is being
+/// deleted.
 #[test]
 fn nothing_is_adopted_or_made_for_a_set_that_goes() {
     let snapshot = observed(&set(2), &[orphan("pod1")]);
@@ -368,7 +369,7 @@ fn sets_that_cannot_be_understood_are_left_alone() {
 }
 
 #[test]
-fn a_set_that_is_gone_has_no_snapshot() {
+fn a_deleted_set_has_no_snapshot() {
     let fixture = caches(&[set(1)], &[]);
     assert!(CONTROLLER.observe(&Key::new("shop", "other"), &fixture.view(), &()).is_none());
 }
@@ -600,7 +601,7 @@ fn pods_are_counted_as_upstream() {
 }
 
 /// TestCalculateStatus and TestTerminatingReplicas (integration), with the gate off: what is being
-/// deleted is not counted, and a count that is there goes.
+/// deleted is not counted, and an existing count is removed.
 #[test]
 fn terminating_pods_are_not_counted_without_the_gate() {
     let off =
@@ -625,8 +626,8 @@ fn terminating_pods_are_not_counted_without_the_gate() {
     assert_eq!(written["replicas"], 1, "{written}");
 }
 
-/// TestPodDeletionCost (integration), disabled: the pod with more restarts goes, though it is the
-/// dearer one.
+/// TestPodDeletionCost (integration), disabled: the pod with more restarts is deleted, though it is
+/// the dearer one.
 #[test]
 fn deletion_costs_do_not_count_without_the_gate() {
     let set = set(1);
@@ -825,7 +826,7 @@ fn a_claim_is_reported_unless_it_fails() {
     for (name, outcome, expected) in [
         ("adopted", Outcome::default(), status([2, 2, 2, 2, 0])),
         ("not adopted: TestPatchPodFails", failed_in(0, "fake Error"), none()),
-        ("the set may be gone", failed("can't adopt"), none()),
+        ("the set may be deleted", failed("can't adopt"), none()),
         ("not tried", unsettled, status([2, 2, 2, 2, 0])),
     ] {
         assert_eq!(reported(&rs, &adopts, &outcome), expected, "{name}");
@@ -866,7 +867,7 @@ fn the_same_status_is_written_to_a_live_set() {
     assert_eq!(body["status"], expected);
 }
 
-// === Whom a change enqueues ===
+// === Which keys a change enqueues ===
 
 /// `set` with another name and selector, as the tests upstream have beside it.
 fn barfoo() -> Value {
@@ -909,7 +910,7 @@ fn sets_enqueue_themselves() {
 }
 
 #[test]
-fn new_and_gone_pods_enqueue_their_set() {
+fn new_and_deleted_pods_enqueue_their_set() {
     let rs = set(1);
     let twins: Vec<Value> = (1..10)
         .map(|n| {
@@ -931,7 +932,7 @@ fn new_and_gone_pods_enqueue_their_set() {
         ("TestDeleteFinalStateUnknown", gone(own("a", &rs)), mine),
         ("an orphan", added(labelled(pod("a"), &json!({"bar": "foo"}))), "now shop/barfoo\n"),
         ("an orphan that is being deleted", added(deleted(orphan("a"))), ""),
-        ("an orphan that is gone", gone(orphan("a")), ""),
+        ("an orphan that is deleted", gone(orphan("a")), ""),
         ("another uid", added(patched(reference(json!({"uid": "x"})))), ""),
         ("another name", added(patched(reference(json!({"name": "x"})))), ""),
         ("another kind", added(patched(reference(json!({"kind": "StatefulSet"})))), ""),

@@ -54,11 +54,12 @@ fn planned(fixture: &Fixture) -> Option<Plan> {
     Some(publisher().decide(&snapshot, &Facts::default()).0)
 }
 
-/// Syncs what the change enqueues: the plan, or that nobody was enqueued, or that there is no namespace.
+/// Syncs what the change enqueues: the plan, or that nothing was enqueued, or that there is no
+/// namespace.
 fn after<T: api::Kind>(change: &Change<T>, fixture: &Fixture) -> String {
     let calls = enqueued(&publisher(), change, fixture);
     if calls.is_empty() {
-        return "nobody".to_owned();
+        return "nothing".to_owned();
     }
     assert_eq!(calls, "now shop\n");
     planned(fixture).map_or_else(|| "gone".to_owned(), |plan| plan.to_string())
@@ -84,7 +85,7 @@ fn authorities_are_published_as_upstream() {
     let terminating = decode::<Namespace>(&namespace("Terminating"));
     let change = Change::Updated { old: it, new: terminating };
     let name = "update namespace with terminating state";
-    assert_eq!(after(&change, &caches(&[namespace("Terminating")], &[])), "nobody", "{name}");
+    assert_eq!(after(&change, &caches(&[namespace("Terminating")], &[])), "nothing", "{name}");
 
     let old = decode::<RootCa>(&right());
     let change = Change::Deleted(old.clone());
@@ -179,7 +180,7 @@ fn nothing_is_made_where_nothing_can_be() {
 }
 
 /// Card, Events: namespaces that come, whatever their phase, and changes of active ones; ConfigMaps
-/// that change or go. What awaits a namespace that is gone is forgotten.
+/// that change or are deleted. What awaits a namespace that is deleted is forgotten.
 #[test]
 fn changes_enqueue_as_upstream() {
     let fixture = caches(&[], &[]);

@@ -8,8 +8,8 @@
 //!
 //! **Invariant:** nothing is made in a namespace whose phase is not `Active`.
 //!
-//! What an event costs: two look-ups. Changes of accounts enqueue nobody, nor do accounts with another
-//! name.
+//! What an event costs: two look-ups. Changes of accounts enqueue nothing, nor do accounts with
+//! another name.
 //!
 //! Otherwise than upstream, that the account exists although the cache does not show it (409) is
 //! tried again, until the cache does.

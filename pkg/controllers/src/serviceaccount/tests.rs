@@ -24,11 +24,12 @@ fn caches(namespaces: &[Value], accounts: &[Value]) -> Fixture {
     Fixture::default().holding::<Namespace>(namespaces).holding::<ServiceAccount>(accounts)
 }
 
-/// Syncs what the change enqueues: the plan, or that nobody was enqueued, or that there is no namespace.
+/// Syncs what the change enqueues: the plan, or that nothing was enqueued, or that there is no
+/// namespace.
 fn after<T: api::Kind>(change: &Change<T>, fixture: &Fixture) -> String {
     let calls = enqueued(&Controller, change, fixture);
     if calls.is_empty() {
-        return "nobody".to_owned();
+        return "nothing".to_owned();
     }
     assert_eq!(calls, "now shop\n");
     planned(fixture).map_or_else(|| "gone".to_owned(), |plan| plan.to_string())
@@ -65,7 +66,7 @@ fn accounts_are_made_for_namespaces_as_upstream() {
 }
 
 /// TestServiceAccountCreation, all rows about deleted accounts. Accounts with other names enqueue
-/// nobody here, which comes to the same.
+/// nothing here, which comes to the same.
 #[test]
 fn deleted_accounts_are_made_again_as_upstream() {
     let (active, terminating) = ([namespace("Active")], [namespace("Terminating")]);
@@ -86,14 +87,14 @@ fn deleted_accounts_are_made_again_as_upstream() {
             &active[..],
             std::slice::from_ref(&default),
             &other,
-            "nobody",
+            "nothing",
         ),
         (
             "deleted unmanaged serviceaccount with terminating namespace",
             &terminating[..],
             &[][..],
             &other,
-            "nobody",
+            "nothing",
         ),
     ] {
         let change = Change::Deleted(decode::<ServiceAccount>(deleted));
@@ -114,16 +115,16 @@ fn the_account_is_made_as_upstream() {
     assert!(create.announce.is_none());
 }
 
-/// Card, Events: an account that comes or changes enqueues nobody; an account in another namespace
-/// does not stand for this one's; what awaits a namespace that is gone is forgotten.
+/// Card, Events: an account that comes or changes enqueues nothing; an account in another namespace
+/// does not stand for this one's; what awaits a namespace that is deleted is forgotten.
 #[test]
-fn other_changes_enqueue_nobody() {
+fn other_changes_enqueue_nothing() {
     let mut elsewhere = account("default");
     elsewhere["metadata"]["namespace"] = json!("attic");
     let fixture = caches(&[namespace("Active")], &[elsewhere]);
     let it = decode::<ServiceAccount>(&account("default"));
-    assert_eq!(after(&Change::Added(it.clone()), &fixture), "nobody");
-    assert_eq!(after(&Change::Updated { old: it.clone(), new: it }, &fixture), "nobody");
+    assert_eq!(after(&Change::Added(it.clone()), &fixture), "nothing");
+    assert_eq!(after(&Change::Updated { old: it.clone(), new: it }, &fixture), "nothing");
     assert_eq!(planned(&fixture).unwrap().to_string(), MISSING);
     let gone = Change::Deleted(decode::<Namespace>(&namespace("Terminating")));
     assert_eq!(enqueued(&Controller, &gone, &fixture), "forget shop\n");

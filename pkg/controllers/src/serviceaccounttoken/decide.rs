@@ -15,9 +15,9 @@ type Live<'a> = Result<Option<&'a (Meta, Raw)>, Plan>;
 
 pub(super) fn decide_account(s: &AccountSnapshot, facts: &Facts) -> Plan {
     if s.stale.is_empty() {
-        return Plan::rest("no secret is for an account that is gone");
+        return Plan::rest("no secret is for an account that is deleted");
     }
-    let live = match live::<ServiceAccount>(&s.key, "is the account gone?", facts) {
+    let live = match live::<ServiceAccount>(&s.key, "does the account exist?", facts) {
         Ok(live) => live.map(|(meta, _)| &meta.uid),
         Err(plan) => return plan,
     };
@@ -26,7 +26,7 @@ pub(super) fn decide_account(s: &AccountSnapshot, facts: &Facts) -> Plan {
     if deletes.is_empty() {
         return Plan::rest("the account of the secrets is there");
     }
-    Plan::one("the account is gone", Step::Together(deletes))
+    Plan::one("the account is deleted", Step::Together(deletes))
 }
 
 pub(super) fn decide_secret(s: &SecretSnapshot, facts: &Facts, controller: &Secrets) -> Plan {
@@ -42,7 +42,9 @@ pub(super) fn decide_secret(s: &SecretSnapshot, facts: &Facts, controller: &Secr
             };
             match uid {
                 Ok(Some(uid)) => fill(secret, &uid, facts, controller),
-                Ok(None) => Plan::one("the account is gone", Step::InOrder(vec![delete(secret)])),
+                Ok(None) => {
+                    Plan::one("the account is deleted", Step::InOrder(vec![delete(secret)]))
+                }
                 Err(plan) => plan,
             }
         }
@@ -52,7 +54,7 @@ pub(super) fn decide_secret(s: &SecretSnapshot, facts: &Facts, controller: &Secr
 /// The uid of the account that a Secret names, by a live read.
 fn live_account(secret: &TokenSecret, facts: &Facts) -> Result<Option<Text>, Plan> {
     let key = Key::new(&secret.meta.key.namespace, &secret.account);
-    let live = live::<ServiceAccount>(&key, "is the account gone?", facts)?;
+    let live = live::<ServiceAccount>(&key, "does the account exist?", facts)?;
     let uid = live.map(|(meta, _)| meta.uid.clone());
     Ok(uid.filter(|uid| secret.is_for(uid)))
 }
@@ -66,7 +68,7 @@ fn fill(secret: &TokenSecret, account_uid: &Text, facts: &Facts, controller: &Se
     let key = &secret.meta.key;
     let (meta, raw) = match live::<TokenSecret>(key, "does the secret lack it still?", facts) {
         Ok(Some(live)) => live,
-        Ok(None) => return Plan::rest("gone meanwhile"),
+        Ok(None) => return Plan::rest("deleted meanwhile"),
         Err(plan) => return plan,
     };
     if meta.resource_version != secret.meta.resource_version {
@@ -90,12 +92,12 @@ fn fill(secret: &TokenSecret, account_uid: &Text, facts: &Facts, controller: &Se
     }
 }
 
-/// Strikes the name of a Secret that is gone from its account. As `removeSecretReference`.
+/// Removes the name of a deleted Secret from its account. As `removeSecretReference`.
 fn strike(secret: &Key, account: &ServiceAccount, facts: &Facts) -> Plan {
     let key = &account.meta.key;
     let (meta, raw) = match live::<ServiceAccount>(key, "does it list the secret?", facts) {
         Ok(Some(live)) if live.0.uid == account.meta.uid => live,
-        Ok(Some(_) | None) => return Plan::rest("the account is gone"),
+        Ok(Some(_) | None) => return Plan::rest("the account is deleted"),
         Err(plan) => return plan,
     };
     let listed = raw.field("secrets").map_or("null", |secrets| secrets.get());
@@ -109,7 +111,7 @@ fn strike(secret: &Key, account: &ServiceAccount, facts: &Facts) -> Plan {
     let others = if others.is_empty() { Value::Null } else { Value::Array(others) };
     let edits = vec![Edit::new(["secrets"], others)];
     let strike = update::<ServiceAccount>(meta, raw, edits);
-    Plan::one("the account lists a secret that is gone", Step::InOrder(vec![strike]))
+    Plan::one("the account lists a secret that is deleted", Step::InOrder(vec![strike]))
 }
 
 // === Reads and writes ===

@@ -1,5 +1,5 @@
 //! Tokens of service accounts that live in Secrets: fills the Secrets that ask for one, and deletes
-//! those whose account is gone.
+//! those whose account is deleted.
 //!
 //! Reads: ServiceAccount, Secret (those of type `kubernetes.io/service-account-token` only).
 //! Writes: Secret (update, delete), ServiceAccount (update). No Events. Upstream:
@@ -7,17 +7,17 @@
 //!
 //! Two controllers, each with a queue of its own:
 //!
-//! - [`Accounts`], whose keys are service accounts, deletes the Secrets of one that is gone;
+//! - [`Accounts`], whose keys are service accounts, deletes the Secrets of one that is deleted;
 //! - [`Secrets`], whose keys are Secrets, gives each of them the token, the namespace and the
-//!   authority that it lacks, and deletes it if its account is gone. Once a Secret is gone, its
-//!   name is struck from the `secrets` of its account.
+//!   authority that it lacks, and deletes it if its account is deleted. Once a Secret is deleted,
+//!   its name is struck from the `secrets` of its account.
 //!
-//! They make no Secret, and add nothing to the `secrets` of an account. A token has no end: it is
-//! good until its Secret goes.
+//! They create no Secret, and add nothing to the `secrets` of an account. A token does not expire:
+//! it is valid until its Secret is deleted.
 //!
 //! **Invariant:** no token is held in memory. The view knows whether there is one; the Secret
 //! itself is read right before it is written.
-//! **Invariant:** the cache alone gets no Secret deleted: whether the account is gone is read live
+//! **Invariant:** the cache alone gets no Secret deleted: whether the account exists is read live
 //! right before. Deletions carry the uid of the Secret.
 //! **Invariant:** a token that is there stays. Nothing is written but to the version that the cache
 //! shows too.
@@ -36,7 +36,7 @@
 //!
 //! - `claims`: what a token says.
 //! - `content`: what a Secret lacks, and the edits that give it that.
-//! - `reference`: the key of the work that a Secret leaves behind.
+//! - `reference`: the key of the work after the deletion of a Secret.
 
 mod claims;
 mod content;

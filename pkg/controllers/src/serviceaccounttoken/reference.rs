@@ -1,12 +1,12 @@
-//! The key of the work that a Secret leaves behind: its name must go from the `secrets` of its
-//! account, and once it is gone nothing else tells which account that is.
+//! The key of the work after the deletion of a Secret: its name must be removed from the `secrets`
+//! of its account, and once it is deleted nothing else names that account.
 
 use api::{Key, Text, TokenSecret, intern};
 
 /// A name in the `secrets` of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reference {
-    /// The Secret that is gone.
+    /// The Secret that is deleted.
     pub(super) secret: Key,
     /// The account.
     pub(super) account: Key,

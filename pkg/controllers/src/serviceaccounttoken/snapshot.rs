@@ -20,7 +20,7 @@ pub struct AccountSnapshot {
     pub stale: Vec<Arc<TokenSecret>>,
 }
 
-/// A Secret and its account; or what a Secret leaves behind.
+/// A Secret and its account; or the reference to a deleted Secret.
 #[derive(Clone, Debug)]
 pub enum SecretSnapshot {
     /// The Secret is there.
@@ -30,7 +30,7 @@ pub enum SecretSnapshot {
         /// Its account, if the cache shows it with the right uid.
         account: Option<Arc<ServiceAccount>>,
     },
-    /// The Secret is gone, its account is not.
+    /// The Secret is deleted, its account is not.
     Gone {
         /// The Secret's key.
         secret: Key,

@@ -196,7 +196,7 @@ fn accounts_are_synced_as_upstream() {
         ("deleted serviceaccount with non-token secrets", vec![], &regular),
         ("deleted serviceaccount with token secrets", vec![token_secret()], &token),
     ] {
-        // Otherwise than upstream, whether it is gone is asked before something is deleted.
+        // Otherwise than upstream, the account is read live before something is deleted.
         let expected = if secrets.is_empty() { vec![] } else { vec![ACCOUNT, DELETE] };
         let deleted = Change::Deleted(decode::<ServiceAccount>(account));
         let found = after(&deleted, &caches(&[], &secrets), &secrets);
@@ -348,10 +348,10 @@ fn keys_of_references_can_be_read_again() {
     assert_eq!(Reference::parse(&Key::new("shop", "web.token")), None);
 }
 
-/// `deleteTokens`, `IsServiceAccountToken`: of the account that is gone, and of no other; one that
-/// says no uid is of any account with the name.
+/// `deleteTokens`, `IsServiceAccountToken`: of the account that is deleted, and of no other; one
+/// that says no uid is of any account with the name.
 #[test]
-fn only_the_secrets_of_the_account_that_is_gone_are_deleted() {
+fn only_the_secrets_of_the_deleted_account_are_deleted() {
     let named = |name: &str, secret: Value| with(secret, json!({ "metadata": { "name": name } }));
     let secrets = [
         named("a", token_secret()),
@@ -368,7 +368,7 @@ fn only_the_secrets_of_the_account_that_is_gone_are_deleted() {
     for (name, cached, live, expected) in [
         ("gone", vec![], vec![], deletes(&["a", "b", "c"])),
         ("made again", vec![recreated.clone()], vec![recreated.clone()], deletes(&["a"])),
-        ("the cache is behind", vec![account(&[])], vec![recreated], vec![ACCOUNT.to_owned()]),
+        ("the cache is stale", vec![account(&[])], vec![recreated], vec![ACCOUNT.to_owned()]),
         ("the cache lost it", vec![], vec![account(&[])], deletes(&["b"])),
     ] {
         let fixture = caches(&cached, &secrets);

@@ -1,22 +1,22 @@
-//! Tells kubelets how long they may keep Secrets and ConfigMaps: longer in larger clusters.
+//! Sets how long kubelets may keep Secrets and ConfigMaps: longer in larger clusters.
 //!
 //! Reads: Node. Writes: Node (patch of one annotation). No Events. Upstream: `pkg/controller/ttl`
 //! (v1.36).
 //!
 //! Each node has the annotation `node.alpha.kubernetes.io/ttl`, in seconds, also a node that is
-//! being deleted; what somebody else writes there is replaced. If the size of the cluster comes to
-//! ask for another time, each node gets it with its next change, such as the next report of its
-//! kubelet: that spreads the writes.
+//! being deleted; another client's value is replaced. If the size of the cluster comes to ask for
+//! another time, each node gets it with its next change, such as the next report of its kubelet:
+//! that spreads the writes.
 //!
 //! **Invariant:** a cluster whose size stays within the overlap of two steps keeps its step.
 //! **Invariant:** a node whose annotation is right is never written.
 //!
 //! What an event costs: a number is counted, and an annotation compared with it. A change of a node
-//! that has the right annotation, such as a heartbeat, enqueues nobody.
+//! that has the right annotation, such as a heartbeat, enqueues nothing.
 //!
 //! Otherwise than upstream, nothing is decided before all nodes are counted, so that none is given
-//! the time of a smaller cluster first; that a node is gone before it could be patched (404) is no
-//! failure; and the patch names the node by uid.
+//! the time of a smaller cluster first; that a node is deleted before it could be patched (404) is
+//! no failure; and the patch names the node by uid.
 //!
 //! # Parts
 //!

@@ -23,7 +23,7 @@ impl Size {
         }
     }
 
-    /// A node has gone.
+    /// A node was deleted.
     pub(super) fn shrink(&mut self) {
         self.nodes = self.nodes.saturating_sub(1);
         let (nodes_min, _, _) = STEPS[self.step];

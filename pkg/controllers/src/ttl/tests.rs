@@ -27,7 +27,7 @@ fn at(nodes: usize, step: usize) -> Size {
     Size { nodes, step }
 }
 
-/// Whom a change enqueues, and the size after it.
+/// Which keys a change enqueues, and the size after it.
 fn enqueued(size: Size, change: &Change<Node>) -> (String, Size) {
     let memory = Shared::default();
     *memory.write() = size;
@@ -78,9 +78,9 @@ fn annotations_are_written_as_upstream() {
     }
 }
 
-/// Card, Sync 1 and Edge cases: a node that is gone; one that is being deleted.
+/// Card, Sync 1 and Edge cases: a node that is deleted; one that is being deleted.
 #[test]
-fn nodes_that_go_are_written_until_they_are_gone() {
+fn terminating_nodes_are_written_until_they_are_deleted() {
     let size = at(5, 0);
     assert_eq!(planned(&size, &node("another", &json!({}))), "gone\n");
     let deleted = json!({"metadata": {"deletionTimestamp": NOW}});
@@ -149,7 +149,7 @@ fn nodes_get_the_new_time_with_their_next_change() {
     assert_eq!(planned(&size, &says("15")), patches(89, "0"));
 }
 
-/// Heartbeats enqueue nobody; card, Edge cases: what a user writes is replaced.
+/// Heartbeats enqueue nothing; card, Edge cases: what a user writes is replaced.
 #[test]
 fn a_change_enqueues_a_node_only_if_its_annotation_is_wrong() {
     let woken_by = |new: &Value| {

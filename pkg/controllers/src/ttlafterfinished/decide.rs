@@ -34,16 +34,16 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     }
     let query = Query::view::<Job>(s.job.meta.key.clone());
     let Some(answer) = facts.get(&query) else {
-        let why = format!("expired at {expired_at}; has nobody asked for more time?");
+        let why = format!("expired at {expired_at}; is that still so in a live read?");
         return Plan::fetch(why, vec![query]);
     };
-    // It may be another one of this name by now, of which the same is asked.
+    // It may be another one of this name by now, to which the same rule applies.
     match answer.view::<Job>() {
         Ok(Some(live)) => match course(live, s.now) {
             Course::Expired(at) => delete(live, at),
             Course::Stays(plan) => plan,
         },
-        Ok(None) => Plan::rest("the Job is gone already"),
+        Ok(None) => Plan::rest("the Job is deleted already"),
         Err(error) => {
             let why = "expired, and cannot be read once more before it is deleted";
             Plan::failed(why, error.text.clone())
@@ -82,7 +82,7 @@ fn course(job: &Job, now: Time) -> Course {
 
 fn delete(job: &Job, expired_at: Time) -> Plan {
     let object = ObjectRef::new(&Job::RESOURCE, &job.meta);
-    // That it was gone already is no deletion of ours.
+    // That it was deleted already is no deletion of ours.
     let counts = vec![Count::since(&JOB_DELETION_DURATION, expired_at).when(When::Done)];
     let how = Delete { propagation: Some(Propagation::Foreground), ..Delete::default() };
     let delete = Write::delete_so(object, how).counted(counts);

@@ -4,13 +4,14 @@
 //! `pkg/controller/ttlafterfinished` (v1.36).
 //!
 //! **Invariant:** a Job is deleted only if it was read live right before, with the uid that was
-//! read, and had expired then: whoever asks for more time in between gets it.
+//! read, and had expired then: a longer TTL that is written in between counts.
 //! **Invariant:** a Job without `ttlSecondsAfterFinished`, one that has not finished, and one that
 //! cannot be read are left alone.
 //!
-//! What an event costs: a look at two fields. Only Jobs that wait for their end are in the queue.
+//! What an event costs: a look at two fields. Only Jobs that wait for their deletion are in the
+//! queue.
 //!
-//! Otherwise than upstream, that a Job is gone by the time it is deleted is no failure.
+//! Otherwise than upstream, a Job that was deleted already is no failure.
 
 mod decide;
 mod snapshot;

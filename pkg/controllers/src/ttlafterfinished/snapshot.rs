@@ -15,7 +15,7 @@ pub struct Snapshot {
     pub job: Arc<Job>,
 }
 
-/// Whether it has finished and goes some time after that.
+/// Whether it has finished and is deleted some time after that.
 pub(super) fn needs_cleanup(job: &Job) -> bool {
     job.ttl_seconds_after_finished.is_some() && job.finish.is_some()
 }

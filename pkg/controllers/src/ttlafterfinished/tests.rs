@@ -65,7 +65,7 @@ fn planned_live(live: Answer) -> Plan {
 /// A look at what is there now.
 fn fetches(expired_at: &str) -> String {
     format!(
-        "why: expired at {expired_at}; has nobody asked for more time?\n\
+        "why: expired at {expired_at}; is that still so in a live read?\n\
         fetch jobs.batch shop/foobar\n"
     )
 }
@@ -170,7 +170,7 @@ fn a_job_is_deleted_by_what_is_read_live() {
         ),
         ("it goes", views(&deleted(complete(60, 0))), resting("the Job is being deleted")),
         ("it runs again", views(&job(None, Some(0))), resting("the Job has not finished")),
-        ("it is gone", Answer::NotFound, resting("the Job is gone already")),
+        ("it is deleted", Answer::NotFound, resting("the Job is deleted already")),
         (
             "the API server fails",
             Answer::Failed(refused),
@@ -194,7 +194,7 @@ fn the_job_that_was_read_live_is_deleted_and_no_other() {
     let [count] = write.counts.as_slice() else { panic!("{plan}") };
     let name = "ttl_after_finished_controller_job_deletion_duration_seconds";
     assert_eq!(count.family.name, name);
-    // Since it expired, until it is deleted; if somebody else was faster, it does not count.
+    // Since it expired, until it is deleted; a deletion by another client does not count.
     assert_eq!((count.value, count.when), (Amount::Since(time(-60 * SECOND)), When::Done));
     assert!(plan.counts.is_empty(), "{plan}");
 }
@@ -212,12 +212,12 @@ fn a_job_that_cannot_be_read_is_left_alone() {
 }
 
 #[test]
-fn a_job_that_is_gone_is_done_with() {
+fn a_deleted_job_is_done_with() {
     let none = Fixture::default().holding::<Job>(&[]);
     assert!(Controller.observe(&key(), &none.view(), &()).is_none());
 }
 
-/// `addJob` and `updateJob`. What waits in the queue for its time goes with its Job.
+/// `addJob` and `updateJob`. A delayed key is dropped with its Job.
 #[test]
 fn finished_jobs_with_a_ttl_enqueue() {
     let enqueues = |change: &Change<Job>| enqueued(&Controller, change, &Fixture::default());

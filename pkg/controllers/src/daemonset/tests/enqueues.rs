@@ -1,4 +1,4 @@
-//! Whom events queue.
+//! Which keys changes enqueue.
 
 use api::{ControllerRevision, DaemonSet, Node, Pod};
 use controller::fixture::{decode, with};
@@ -25,7 +25,7 @@ fn updated<T: api::Kind>(world: &World, old: &Value, new: &Value) -> String {
     world.enqueued(&change)
 }
 
-/// What a resync tells of: the same version twice.
+/// The change of a resync: the same version twice.
 fn again<T: api::Kind>(world: &World, object: &Value) -> String {
     let change = Change::<T>::Updated { old: decode(object), new: decode(object) };
     world.enqueued(&change)
@@ -40,8 +40,8 @@ fn orphan(object: Value) -> Value {
     with(object, json!({"metadata": {"ownerReferences": null}}))
 }
 
-/// TestDeleteFinalStateUnknown, TestExpectationsOnRecreate: the cache tells of a replaced set as of
-/// a deleted and an added one.
+/// TestDeleteFinalStateUnknown, TestExpectationsOnRecreate: the cache reports a replaced set as a
+/// deleted and an added one.
 #[test]
 fn a_set_enqueues_itself() {
     let world = world(&set(), 0);
@@ -72,12 +72,12 @@ fn pods_enqueue_their_set_and_orphans_those_that_select_them() {
     assert_eq!(updated::<Pod>(&world, &pod(), &pod()), NOW);
     assert_eq!(updated::<Pod>(&world, &orphan(pod()), &orphan(pod())), "");
     assert_eq!(updated::<Pod>(&world, &foreign(), &orphan(pod())), NOW);
-    // TestUpdatePodControllerRefRemoved: both the old owner and who may adopt it
+    // TestUpdatePodControllerRefRemoved: both the old owner and the sets that may adopt it
     assert_eq!(updated::<Pod>(&world, &pod(), &orphan(pod())), format!("{NOW}{NOW}"));
     // TestUpdatePodChangeControllerRef
     assert_eq!(updated::<Pod>(&world, &pod(), &replaced()), NOW);
     assert_eq!(updated::<Pod>(&world, &pod(), &deleted(pod())), NOW);
-    // Taken from its owner while it goes.
+    // Taken from its owner while it is being deleted.
     assert_eq!(updated::<Pod>(&world, &deleted(pod()), &deleted(orphan(pod()))), NOW);
     assert_eq!(again::<Pod>(&world, &pod()), "");
     assert_eq!(again::<Pod>(&world, &deleted(pod())), "");

@@ -145,7 +145,7 @@ fn pods_of_equal_revisions_are_not_replaced() {
 }
 
 /// A webhook may undo what is written to revisions, each time: that is asked for again, and all
-/// else goes on.
+/// else continues.
 #[test]
 fn what_does_not_stick_to_a_revision_stops_nothing() {
     let plain = |world: &mut World, name: &str| {
@@ -268,7 +268,7 @@ fn what_the_live_reads_say_of_a_taken_name_decides() {
             "will retry until it is updated\n".to_owned(),
         ),
         (
-            "the set is gone",
+            "the set is deleted",
             vec![taken(), (owner.clone(), Answer::NotFound)],
             format!("{failed}daemonsets.apps \"foo\" not found\n"),
         ),

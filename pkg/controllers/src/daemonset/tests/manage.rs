@@ -36,7 +36,7 @@ fn blue(world: &mut World, from: usize, count: usize) {
 }
 
 /// A pod whose release a webhook undoes, or that cannot be written any more (422), stays the set's
-/// by name only: its node gets another one, and the status is told, in this sync and in the next.
+/// by name only: its node gets another one, and the status counts it, in this sync and in the next.
 #[test]
 fn a_release_that_does_not_stick_stops_nothing() {
     let mut world = world(&set(), 2);
@@ -205,7 +205,7 @@ fn observed(set: Value) -> Value {
     with(set, json!({"status": {"observedGeneration": 2}}))
 }
 
-/// TestDaemonKillFailedPodsBackoff. Here the back-off begins when the pod is seen to go.
+/// TestDaemonKillFailedPodsBackoff. Here the back-off begins when the pod is seen deleted.
 #[test]
 fn failed_pods_of_a_node_are_killed_ever_more_slowly() {
     for set in strategies() {
@@ -282,7 +282,7 @@ fn pods_count_for_their_node_unless_they_have_ended_and_go() {
 
 /// TestPodIsNotDeletedByDaemonsetWithEmptyLabelSelector.
 #[test]
-fn a_set_that_selects_all_pods_is_told_so_and_left_alone() {
+fn a_set_that_selects_all_pods_gets_a_warning_and_is_left_alone() {
     for set in strategies() {
         let mut world = world(&with(set, json!({"spec": {"selector": {"matchLabels": null}}})), 1);
         world.put_pod(own("p", "node-0"));
@@ -338,7 +338,7 @@ fn creates_start_slowly_and_a_failure_of_deletes_does_not_keep_them_from_being_m
     let text = world.plan().to_string();
     let revision = "in order: create controllerrevisions.apps in shop\n";
     let create = |how: &str| format!("{how}: create pods in shop\n").repeat(3);
-    let why = "why: 3 pods missing, creating 3; 0 to go, deleting 0\n";
+    let why = "why: 3 pods missing, creating 3; 0 to delete, deleting 0\n";
     assert_eq!(text, format!("{why}{revision}{}", create("slow start")));
 
     world.put_node(tainted(node("node-3"), "a", "NoExecute"));
@@ -346,7 +346,7 @@ fn creates_start_slowly_and_a_failure_of_deletes_does_not_keep_them_from_being_m
     world.put_node(tainted(node("node-4"), "b", "NoSchedule"));
     world.put_pod(phase(own("q", "node-4"), "Succeeded"));
     let text = world.plan().to_string();
-    let why = "why: 3 pods missing, creating 3; 2 to go, deleting 2\n";
+    let why = "why: 3 pods missing, creating 3; 2 to delete, deleting 2\n";
     let event = "event Normal SucceededDaemonPod: Found succeeded daemon pod shop/q on node \
                  node-4, will try to delete it";
     let rest =
@@ -356,7 +356,7 @@ fn creates_start_slowly_and_a_failure_of_deletes_does_not_keep_them_from_being_m
     (0..3).for_each(|n| drop(world.nodes.remove(&format!("node-{n}"))));
     world.pods.remove("q");
     let text = world.plan().to_string();
-    let why = "why: 0 pods missing, creating 0; 1 to go, deleting 1\n";
+    let why = "why: 0 pods missing, creating 0; 1 to delete, deleting 1\n";
     assert_eq!(text, format!("{why}{revision}together: delete pods shop/p\n"));
 }
 

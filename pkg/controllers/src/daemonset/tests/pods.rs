@@ -70,7 +70,7 @@ fn a_pod_carries_the_template_generation_if_the_set_has_one() {
     assert_eq!(with_generation("x"), Value::Null);
 }
 
-/// TestReplaceDaemonSetPodNodeNameNodeAffinity: required terms go, everything else stays.
+/// TestReplaceDaemonSetPodNodeNameNodeAffinity: required terms are removed, everything else stays.
 #[test]
 fn required_node_affinity_is_replaced_and_the_rest_kept() {
     let preferred = json!([{"weight": 1, "preference": {"matchExpressions": [

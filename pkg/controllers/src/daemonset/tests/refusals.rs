@@ -125,7 +125,7 @@ fn nodes_whose_pods_are_refused_starve_no_others() {
     }
 }
 
-/// When pods go as well, the new ones are made one after the other.
+/// When pods are deleted as well, the new ones are created one after the other.
 #[test]
 fn nodes_whose_pods_are_refused_starve_no_others_while_pods_go() {
     let mut world = world(&set(), 6);

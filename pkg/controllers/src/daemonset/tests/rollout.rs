@@ -84,7 +84,7 @@ fn with_surge_available_pods_that_should_not_be_there_stay_until_others_are_avai
     let misplaced = |pod: &Value| ["node-0", "node-1"].contains(&&*target(pod));
     let unready = json!({"status": {"conditions": null}});
     world.each_pod(|pod| if misplaced(&pod) { pod } else { with(pod, unready.clone()) });
-    // The two others get successors; once one of them is available, one that is misplaced goes.
+    // The two others get successors; once one of them is available, a misplaced one is deleted.
     steps(&mut world, &[(2, 0), (0, 2), (0, 0)]);
     let first = world.pods.values().find(|pod| !misplaced(pod)).unwrap().clone();
     world.put_pod(ready_for(first, 60));
@@ -192,7 +192,7 @@ fn with_surge_unavailable_pods_get_successors_above_the_limit() {
     // The new ones are not available yet; the failed one gets a successor.
     world.now = world.now + Duration::from_secs(10);
     steps(&mut world, &[(1, 0)]);
-    // Now two of them are, and the failed pod's successor is there: three old ones go.
+    // Now two of them are, and the failed pod's successor is there: three old ones are deleted.
     world.now = world.now + Duration::from_secs(10);
     steps(&mut world, &[(0, 3), (1, 0)]);
     let since = ready(&world.now.to_string());
@@ -291,9 +291,9 @@ fn a_strategy_that_cannot_be_read_is_an_error() {
     }
 }
 
-/// Upstream's rolling update fails until the pod is gone.
+/// Upstream's rolling update fails until the pod is deleted.
 #[test]
-fn with_surge_an_old_pod_on_a_node_that_is_gone_holds_up_nothing() {
+fn with_surge_an_old_pod_on_a_deleted_node_holds_up_nothing() {
     let mut world = updated(3, |set| surge(set, &json!(2)));
     world.put_pod(ready_for(own("lost", "node-9"), 60));
     steps(&mut world, &[(2, 0)]);

@@ -109,7 +109,7 @@ fn what_is_adopted_counts_unless_that_fails() {
     world.put_pod(with(own("f", "node-3"), orphan));
     let refused = |step| Outcome { step: Some(step), ..failed() };
     assert_eq!(status(&world, &refused(0)), None);
-    assert_eq!(status(&world, &failed()), None, "the set may be gone");
+    assert_eq!(status(&world, &failed()), None, "the set may be deleted");
     assert!(status(&world, &refused(1)).is_some(), "what came after failed");
     let one_more =
         |generation| Some(with(mixed_status(generation), json!({"currentNumberScheduled": 4})));

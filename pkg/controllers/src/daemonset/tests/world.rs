@@ -81,7 +81,7 @@ impl World {
         fixture
     }
 
-    /// Whom a change enqueues.
+    /// Which keys a change enqueues.
     pub(super) fn enqueued<T: Kind>(&self, change: &Change<T>) -> String {
         let queue = remembered(&self.controller, &self.failed_pods, change, &self.fixture());
         fixture::lines(&queue)

@@ -53,13 +53,13 @@ fn a_new_set_gets_what_the_surge_allows() {
         let set = created(&plan);
         assert_eq!(set["spec"]["replicas"], replicas, "{name}");
         assert_eq!(set["metadata"]["annotations"][REVISION], "2", "{name}");
-        assert_eq!(told(&plan).len(), usize::from(replicas > 0), "{name}: no Event for 0 pods");
+        assert_eq!(messages(&plan).len(), usize::from(replicas > 0), "{name}: no Event for 0 pods");
     }
 }
 
 /// TestDeploymentHashCollision (integration), and what `getNewReplicaSet` does on AlreadyExists.
 #[test]
-fn a_name_that_is_taken_is_told_apart() {
+fn a_name_that_is_taken_is_recognized() {
     let it = deployment("v1", 1);
     let snapshot = Snapshot { has_failed: true, ..observed(&it, &[], &[]) };
     let name = creation::name(&snapshot).set;
@@ -84,10 +84,10 @@ fn a_name_that_is_taken_is_told_apart() {
         ("somebody else's", stranger, &bump, Some(1)),
     ] {
         let facts = Facts::from([found::<ReplicaSet>(&live)]);
-        let (plan, told) = CONTROLLER.decide(&snapshot, &facts);
+        let (plan, verdict) = CONTROLLER.decide(&snapshot, &facts);
         assert_eq!(plan.to_string(), *expected, "{case}");
         let outcome = failed(plan.error.as_deref().unwrap(), "");
-        let update = CONTROLLER.report(&snapshot, Some(&told), &outcome);
+        let update = CONTROLLER.report(&snapshot, Some(&verdict), &outcome);
         let written = update.map(|update| json!(fixture::status(&update)));
         assert_eq!(written, collisions.map(|count| json!({"collisionCount": count})), "{case}");
     }
@@ -96,7 +96,7 @@ fn a_name_that_is_taken_is_told_apart() {
 }
 
 /// As `getNewReplicaSet`: neither a name that was taken meanwhile nor a number of collisions that
-/// could not be written is told of.
+/// could not be written is reported.
 #[test]
 fn a_collision_is_no_failure_to_create() {
     let plan =
@@ -108,7 +108,7 @@ fn a_collision_is_no_failure_to_create() {
     assert_eq!(silent, [&["AlreadyExists"]]);
 }
 
-/// As upstream, which creates at once: only who could not looks at what has the name.
+/// As upstream, which creates at once: only a sync that could not looks at what has the name.
 #[test]
 fn a_name_is_looked_up_only_after_a_failure() {
     let it = deployment("v1", 1);
@@ -117,12 +117,12 @@ fn a_name_is_looked_up_only_after_a_failure() {
         fixture.failures = failures;
         let key = Key::new("shop", "foo");
         let snapshot = CONTROLLER.observe(&key, &fixture.view(), &()).unwrap();
-        let (plan, told) = CONTROLLER.decide(&snapshot, &Facts::default());
+        let (plan, verdict) = CONTROLLER.decide(&snapshot, &Facts::default());
         let is_fetch = matches!(plan.steps.first(), Some(Step::Fetch(_)));
         assert_eq!(is_fetch, fetches, "after {failures} failures: {plan}");
-        // The API server says so, and then it is looked up: nothing is told of it.
+        // The API server says so, and then it is looked up: no Event and no status.
         let outcome = failed("already exists", "AlreadyExists");
-        assert!(CONTROLLER.report(&snapshot, Some(&told), &outcome).is_none());
+        assert!(CONTROLLER.report(&snapshot, Some(&verdict), &outcome).is_none());
     }
 }
 
@@ -185,7 +185,7 @@ fn the_new_set_follows_its_deployment() {
 }
 
 /// A webhook may write an annotation of the new set anew each time. As upstream, the sync asks for
-/// it and goes on, whatever comes next: rolling, a rollback, cleaning up, Recreate, a resize.
+/// it and continues with the next step: rolling, a rollback, cleaning up, Recreate, a resize.
 #[test]
 fn an_annotation_that_does_not_stick_stops_nothing() {
     let noted = |it: Value| annotated(it, json!({"note": "asked for"}));

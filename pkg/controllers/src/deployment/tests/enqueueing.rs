@@ -1,4 +1,4 @@
-//! Whom a change enqueues.
+//! Which keys a change enqueues.
 
 use controller::fixture::enqueued;
 
@@ -44,7 +44,7 @@ fn deployments_enqueue_themselves() {
 /// TestAddReplicaSet, TestAddReplicaSetOrphan, TestDeleteReplicaSet, TestDeleteReplicaSetOrphan,
 /// TestGetDeploymentsForReplicaSet.
 #[test]
-fn new_and_gone_sets_enqueue_who_has_or_may_take_them() {
+fn new_and_deleted_sets_enqueue_their_owner_or_adopters() {
     let twin = with(deployment("v1", 1), json!({"metadata": {"name": "twin", "uid": "d3"}}));
     let all = spec(twin.clone(), json!({"selector": {"matchLabels": null}}));
     let all = with(all, json!({"metadata": {"name": "all"}}));

@@ -66,7 +66,7 @@ fn pods_are_shared_out_as_test_scale() {
     }
 }
 
-/// TestScale, "failed rs update": only the set that was left behind is scaled.
+/// TestScale, "failed rs update": only the set whose write failed is scaled.
 #[test]
 fn a_set_whose_last_write_failed_catches_up() {
     let sets = [sized(set("v3", 2), 5, 5), sized(set("v2", 1), 3, 3), sized(set("v1", 1), 5, 5)];
@@ -123,7 +123,7 @@ fn resizing_scales_the_right_sets() {
             vec!["Scaled down replica set foo-v2 from 1 to 0".to_owned()],
         ),
     ] {
-        assert_eq!(told(&planned(&it, &sets, &[])), expected, "{name}");
+        assert_eq!(messages(&planned(&it, &sets, &[])), expected, "{name}");
     }
     let paused = spec(rolls("v3", 3, 0, 1), json!({"paused": true}));
     let plan = text(&paused, &[sized3("v1", 3)]);
@@ -185,7 +185,7 @@ fn the_new_set_grows_as_far_as_the_surge_allows() {
 
 /// TestDeploymentController_reconcileOldReplicaSets (rows 0 to 4), cleanupUnhealthyReplicas and
 /// scaleDownOldReplicaSetsForRollingUpdate, whose rows are asked of the whole step here: how much
-/// may go is given by the size of the new set. Pods that are not available go first.
+/// may be scaled down is given by the size of the new set. Unavailable pods are removed first.
 #[test]
 fn old_sets_shrink_as_far_as_enough_pods_stay() {
     for (name, unavailable, (old, ready), (new, new_ready), expected) in [
@@ -216,7 +216,7 @@ fn old_sets_shrink_as_far_as_enough_pods_stay() {
 
 /// A set that shrinks twice is written once; upstream tells of both, broken pods first.
 #[test]
-fn old_sets_are_told_of_as_upstream() {
+fn old_sets_get_events_as_upstream() {
     let broken = |image: &str, size, ready| available(sized(set(image, size), 10, 12), ready);
     let sets = [broken("v1", 4, 3), broken("v2", 4, 4), broken("v3", 4, 4)];
     let expected = "why: old ReplicaSets have more pods than needed\n\

@@ -16,9 +16,9 @@ const ROUNDS_MAX: usize = 200;
 struct Behaviour {
     /// How many rounds a pod takes to become available; none: it never does.
     warm_up: Option<u32>,
-    /// How many rounds the ReplicaSet controller takes to see a set: it counts late.
+    /// How many rounds the ReplicaSet controller takes to see a set: its counts are stale.
     lag: usize,
-    /// How many rounds a pod takes to be gone.
+    /// How many rounds a pod takes to be deleted.
     grace: u32,
 }
 
@@ -93,16 +93,16 @@ impl World {
         fixture.now = self.now();
         let s = CONTROLLER.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap();
         let mut facts = Facts::default();
-        let (mut plan, mut told) = CONTROLLER.decide(&s, &facts);
+        let (mut plan, mut verdict) = CONTROLLER.decide(&s, &facts);
         if let Some(Step::Fetch(queries)) = plan.steps.first() {
             facts.answers.extend(queries.iter().map(|query| (query.clone(), Answer::NotFound)));
-            (plan, told) = CONTROLLER.decide(&s, &facts);
+            (plan, verdict) = CONTROLLER.decide(&s, &facts);
         }
         assert_eq!(plan.error, None, "{plan}");
         for action in actions(&plan) {
             self.act(action);
         }
-        let status = CONTROLLER.report(&s, Some(&told), &Outcome::default());
+        let status = CONTROLLER.report(&s, Some(&verdict), &Outcome::default());
         if let Some(update) = &status {
             let version = self.deployment["metadata"]["resourceVersion"].as_str().unwrap();
             assert_eq!(update.object.resource_version.to_string(), version, "a conflict");
@@ -178,7 +178,7 @@ impl World {
         let set = &self.sets[name];
         let want = usize::try_from(set["spec"]["replicas"].as_i64().unwrap()).unwrap();
         let pods = self.pods.entry(name.to_owned()).or_default();
-        // The youngest go first: those that are not available yet.
+        // The youngest are deleted first: those that are not available yet.
         let gone = pods.len().saturating_sub(want);
         pods.resize(want, 0);
         let left = self.leaving.entry(name.to_owned()).or_default();
@@ -236,7 +236,7 @@ impl World {
         panic!("no rest after {ROUNDS_MAX} rounds: {:?} {}", self.sets, self.deployment);
     }
 
-    /// All pods are of one set, available, and told of.
+    /// All pods are of one set, available, and in the status.
     fn assert_complete(&self, replicas: i64) {
         let status = &self.deployment["status"];
         for field in ["replicas", "updatedReplicas", "availableReplicas", "readyReplicas"] {
@@ -250,8 +250,8 @@ impl World {
         });
         let (highest, size) = revisions.max().unwrap();
         assert_eq!(size, replicas, "the highest revision has the pods");
-        let told = &self.deployment["metadata"]["annotations"][REVISION];
-        assert_eq!(*told, json!(highest.to_string()));
+        let revision = &self.deployment["metadata"]["annotations"][REVISION];
+        assert_eq!(*revision, json!(highest.to_string()));
     }
 }
 

@@ -135,7 +135,7 @@ fn progress_is_reported_as_test_sync_rollout_status() {
 
 /// `NewReplicaSetAvailable` ends where the next rollout begins.
 #[test]
-fn a_rollout_after_one_that_was_complete_is_told_of() {
+fn a_rollout_after_one_that_was_complete_is_reported() {
     let finished = progressing("True", "NewReplicaSetAvailable");
     let it = rollout(3, [3, 0, 3, 3], &[finished]);
     let written = done(&it, &[counted("v1", [2, 2, 2]), counted("v2", [1, 1, 0])]).unwrap();
@@ -145,13 +145,13 @@ fn a_rollout_after_one_that_was_complete_is_told_of() {
 
 /// TestSyncRolloutStatus, "defend against NPE when newRS=nil": a Recreate that waits.
 #[test]
-fn a_rollout_without_new_set_is_told_of_by_the_name_of_its_deployment() {
+fn a_rollout_without_new_set_is_reported_by_the_name_of_its_deployment() {
     let it = recreate(rollout(0, [3; 4], &[progressing("True", "ReplicaSetUpdated")]));
     let old = sized(set("v1", 0), 3, 3);
     let left = with(pod("p"), json!({"metadata": owned_by("ReplicaSet", &old)}));
     let s = observed(&it, &[old], &[left]);
-    let (_, told) = CONTROLLER.decide(&s, &Facts::default());
-    let written = body(&CONTROLLER.report(&s, Some(&told), &Outcome::default()).unwrap());
+    let (_, verdict) = CONTROLLER.decide(&s, &Facts::default());
+    let written = body(&CONTROLLER.report(&s, Some(&verdict), &Outcome::default()).unwrap());
     let line = "Progressing True NewReplicaSetAvailable: \
         Deployment \"foo\" has successfully progressed.";
     assert!(conditions(&written).contains(&line.to_owned()), "{written}");
@@ -160,7 +160,7 @@ fn a_rollout_without_new_set_is_told_of_by_the_name_of_its_deployment() {
 /// TestSyncRolloutStatus, "update status if rollout exceeds Progress Deadline": 60s are not over
 /// at 60s.
 #[test]
-fn a_rollout_that_takes_too_long_is_told_so() {
+fn a_rollout_that_takes_too_long_is_reported() {
     let stuck = rollout(3, [2, 2, 2, 2], &[progressing("True", "ReplicaSetUpdated")]);
     let sets = [counted("v2", [3, 2, 2])];
     let at = |deadline: i32| {
@@ -268,7 +268,7 @@ fn the_counts_of_all_sets_are_summed() {
 }
 
 /// TestTerminatingReplicasDeploymentStatus (integration), with the gate off: whatever the sets say,
-/// and what is there goes.
+/// and the present one is removed.
 #[test]
 fn terminating_pods_are_not_counted_without_the_gate() {
     let off = Controller { counts_terminating: false };
@@ -282,8 +282,8 @@ fn terminating_pods_are_not_counted_without_the_gate() {
         let it = with(it.clone(), json!({"status": {"terminatingReplicas": known}}));
         let fixture = caches(std::slice::from_ref(&it), std::slice::from_ref(&old), &[]);
         let snapshot = off.observe(&Key::new("shop", "foo"), &fixture.view(), &()).unwrap();
-        let (_, told) = off.decide(&snapshot, &Facts::default());
-        let update = off.report(&snapshot, Some(&told), &Outcome::default()).unwrap();
+        let (_, verdict) = off.decide(&snapshot, &Facts::default());
+        let update = off.report(&snapshot, Some(&verdict), &Outcome::default()).unwrap();
         let edits = update.edited().unwrap().1.iter().map(|edit| format!("{edit:?}"));
         let said: Vec<_> = edits.filter(|edit| edit.contains("terminatingReplicas")).collect();
         assert_eq!(said.len(), usize::from(known == 2), "{said:?}");
@@ -318,7 +318,7 @@ fn failures_of_sets_are_passed_on() {
 // === After writes ===
 
 #[test]
-fn a_new_set_is_told_of_together_with_its_revision() {
+fn a_new_set_is_reported_together_with_its_revision() {
     let it = spec(deployment("v2", 2), json!({"progressDeadlineSeconds": 60}));
     let it = spec(it, json!({"strategy": rolling(&json!(1), &json!(0))}));
     let counts = json!({"replicas": 2, "readyReplicas": 2, "availableReplicas": 2});
@@ -337,7 +337,7 @@ fn a_new_set_is_told_of_together_with_its_revision() {
 
 /// As `getNewReplicaSet`: the condition and nothing else; none without a deadline.
 #[test]
-fn a_set_that_could_not_be_made_is_told_of() {
+fn a_set_that_could_not_be_created_is_reported() {
     let it = spec(deployment("v2", 2), json!({"progressDeadlineSeconds": 60}));
     let name = creation::name(&observed(&it, &[], &[])).set;
     let error = "replicasets.apps \"x\" is forbidden: exceeded quota";
@@ -397,7 +397,7 @@ fn pauses_are_noted() {
 
 /// Card: `FoundNewReplicaSet` if nothing is said of progress; the revision of the set is passed on.
 #[test]
-fn a_set_that_is_found_is_told_of() {
+fn a_set_that_is_found_is_reported() {
     let sets = [sized(set("v1", 1), 2, 2), available(sized(set("v2", 1), 2, 2), 0)];
     let it = annotated(rollout(2, [2, 1, 1, 1], &[]), json!({REVISION: "1"}));
     let written = done(&it, &sets).unwrap();
@@ -433,12 +433,12 @@ fn what_is_not_known_is_kept() {
     assert_eq!(progress_of(&written).unwrap()["later"], 1);
 }
 
-/// Issue: `explain` says why a rollout does not get on.
+/// Issue: `explain` says why a rollout stalls.
 #[test]
 fn a_rollout_says_what_it_waits_for() {
     for (status, reason, how) in [
         ("True", "ReplicaSetUpdated", "is under way"),
-        ("False", "ProgressDeadlineExceeded", "does not get on"),
+        ("False", "ProgressDeadlineExceeded", "stalls"),
     ] {
         let it = rollout(3, [3, 3, 1, 1], &[progressing(status, reason)]);
         let plan = planned(&it, &[counted("v2", [3, 3, 1])], &[]);

@@ -105,7 +105,7 @@ fn an_owner_that_is_not_in_the_graph_gets_a_box() {
 
 /// TestMarshalDOT "escaping.dot", with conditions.
 #[test]
-fn names_are_quoted_as_go_does_and_conditions_are_told() {
+fn names_are_quoted_as_go_does_and_conditions_are_shown() {
     let first = id(
         "ref1group/version",
         "ref1kind-Iñtërnâtiônàlizætiøn,🐹",

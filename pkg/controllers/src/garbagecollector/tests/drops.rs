@@ -1,4 +1,5 @@
-//! Kinds that come and go: what of TestGarbageCollectorSync is about the graph.
+//! Kinds that are served and no longer served: the part of TestGarbageCollectorSync about the
+//! graph.
 
 use api::Resource;
 
@@ -52,7 +53,7 @@ fn objects_of_a_kind_that_is_dropped_leave_the_graph_and_delete_nothing() {
     w.is("", "");
 }
 
-/// A kind is dropped, too, when its API server has gone back to an older state.
+/// A kind is dropped, too, when its API server was restored to an older state.
 #[test]
 fn what_did_not_exist_is_looked_for_again_after_a_drop() {
     let mut w = World::new();
@@ -66,8 +67,8 @@ fn what_did_not_exist_is_looked_for_again_after_a_drop() {
     assert!(!w.look().contains("delete"), "it is there again");
 }
 
-/// A kind could not be listed, its object was found by a live read, and is gone by the time that
-/// the list is there: nothing else would ever tell.
+/// A kind could not be listed, its object was found by a live read, and is deleted by the time that
+/// the list is there: no other event would show it.
 #[test]
 fn an_owner_that_went_before_its_kind_was_listed_is_looked_for() {
     let mut w = World::new();
@@ -81,7 +82,7 @@ fn an_owner_that_went_before_its_kind_was_listed_is_looked_for() {
     }
 }
 
-/// A start tells of hundreds of kinds, and a cluster may have many objects.
+/// At a start hundreds of kinds are added, and a cluster may have many objects.
 #[test]
 fn a_kind_that_is_listed_is_no_reason_to_walk_over_all_nodes() {
     let mut w = World::new();

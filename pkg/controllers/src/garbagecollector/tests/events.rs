@@ -1,4 +1,4 @@
-//! What changes do to the graph, and whom they queue.
+//! What changes do to the graph, and which keys they enqueue.
 
 use super::world::*;
 use crate::garbagecollector::absent::Absent;
@@ -38,10 +38,10 @@ fn events_in_any_order_give_a_graph_that_agrees_with_itself() {
     }
 }
 
-/// `addUnblockedOwnersToDeleteQueue` and `processTransitions`: who is enqueued by an update of "b",
-/// which is an owner of "c", and is owned by "a".
+/// `addUnblockedOwnersToDeleteQueue` and `processTransitions`: which keys an update of "b"
+/// enqueues, which is an owner of "c", and is owned by "a".
 #[test]
-fn updates_enqueue_whom_they_matter_to() {
+fn updates_enqueue_the_keys_that_they_matter_to() {
     let [a, b, c, d] = ["a", "b", "c", "d"].map(pod);
     let both = |object| ending(finalizers(object, &["orphan", "foregroundDeletion"]));
     for (name, before, after, expected) in [
@@ -111,7 +111,7 @@ fn deletions_enqueue_dependents_and_waiting_owners() {
 
 /// From any namespace, an owner outside namespaces is a good one; and no object is one without uid.
 #[test]
-fn good_references_and_objects_without_uids_enqueue_nobody() {
+fn good_references_and_objects_without_uids_enqueue_nothing() {
     let node = id("v1", "Node", "", "node", "n");
     let mut w = World::new();
     w.add(&node, &[]);
@@ -134,7 +134,7 @@ fn an_absent_cluster_scoped_owner_gets_its_other_name() {
     w.is("v1/Pod ns1/a -> n; v1/Pod ns1/b -> n; v1/Secret? ns1/s", "ns1/Pod:a; ns1/Secret:s");
 }
 
-/// The numbers of nodes that are gone are used again, or a slab would grow for ever.
+/// The numbers of removed nodes are used again, or a slab would grow for ever.
 #[test]
 fn numbers_are_used_again() {
     let mut slab = Slab::default();
@@ -161,7 +161,7 @@ fn virtual_nodes_leave_with_their_last_dependent() {
     assert_eq!(w.look(), "not there");
 }
 
-/// TestAbsentOwnerCache: the least recently used goes first. To look is not to use.
+/// TestAbsentOwnerCache: the least recently used is dropped first. To look is not to use.
 #[test]
 fn absent_owners_are_forgotten_in_order_of_use() {
     let [rc1, rc2, rc3] = ["1", "2", "3"].map(|n| id("v1", "ReplicationController", "ns1", n, n));

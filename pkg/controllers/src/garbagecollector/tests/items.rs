@@ -68,29 +68,29 @@ fn an_object_goes_with_the_last_of_its_owners() {
             "why: it stays, since it is owned by ReplicationController solid (solid-uid)\n",
         ),
         (
-            "one owner that is gone",
+            "one owner that is deleted",
             &["gone"],
             "",
-            "why: its owners are gone: ReplicationController gone (gone-uid)\n\
+            "why: its owners do not exist: ReplicationController gone (gone-uid)\n\
              in order: delete pods ns1/item with these owners, Background\n",
         ),
         (
-            "TestSolidOwnerDoesNotBlockWaitingOwner: the waiting one is let go, as the absent one",
+            "TestSolidOwnerDoesNotBlockWaitingOwner: waiting and absent owners are removed",
             &["solid", "gone", "waiting"],
             READ,
-            "why: it stays, since it is owned by ReplicationController solid (solid-uid), and lets \
-             go of ReplicationController gone (gone-uid), ReplicationController waiting \
-             (waiting-uid), gone or about to go\n\
+            "why: it stays, since it is owned by ReplicationController solid (solid-uid); absent or \
+             being deleted: ReplicationController gone (gone-uid), ReplicationController waiting \
+             (waiting-uid)\n\
              in order: patch pods ns1/item {\"metadata\":{\"ownerReferences\":[{\"$patch\":\
              \"delete\",\"uid\":\"gone-uid\"},{\"$patch\":\"delete\",\"uid\":\"waiting-uid\"}],\
              \"uid\":\"item-uid\"}}\n",
         ),
         (
-            "absent and waiting, and nobody depends on it",
+            "absent and waiting, without dependents",
             &["gone", "waiting"],
             READ,
-            "why: its owners are gone: ReplicationController gone (gone-uid); being deleted in the \
-             foreground: ReplicationController waiting (waiting-uid)\n\
+            "why: its owners do not exist: ReplicationController gone (gone-uid); being deleted in \
+             the foreground: ReplicationController waiting (waiting-uid)\n\
              in order: delete pods ns1/item with these owners, Background\n",
         ),
     ] {
@@ -161,7 +161,7 @@ fn a_circle_is_broken_before_the_object_goes_in_the_foreground() {
     ));
 }
 
-/// The same through an object that nobody has observed: a dependent that waits is known of it, its
+/// The same through an object that was never observed: a dependent that waits is known of it, its
 /// owners are only read live.
 #[test]
 fn a_circle_through_a_virtual_object_is_broken_too() {
@@ -197,7 +197,7 @@ fn a_deletion_in_the_foreground_ends_with_the_last_dependent_that_blocks_it() {
     let merge = "in order: merge pods ns1/item {\"metadata\":{\"finalizers\":[\"a\",\"b\"],\
                  \"resourceVersion\":\"4\",\"uid\":\"item-uid\"}}\n";
     assert!(looked_at(&mut w).ends_with(merge));
-    // The finalizer is gone already: nothing to do.
+    // The finalizer was removed already: nothing to do.
     w.see(&item(), &ending(finalizers(object(&item(), &[]), &["a"])));
     assert_eq!(looked_at(&mut w), "why: it is being deleted\n");
 }
@@ -217,7 +217,7 @@ fn an_object_that_is_being_deleted_or_has_no_owners_is_left_alone() {
     let mut w = with_owners(&["gone"], |owners| ending(object(&item(), owners)));
     assert_eq!(looked_at(&mut w), "why: it is being deleted\n");
     w.see(&item(), &ending(finalizers(object(&item(), &[]), &["orphan", "foregroundDeletion"])));
-    assert_eq!(looked_at(&mut w), "why: it is being deleted\n", "first it lets them go");
+    assert_eq!(looked_at(&mut w), "why: it is being deleted\n", "first it orphans them");
     w.see(&item(), &object(&item(), &[]));
     assert_eq!(looked_at(&mut w), "why: it has no owners\n");
 }
@@ -229,11 +229,11 @@ fn a_virtual_object_is_read_live_and_goes_with_its_owners() {
     w.live(&item(), &object(&item(), &[&owner("owner1")]));
     w.add(&child(), &[&item()]);
     let expected = "get pods ns1/item\nget replicationcontrollers ns1/owner1\n\
-                    why: its owners are gone: ReplicationController owner1 (owner1-uid)\n\
+                    why: its owners do not exist: ReplicationController owner1 (owner1-uid)\n\
                     in order: delete pods ns1/item with these owners, Background\nagain in 60s\n";
     assert_eq!(looked_at(&mut w), expected);
     // TestAttemptToDeleteItemDeleteObjectNotFound, for one that only references know: gone when it
-    // is looked at again, and its dependents hear of it.
+    // is synced again, and its dependents are enqueued.
     w.gone(&item());
     w.pending.clear();
     assert_eq!(
@@ -244,9 +244,9 @@ fn a_virtual_object_is_read_live_and_goes_with_its_owners() {
 }
 
 /// TestAttemptToDeleteItemDeleteObjectNotFoundWaitingForDependents: the owner is read live and
-/// waits. That the deletion finds no object is success for the engine; the watch tells of it.
+/// waits. A deletion that finds no object is a success for the engine; the watch shows it.
 #[test]
-fn an_owner_that_nobody_has_seen_is_read_live() {
+fn an_owner_that_was_never_observed_is_read_live() {
     let owner1 = owner("owner1");
     for (name, live, expected) in [
         ("gone", None, "delete pods ns1/item with these owners, Background\n"),
@@ -271,7 +271,7 @@ fn an_owner_that_nobody_has_seen_is_read_live() {
             "owned by ReplicationController owner1 (owner1-uid)\n",
         ),
         (
-            "is to leave its dependents behind first",
+            "is to orphan its dependents first",
             Some(ending(finalizers(object(&owner1, &[]), &["orphan", "foregroundDeletion"]))),
             "owned by ReplicationController owner1 (owner1-uid)\n",
         ),
@@ -326,7 +326,7 @@ fn owners_of_unknown_kinds_keep_an_object() {
     w.add(&item(), &[&owner("gone"), &unknown]);
     let text = looked_at(&mut w);
     assert!(text.starts_with("why: an owner cannot be found out about\nerror: unable to get REST"));
-    // A custom resource whose definition is gone may be named for ever: no warning at each try.
+    // A custom resource whose definition is deleted may be named for ever: no warning at each try.
     for key in [item().key(), unknown.key()] {
         let plan = w.sync(&key).1.unwrap();
         assert!(plan.error.is_some() && plan.quiet, "{plan}");
@@ -338,7 +338,7 @@ fn owners_of_unknown_kinds_keep_an_object() {
     assert_eq!(only_plan(&mut w, &node).to_string(), why);
 }
 
-/// TestAbsentOwnerCache: one read tells of an owner, for all that name it.
+/// TestAbsentOwnerCache: one read of an owner serves all that name it.
 #[test]
 fn an_absent_owner_is_read_once() {
     let mut w = World::new();
@@ -376,7 +376,7 @@ fn an_old_answer_makes_no_new_owner_absent() {
     assert_eq!(w.queue(), "ns1/Pod:item; ns1/Pod:child");
 }
 
-/// Two owners of one name that are gone both, as after two deletions in a row: the looks at them
+/// Two owners of one name that are deleted both, as after two deletions in a row: the looks at them
 /// ask the same at the same time, and each of them has its answer.
 #[test]
 fn looks_at_absent_owners_of_one_name_do_not_collide() {
@@ -409,8 +409,8 @@ fn an_absent_cluster_scoped_owner_is_read_once() {
     assert_eq!(w.look(), "delete pods ns1/a with these owners, Background\n");
 }
 
-/// Uids in references are any text. A look at what is gone by now costs no more than another one,
-/// and there is none for an owner of which it is known that it does not exist.
+/// Uids in references are any text. A look at what is deleted by now costs no more than another
+/// one, and there is none for an owner of which it is known that it does not exist.
 #[test]
 fn an_owner_with_an_odd_uid_is_looked_at_once_and_by_no_walk() {
     for uid in ["0a1b2c3d-0000-4000-8000-0123456789ab", "odd", "o:d:d", "Pod"] {
@@ -464,7 +464,7 @@ fn a_name_that_two_objects_have_finds_neither() {
 }
 
 #[test]
-fn the_summary_tells_what_is_known_of_owners_and_dependents() {
+fn the_summary_shows_what_is_known_of_owners_and_dependents() {
     let mut w = with_owners(&["solid", "gone", "waiting"], |owners| {
         let unknown = id("example.com/v1", "Widget", "ns1", "w", "w-uid");
         let mut owners = owners.to_vec();

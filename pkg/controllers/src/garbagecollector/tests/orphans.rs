@@ -28,7 +28,7 @@ fn planned(w: &World) -> controller::Plan {
 }
 
 /// `attemptToOrphanWorker`. TestOrphanDependentsFailure: a step that fails ends the plan, so the
-/// finalizer stays; one that is gone (404) is no failure.
+/// finalizer stays; one that is deleted (404) is no failure.
 #[test]
 fn dependents_are_let_go_before_the_finalizer() {
     let mut w = World::new();
@@ -42,7 +42,7 @@ fn dependents_are_let_go_before_the_finalizer() {
     assert_eq!(
         plan.to_string(),
         format!(
-            "why: it is being deleted without its dependents: 2 are let go\n\
+            "why: it is being deleted without its dependents: 2 are orphaned\n\
              together: patch pods ns1/a {disown}\"uid\":\"a-uid\"}}}}\n\
              together: patch pods ns1/b {disown}\"uid\":\"b-uid\"}}}}\n\
              in order: merge deployments.apps ns1/web {{\"metadata\":{{\"finalizers\":[\"x\"],\
@@ -64,11 +64,11 @@ fn dependents_are_let_go_before_the_finalizer() {
 }
 
 #[test]
-fn nothing_is_let_go_once_the_finalizer_is_gone() {
+fn nothing_is_orphaned_once_the_finalizer_is_removed() {
     let mut w = World::new();
     w.add(&owner(), &[]);
     w.add(&pod("a"), &[&owner()]);
-    let rest = "why: its dependents are not, or no longer, to be let go\n";
+    let rest = "why: its dependents are not, or no longer, to be orphaned\n";
     assert_eq!(planned(&w).to_string(), rest);
     w.see(&owner(), &finalizers(object(&owner(), &[]), &["orphan"]));
     assert_eq!(planned(&w).to_string(), rest, "not being deleted");
@@ -78,7 +78,7 @@ fn nothing_is_let_go_once_the_finalizer_is_gone() {
     assert!(observed(&w).is_none());
 }
 
-/// So many patches fit in a plan; the finalizer goes with the last of them.
+/// So many patches fit in a plan; the finalizer is removed with the last of them.
 #[test]
 fn many_dependents_are_let_go_in_several_syncs() {
     let mut w = World::new();
@@ -87,17 +87,17 @@ fn many_dependents_are_let_go_in_several_syncs() {
         w.add(&pod(&format!("p{at:05}")), &[&owner()]);
     }
     let plan = planned(&w);
-    assert_eq!(plan.why, "it is being deleted without its dependents: 1000 of 1001 are let go");
+    assert_eq!(plan.why, "it is being deleted without its dependents: 1000 of 1001 are orphaned");
     assert_eq!((plan.actions(), plan.again), (1000, Some(std::time::Duration::from_secs(1))));
     w.add(&pod("p00000"), &[]);
     let plan = planned(&w);
-    assert_eq!(plan.why, "it is being deleted without its dependents: 1000 are let go");
+    assert_eq!(plan.why, "it is being deleted without its dependents: 1000 are orphaned");
     assert_eq!((plan.actions(), plan.again), (1001, None));
 }
 
 /// `startsWaitingForDependentsOrphaned`, as cases of `deletionStartsWithFinalizer`.
 #[test]
-fn an_owner_is_woken_when_its_dependents_are_to_be_let_go() {
+fn an_owner_is_enqueued_when_its_dependents_are_to_be_orphaned() {
     let w = World::new();
     let plain = metadata(&object(&owner(), &[])).meta;
     let marked = metadata(&finalizers(object(&owner(), &[]), &["orphan"])).meta;

@@ -1,9 +1,9 @@
-//! Both controllers against an API server in memory, with caches that are behind as they like.
+//! Both controllers against an API server in memory, with caches that are stale as they like.
 //!
 //! Each deletion is held against the rule at the moment at which the API server gets it: upstream's
 //! controller, with all its live reads, would have asked for it too. At the end, when everything
-//! was delivered and looked at, nothing is left that had to go, nothing that is being deleted
-//! waits, and the graph is the one that somebody builds who sees only what is there.
+//! was delivered and synced, nothing is left that had to be deleted, nothing that is being deleted
+//! waits, and the graph is the one that the existing objects give.
 
 use api::{Key, Metadata, Resource, Text, Time};
 use controller::fixture::{Fixture, NOW, woken_by_any, woken_by_served};
@@ -26,13 +26,13 @@ const NAMES: usize = 3;
 /// What happens. Numbers choose among what there is.
 #[derive(Clone, Debug)]
 enum Op {
-    /// Somebody makes an object with these owners, blocking or not.
+    /// A client creates an object with these owners, blocking or not.
     Create { kind: usize, name: usize, owners: Vec<(usize, bool)> },
-    /// Somebody deletes an object.
+    /// A client deletes an object.
     Delete { which: usize, how: usize },
-    /// Somebody takes all owners from an object, or gives it one that is older.
+    /// A client removes all owners of an object, or gives it one that is older.
     Own { which: usize, owner: Option<usize> },
-    /// The cache of a kind hears of a change.
+    /// The cache of a kind gets a change.
     Deliver { kind: usize },
     /// The collector looks at a key.
     Collect { which: usize },
@@ -191,7 +191,7 @@ impl Sim {
 
     // === The API server ===
 
-    /// An object has this state now. One that is being deleted and kept by nothing is gone.
+    /// An object has this state now. One that is being deleted and has no finalizers is deleted.
     fn write(&mut self, kind: usize, mut object: Metadata) {
         self.version += 1;
         object.meta.resource_version = self.version;
@@ -404,7 +404,7 @@ impl Sim {
             json["metadata"]["ownerReferences"] = refs.collect::<Vec<_>>().into();
             built.see(&id, &json);
         }
-        // Owners that are gone may be named beside others: nobody knows them.
+        // Deleted owners may be named beside others: no node stands for them.
         let nodes = |text: String| {
             let lines = text.split("; ").filter(|line| !line.contains('?'));
             lines.map(str::to_owned).collect::<Vec<_>>()

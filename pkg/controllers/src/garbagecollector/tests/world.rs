@@ -205,7 +205,7 @@ impl World {
         self.tell(resource, &MetadataChange::Dropped);
     }
 
-    /// All there are of a kind were told of.
+    /// The list of a kind is complete.
     pub(super) fn complete(&mut self, resource: &Resource) {
         self.tell(resource, &MetadataChange::Complete);
     }

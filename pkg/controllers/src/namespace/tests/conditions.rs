@@ -99,7 +99,7 @@ fn conditions_are_updated_as_upstream() {
 /// not happen: here finalizers are those of what remains. That the finalizers of two kinds are
 /// added up is ours.
 #[test]
-fn totals_are_told_as_upstream() {
+fn totals_are_reported_as_upstream() {
     let resource = |plural: &'static str| Resource::namespaced("apps.k8s.io", "v1", plural, "X");
     let (daemonsets, deployments) = (resource("daemonsets"), resource("deployments"));
     let left = |resource, count, finalizers: &[(&str, usize)]| {
@@ -145,8 +145,9 @@ fn totals_are_told_as_upstream() {
     }
 }
 
-/// TestNamespaceCondition of test/integration/namespace: pods go first, then what has a finalizer
-/// remains, and all five conditions say so. Then the finalizer goes, and the namespace with it.
+/// TestNamespaceCondition of test/integration/namespace: pods are deleted first, then objects with
+/// a finalizer remain, and all five conditions say so. Then the finalizer is removed, and the
+/// namespace is deleted.
 #[test]
 fn conditions_tell_of_a_deployment_with_a_finalizer_as_upstream() {
     let mut world = World::new()
@@ -239,7 +240,7 @@ fn every_trouble_has_upstreams_message() {
     assert_eq!(synced.plan.again, None);
 }
 
-/// The early end of `deleteAllContent`: while pods remain, totals are not told.
+/// The early end of `deleteAllContent`: while pods remain, totals are not reported.
 #[test]
 fn pods_that_remain_are_in_no_total() {
     let mut world = World::new().holding("pods.", &[running("p", 30), held("q", &["x"])]);

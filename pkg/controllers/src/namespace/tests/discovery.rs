@@ -103,7 +103,7 @@ fn pods_of_another_group_are_as_all_else() {
     assert_eq!(condition, format!("True SomeResourcesRemain {message}"));
 }
 
-/// An error is told once where several kinds have the same one; the condition counts them all.
+/// An error is reported once where several kinds have the same one; the condition counts them all.
 #[test]
 fn equal_errors_are_one_error() {
     let mut world = World::new()

@@ -17,7 +17,7 @@ const FETCHES_MAX: usize = 8;
 pub(super) struct World {
     pub(super) controller: Controller,
     pub(super) now: Time,
-    /// None: it is gone.
+    /// None: it is deleted.
     pub(super) namespace: Option<Value>,
     pub(super) kinds: Vec<ServedKind>,
     /// Groups that cannot be discovered.
@@ -82,7 +82,7 @@ pub(super) fn object(name: &str) -> Value {
         "resourceVersion": "1"}})
 }
 
-/// One that something must be done for before it is gone.
+/// One that something must be done for before it is deleted.
 pub(super) fn held(name: &str, finalizers: &[&str]) -> Value {
     with(object(name), json!({"metadata": {"finalizers": finalizers}}))
 }
@@ -314,7 +314,7 @@ impl World {
         Ok(())
     }
 
-    /// Somebody writes the namespace.
+    /// A client writes the namespace.
     pub(super) fn touch(&mut self, patch: Value) {
         let Some(namespace) = self.namespace.take() else { return };
         let version = namespace["metadata"]["resourceVersion"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Pods whose node is gone: the quarantine, the live read, and the mark.
+//! Pods whose node is deleted: the quarantine, the live read, and the mark.
 
 use api::Raw;
 use controller::fixture::remembered;
@@ -270,7 +270,7 @@ fn the_quarantine_lasts_40_seconds() {
     assert!(world.asks(), "and again, as long as the pod is there");
 }
 
-/// Who only looks, as the debug pages do, changes nothing: neither that a node is missing is noted,
+/// An observer, such as the debug pages, changes nothing: neither that a node is missing is noted,
 /// nor that it is not.
 #[test]
 fn looking_starts_no_quarantine() {
@@ -280,13 +280,17 @@ fn looking_starts_no_quarantine() {
     let due = |fixture: &Fixture| remembering(&controller, fixture, &quarantine.read()).due().len();
     assert_eq!(due(&fixture), 0);
     fixture.now = time(40_000_000_000);
-    assert_eq!(due(&fixture), 0, "nobody has told that the node is gone");
+    assert_eq!(due(&fixture), 0, "no notification that the node is deleted");
     let orphan = decode::<Pod>(&pod("a", "gone", "Failed"));
     remembered(&controller, &quarantine, &Change::Added(orphan), &fixture);
     let other = caches(&[node("gone")], &[]);
     assert_eq!(due(&other), 0);
     fixture.now = time(80_000_000_000);
-    assert_eq!(due(&fixture), 1, "40 seconds after it was told, whatever was looked at between");
+    assert_eq!(
+        due(&fixture),
+        1,
+        "40 seconds after the notification, whatever was observed between"
+    );
 }
 
 /// Whichever cache is filled first: pods whose node comes after them were never without it.
@@ -303,7 +307,7 @@ fn pods_may_come_before_their_nodes() {
     assert_eq!(world.pass(&[]).0, ["gone", "node"]);
 }
 
-/// A pod may be bound to a node that is gone by then.
+/// A pod may be bound to a node that is deleted by then.
 #[test]
 fn a_pod_that_is_bound_starts_the_quarantine() {
     let mut world = World::new(&[], &[pod("a", "", "Pending")]);
@@ -406,7 +410,7 @@ fn a_node_that_cannot_be_read_keeps_its_pods() {
     assert_eq!((asked, plan.to_string()), (vec!["unclear".to_owned()], REST.to_owned() + error));
 }
 
-/// An empty cache of nodes, or one that is behind, deletes nothing: the API server has the nodes.
+/// An empty cache of nodes, or one that is stale, deletes nothing: the API server has the nodes.
 /// Limits: so many are read in a pass, the longest missing first.
 #[test]
 fn an_empty_cache_deletes_nothing() {
@@ -475,9 +479,9 @@ fn the_mark_says_what_is_new() {
 }
 
 /// `CalculatePodStatusObservedGeneration` and `CalculatePodConditionObservedGeneration` with the
-/// gate off: a generation is told only where one was told before, so that none becomes old.
+/// gate off: a generation is written only where there was one before, so that none becomes old.
 #[test]
-fn without_the_gate_no_new_generations_are_told() {
+fn without_the_gate_no_new_generations_are_written() {
     let observed = |status: i64, condition: i64| {
         let condition = json!({"type": "DisruptionTarget", "status": "False",
             "observedGeneration": condition});
@@ -500,8 +504,8 @@ fn without_the_gate_no_new_generations_are_told() {
 }
 
 /// TestPodGcForPodsWithDuplicatedFieldKeys (integration): upstream's patch is computed from two
-/// statuses since one from two pods could not be told apart by keys that are there twice. Ours is
-/// written down, and holds nothing but the uid and the status.
+/// statuses since one from two pods could not be distinguished by keys that are there twice. Ours
+/// is written down, and holds nothing but the uid and the status.
 #[test]
 fn doubled_keys_of_a_pod_do_not_matter() {
     let env = json!([{"name": "XYZ", "value": "1"}, {"name": "XYZ", "value": "2"}]);

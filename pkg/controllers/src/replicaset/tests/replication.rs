@@ -163,7 +163,7 @@ fn pods_are_counted_made_and_deleted_as_upstream() {
 
 /// As `resolveControllerRef`, which compares the kind, and not the version or the group.
 #[test]
-fn references_are_told_apart_by_their_kind() {
+fn references_are_distinguished_by_their_kind() {
     let one = rc(1);
     let refers_as = |change| [with(refers(&one, Some(true)), change)];
     let replaced = "why: 1 pods missing of 1, creating 1\nslow start: create pods in shop\n";
@@ -267,9 +267,9 @@ fn one_that_cannot_be_understood_is_left_alone() {
 
 /// `getReplicaSetsWithSameController`, whose index holds no ReplicationController: also for those
 /// that something manages, such as an OpenShift DeploymentConfig, no node counts as crowded, and
-/// who is ready for the shortest time goes.
+/// the pod that is ready for the shortest time is deleted.
 #[test]
-fn no_pods_are_related_whoever_manages_it() {
+fn no_pods_are_related_whatever_manages_it() {
     let managed = |rc: Value, name: &str, foo: &str, by: Option<&str>| {
         let owners: Vec<_> = by.iter().map(|uid| json!({"uid": uid, "controller": true})).collect();
         let meta = json!({"name": name, "uid": name, "ownerReferences": owners});
@@ -291,8 +291,8 @@ fn no_pods_are_related_whoever_manages_it() {
     }
 }
 
-/// Pods enqueue their ReplicationController, orphans those that select them, and those of a ReplicaSet
-/// nobody.
+/// Pods enqueue their ReplicationController, orphans those that select them, and pods of a
+/// ReplicaSet nothing.
 #[test]
 fn pods_enqueue_their_own_kind() {
     let wide = with(rc(1), json!({"metadata": {"name": "wide"}, "spec": {"selector": {"a": "b"}}}));
