@@ -345,7 +345,7 @@ fn bad_child_of_an_owner_with_an_incorrect_version_good_child_first() {
     w.is(all, "ns1/Pod:badpod; ns1/Deployment.apps:deployment1");
     assert_eq!(w.look(), format!("get secrets ns1/secretname\n{}", deletes("badpod")));
     w.is(all, "ns1/Deployment.apps:deployment1");
-    // Upstream enqueues the bad child once more only if the name of the node changes, and it does not.
+    // Upstream enqueues the bad child once more only if the name of the node changes: it does not.
     w.add(&deployment(), &[]);
     w.is(&all.replace('?', ""), "ns1/Deployment.apps:deployment1");
     w.delete(&bad_pod());

@@ -78,9 +78,9 @@ fn an_object_goes_with_the_last_of_its_owners() {
             "TestSolidOwnerDoesNotBlockWaitingOwner: waiting and absent owners are removed",
             &["solid", "gone", "waiting"],
             READ,
-            "why: it stays, since it is owned by ReplicationController solid (solid-uid); absent or \
-             being deleted: ReplicationController gone (gone-uid), ReplicationController waiting \
-             (waiting-uid)\n\
+            "why: it stays, since it is owned by ReplicationController solid (solid-uid); absent \
+             or being deleted: ReplicationController gone (gone-uid), ReplicationController \
+             waiting (waiting-uid)\n\
              in order: patch pods ns1/item {\"metadata\":{\"ownerReferences\":[{\"$patch\":\
              \"delete\",\"uid\":\"gone-uid\"},{\"$patch\":\"delete\",\"uid\":\"waiting-uid\"}],\
              \"uid\":\"item-uid\"}}\n",
