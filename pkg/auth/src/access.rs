@@ -10,19 +10,19 @@ use crate::lookup::Lookup;
 use crate::review::{Kind, Reviewer};
 use crate::{Error, User, percent};
 
-/// Where SubjectAccessReviews are made.
+/// The path of SubjectAccessReviews.
 pub(crate) const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 const KIND: Kind = ("SubjectAccessReview", "authorization.k8s.io/v1");
-/// How long the API server may take, all tries together: more than they take one by one.
+/// The time limit of a decision, with all tries: more than the tries take one by one.
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
-/// Answers that are remembered, as plugin/pkg/authorizer/webhook.
+/// The number of cached responses, as plugin/pkg/authorizer/webhook.
 const KEPT_MAX: usize = 8192;
-/// Questions whose words are longer in all are not remembered, as there.
+/// Requests with more text than this are not cached, as there.
 const QUESTION_BYTES_MAX: usize = 10_000;
-/// May do everything.
+/// The group that may do everything.
 const MASTERS: &str = "system:masters";
 
-/// What somebody wants to see.
+/// A request for a page.
 pub(crate) struct Question<'a> {
     pub(crate) user: &'a User,
     /// The HTTP method in lower case.
@@ -31,7 +31,7 @@ pub(crate) struct Question<'a> {
     pub(crate) path: String,
 }
 
-/// An object that somebody may want to read, or all of a kind.
+/// An object that a user wants to read, or all objects of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object<'a> {
     /// Empty: the core group.
@@ -46,22 +46,22 @@ pub struct Object<'a> {
     pub name: &'a str,
 }
 
-/// Says who may see what.
+/// Decides what users may see.
 pub(crate) struct Access {
     open: OpenPaths,
     reviews: Option<Reviews>,
 }
 
-/// Paths that everybody may see, as pkg/authorization/path.
+/// Paths that are open to all users, as pkg/authorization/path.
 struct OpenPaths {
     exact: Vec<String>,
     prefixes: Vec<String>,
 }
 
-/// Asks the API server, and remembers for a while.
+/// Asks the API server, and caches its responses.
 pub(crate) struct Reviews {
     reviewer: Reviewer,
-    lookup: Lookup<Result<Status, String>>,
+    lookup: Lookup<Result<AccessReviewStatus, String>>,
     allowed_ttl: Duration,
     refused_ttl: Duration,
 }
@@ -99,7 +99,7 @@ struct ResourceAttributes<'a> {
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
-struct Status {
+struct AccessReviewStatus {
     allowed: bool,
     denied: bool,
     reason: String,
@@ -127,7 +127,7 @@ impl Access {
         Ok(Self { open: OpenPaths::new(open)?, reviews })
     }
 
-    /// An error if nobody could say.
+    /// The decision, or an error if the API server could not be asked.
     pub(crate) async fn decide(&self, question: &Question<'_>) -> Result<Decision, String> {
         if question.user.is_in(MASTERS) || self.open.has(&question.path) {
             return Ok(Decision::Allowed);
@@ -137,7 +137,7 @@ impl Access {
         self.ask(Spec { non_resource_attributes: Some(asked), ..Spec::of(user) }).await
     }
 
-    /// Whether a user may `get` an object. An error if nobody could say.
+    /// Whether a user may `get` an object. An error if the API server could not be asked.
     pub(crate) async fn may_get(&self, user: &User, object: &Object<'_>) -> Result<bool, String> {
         if user.is_in(MASTERS) {
             return Ok(true);
@@ -160,7 +160,7 @@ impl Access {
 // === impl Spec ===
 
 impl<'a> Spec<'a> {
-    /// About nothing yet.
+    /// A review without attributes.
     fn of(user: &'a User) -> Self {
         Self {
             non_resource_attributes: None,
@@ -172,7 +172,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Of what is asked for, without who asks.
+    /// The length of the attributes, without the user.
     fn question_bytes(&self) -> usize {
         let path = self.non_resource_attributes.as_ref();
         let object = self.resource_attributes.as_ref();
@@ -236,10 +236,10 @@ impl Reviews {
         }
     }
 
-    /// The API server's answer, and how long it holds: errors are not kept.
-    async fn review(&self, spec: Spec<'_>) -> (Result<Status, String>, Duration) {
+    /// The API server's response, and how long to cache it: errors are not cached.
+    async fn review(&self, spec: Spec<'_>) -> (Result<AccessReviewStatus, String>, Duration) {
         let small = spec.question_bytes() < QUESTION_BYTES_MAX;
-        match self.reviewer.ask::<Status>(KIND, spec).await {
+        match self.reviewer.ask::<AccessReviewStatus>(KIND, spec).await {
             Ok(status) => {
                 let ttl = if status.allowed { self.allowed_ttl } else { self.refused_ttl };
                 (Ok(status), if small { ttl } else { Duration::ZERO })

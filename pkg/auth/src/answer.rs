@@ -1,7 +1,7 @@
-//! The answers to those who are not let in: bytes and headers as upstream's.
+//! The responses to refused requests: bytes and headers as upstream's.
 //!
-//! Errors are a `metav1.Status` as JSON. Upstream also has YAML and protobuf for who asks for them;
-//! we answer those in JSON, and say so in the content type.
+//! Errors are a `metav1.Status` as JSON. Upstream also writes YAML and protobuf for clients that
+//! ask for them; we always write JSON, with its content type.
 
 use api::go;
 use bytes::Bytes;
@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use crate::access::Question;
 
-/// Whose answers are indented, as `isPrettyPrint` of pkg/endpoints/handlers/negotiation.
+/// User agents whose responses are indented, as `isPrettyPrint` of
+/// pkg/endpoints/handlers/negotiation.
 const HUMANS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
 const MACHINE_TYPES: [&str; 5] = [
     "*/*",
@@ -44,13 +45,13 @@ struct Failure<'a> {
 #[derive(Serialize)]
 struct Empty {}
 
-/// 401: credentials were shown, and they prove nothing.
+/// 401: the credentials are not valid.
 pub(crate) fn unauthorized(request: &Parts) -> Response<Bytes> {
     let status = failure(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized", None);
     closing(request, json(request, &status))
 }
 
-/// 403: the user is known, and nobody allowed what was asked for.
+/// 403: the user is authenticated, and not allowed to do this.
 pub(crate) fn forbidden(request: &Parts, question: &Question<'_>, reason: &str) -> Response<Bytes> {
     let Question { user, verb, path } = question;
     let message = format!("User {} cannot {verb} path {}", go::quote(&user.name), go::quote(path));
@@ -64,7 +65,7 @@ pub(crate) fn forbidden(request: &Parts, question: &Question<'_>, reason: &str) 
     if user.is_anonymous() { closing(request, response) } else { response }
 }
 
-/// 500: nobody could say whether the user may see it.
+/// 500: the authorizer could not decide.
 pub(crate) fn internal_error(
     request: &Parts,
     question: &Question<'_>,
@@ -117,8 +118,8 @@ fn answer(code: StatusCode, content_type: &'static str, body: Bytes) -> Response
     response
 }
 
-/// Over HTTP/2 nobody unknown keeps a connection, as UnauthenticatedHTTP2DOSMitigation. HTTP/2 has
-/// no such header: as in Go, whoever serves takes it for a wish and fulfils it.
+/// Over HTTP/2 an anonymous user cannot keep a connection, as UnauthenticatedHTTP2DOSMitigation.
+/// HTTP/2 has no such header: as in Go, the server closes the connection and drops the header.
 fn closing(request: &Parts, mut response: Response<Bytes>) -> Response<Bytes> {
     if request.version == Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -130,7 +131,8 @@ fn is_indented(request: &Parts) -> bool {
     let header = |name| request.headers.get(name).and_then(|value| value.to_str().ok());
     let accept = header(ACCEPT).filter(|accept| !accept.trim().is_empty());
     if let Some(accept) = accept {
-        // Who takes none of these gets plain indented JSON, also from upstream.
+        // A client that accepts none of these gets indented JSON without a charset, also from
+        // upstream.
         let Some(part) = accept.split(',').find(|part| takes_objects(part)) else { return true };
         if part.split(';').any(|word| word.trim() == "pretty=1") {
             return true;
@@ -145,8 +147,8 @@ fn is_indented(request: &Parts) -> bool {
     HUMANS.iter().any(|human| agent.starts_with(human))
 }
 
-/// Whether a part of an Accept header takes an object as it is: in a type that upstream speaks, and
-/// not turned into another kind.
+/// Whether a part of an Accept header accepts an unchanged object: in a type that upstream
+/// supports, and not converted to another kind.
 fn takes_objects(part: &str) -> bool {
     let mut words = part.split(';').map(str::trim);
     let media = words.next().unwrap_or_default();
@@ -154,7 +156,8 @@ fn takes_objects(part: &str) -> bool {
     MACHINE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(media)) && !other_kind
 }
 
-/// What a browser could take for markup is escaped, as pkg/endpoints/handlers/responsewriters.
+/// Escapes everything that a browser could take for markup, as
+/// pkg/endpoints/handlers/responsewriters.
 fn sanitized(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

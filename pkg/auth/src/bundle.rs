@@ -1,9 +1,8 @@
-//! Whom we trust to issue client certificates: the certificates of one PEM text, and what they
-//! vouch for.
+//! A CA bundle: the certificates of one PEM text, and what they may sign.
 //!
-//! The rules are those of Go's crypto/x509 (`Verify` and `CheckSignatureFrom`): an authority is no
-//! authority because somebody named it one. Its certificate must say that it is one, for how long,
-//! for what, and how many may stand below it.
+//! The rules are those of Go's crypto/x509 (`Verify` and `CheckSignatureFrom`): being in the bundle
+//! does not make a certificate a CA. It must say that it is one, for how long, for what, and how
+//! many CAs may be below it.
 
 use std::time::Duration;
 
@@ -19,8 +18,8 @@ use x509_parser::x509::X509Version;
 
 use crate::certificate::{Validity, parse};
 
-/// Extensions that mean something to Go's crypto/x509: whoever demands another one is obeyed by
-/// nobody.
+/// The extensions that Go's crypto/x509 knows: a certificate with another critical extension is not
+/// valid.
 const KNOWN_EXTENSIONS: [&str; 11] = [
     "2.5.29.15",
     "2.5.29.17",
@@ -40,7 +39,7 @@ const ANY_USAGE: [usize; 5] = [2, 5, 29, 37, 0];
 /// The certificates of one PEM text.
 pub(crate) struct Bundle {
     members: Vec<Member>,
-    /// What they were read from, to see a change.
+    /// Their source, to detect a change.
     pub(crate) pem: Vec<u8>,
 }
 
@@ -48,7 +47,7 @@ pub(crate) struct Bundle {
 struct Member {
     der: CertificateDer<'static>,
     validity: Validity,
-    /// Why it is of no use to clients; none: it is.
+    /// Why it is not valid for clients; none: it is valid.
     useless: Option<&'static str>,
     /// What it may sign, or why it may sign nothing.
     authority: Result<Authority, &'static str>,
@@ -56,18 +55,19 @@ struct Member {
 
 struct Authority {
     anchor: TrustAnchor<'static>,
-    /// How many authorities may stand between it and a client; none: any number.
+    /// How many CAs may be between it and a client; none: any number.
     below_max: Option<u32>,
 }
 
-/// Certificates for clients: those that say so, or say that they are for anything, or say nothing.
+/// Certificates for client authentication: those with that usage, with any usage, or without a
+/// usage.
 struct ForClients;
 
 // === impl Bundle ===
 
 impl Bundle {
-    /// Reads PEM; sections that are no certificates are skipped. An error if one is broken or there
-    /// is none, as `NewPoolFromBytes` of k8s.io/client-go's util/cert.
+    /// Reads PEM; sections that are not certificates are skipped. An error if one is broken or
+    /// there is none, as `NewPoolFromBytes` of k8s.io/client-go's util/cert.
     pub(crate) fn parse(pem: &[u8]) -> Result<Self, String> {
         let mut members = Vec::new();
         for section in CertificateDer::pem_slice_iter(pem) {
@@ -82,15 +82,15 @@ impl Bundle {
         Ok(Self { members, pem: pem.to_vec() })
     }
 
-    /// The certificates that may not sign others, by their number in the text, and why not.
+    /// The certificates that may not sign others, by their number in the text, and why.
     pub(crate) fn powerless(&self) -> impl Iterator<Item = (usize, &'static str)> {
         let reasons = self.members.iter().map(|member| member.authority.as_ref().err());
         reasons.enumerate().filter_map(|(index, reason)| Some((index + 1, *reason?)))
     }
 
-    /// Whether one of the authorities issued the chain for use by a client, and all of it is valid
-    /// at `now`; or whether the client's certificate is in the bundle itself, as Go has it. An
-    /// error says why not. The chain starts with the client's certificate.
+    /// Verifies a chain: one of the CAs has issued it for a client, and all of it is valid at
+    /// `now`; or the client's certificate is in the bundle itself, as in Go. An error says why not.
+    /// The chain starts with the client's certificate.
     pub(crate) fn verify(&self, chain: &[CertificateDer<'_>], now: Time) -> Result<(), String> {
         let Some((first, others)) = chain.split_first() else {
             return Err("there is no certificate".to_owned());
@@ -112,7 +112,7 @@ impl Bundle {
     }
 }
 
-/// Whether a certificate may sign others, as far as the path builder does not look at that.
+/// Whether a certificate may sign others, as far as the path builder does not check that.
 fn may_stand_between(der: &CertificateDer<'_>) -> bool {
     parse(der).is_ok_and(|certificate| signs_certificates(&certificate))
 }
@@ -129,7 +129,7 @@ impl Member {
         Ok(Self { der, validity, useless, authority })
     }
 
-    /// Whether its owner may come in on its own word: somebody put this very certificate here.
+    /// Whether its owner is a valid client because this very certificate is in the bundle.
     fn is_a_client(&self, now: Time) -> Result<(), &'static str> {
         match self.useless {
             Some(reason) => Err(reason),
@@ -138,8 +138,8 @@ impl Member {
         }
     }
 
-    /// Whether it issued the client's certificate, itself or through others. An error: it did, or
-    /// may have, and that is not enough.
+    /// Whether it issued the client's certificate, directly or through others. An error: it did, or
+    /// may have, but the certificate is not valid.
     fn vouches_for(
         &self,
         client: &EndEntityCert<'_>,
@@ -168,7 +168,7 @@ impl Member {
     }
 }
 
-/// An error: nobody may use the certificate, or no client.
+/// Returns an error if the certificate is not valid at all, or not for clients.
 fn uselessness(certificate: &X509Certificate<'_>) -> Result<(), &'static str> {
     let is_known = |oid: &str| KNOWN_EXTENSIONS.contains(&oid);
     let mut demands = certificate.extensions().iter().filter(|extension| extension.critical);
@@ -188,7 +188,7 @@ fn uselessness(certificate: &X509Certificate<'_>) -> Result<(), &'static str> {
 // === impl Authority ===
 
 impl Authority {
-    /// The outer error: the certificate is broken. The inner one: it signs nothing.
+    /// The outer error: the certificate is broken. The inner one: it may sign nothing.
     fn new(
         der: &CertificateDer<'static>,
         certificate: &X509Certificate<'_>,
@@ -207,8 +207,8 @@ impl Authority {
     }
 }
 
-/// How many authorities may stand below this one, or why it is none, as `CheckSignatureFrom` and
-/// `isValid` of Go's crypto/x509.
+/// How many CAs may be below this one, or why it is not a CA, as `CheckSignatureFrom` and `isValid`
+/// of Go's crypto/x509.
 fn below_max(certificate: &X509Certificate<'_>) -> Result<Option<u32>, &'static str> {
     uselessness(certificate)?;
     let constraints = certificate.basic_constraints();
@@ -217,7 +217,7 @@ fn below_max(certificate: &X509Certificate<'_>) -> Result<Option<u32>, &'static 
         Some(constraints) if !constraints.value.ca => {
             return Err("its basic constraints do not say that it is a CA");
         }
-        // Older certificates have no extensions to say so.
+        // Older certificates have no extensions for that.
         None if certificate.version() == X509Version::V3 => {
             return Err("it has no basic constraints to say that it is a CA");
         }
@@ -229,7 +229,7 @@ fn below_max(certificate: &X509Certificate<'_>) -> Result<Option<u32>, &'static 
     Ok(constraints.and_then(|constraints| constraints.value.path_len_constraint))
 }
 
-/// Whether its key usage, if it says one, includes the signing of certificates.
+/// Whether its key usage, if there is one, includes the signing of certificates.
 fn signs_certificates(certificate: &X509Certificate<'_>) -> bool {
     match certificate.key_usage() {
         Ok(Some(usage)) => usage.value.flags == 0 || usage.value.key_cert_sign(),

@@ -1,4 +1,4 @@
-//! Client certificates: whom they name, and for how long.
+//! Client certificates: the users that they name, and their validity.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -11,21 +11,21 @@ use crate::User;
 
 /// The attribute of a subject that holds the user's uid, of k8s.io/apimachinery's pkg/apis/asn1.
 const UID_OID: &str = "1.3.6.1.4.1.57683.2";
-/// Under which the certificate itself is known to an authorizer.
+/// The key under which an authorizer gets the certificate's own id.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// What we read of the first certificate of a chain.
+/// What we use of the first certificate of a chain.
 pub(crate) struct Certificate {
     pub(crate) common_name: String,
     organizations: Vec<String>,
-    /// None where the attribute is no text.
+    /// None where the attribute is not text.
     uids: Vec<Option<String>>,
     serial: String,
     sha256: String,
     validity: Validity,
 }
 
-/// Seconds since 1970, both included.
+/// Seconds since 1970, both ends included.
 #[derive(Clone, Copy)]
 pub(crate) struct Validity {
     from: i64,
@@ -49,7 +49,7 @@ impl Validity {
 // === impl Certificate ===
 
 impl Certificate {
-    /// Reads a certificate that may have come from anybody.
+    /// Parses a certificate from an untrusted client.
     pub(crate) fn parse(der: &[u8]) -> Result<Self, String> {
         let certificate = parse(der)?;
         let subject = certificate.subject();
@@ -66,7 +66,7 @@ impl Certificate {
         })
     }
 
-    /// Whom it names; none if it has no common name. As `CommonNameUserConversion` of
+    /// The user that it names; none if it has no common name. As `CommonNameUserConversion` of
     /// pkg/authentication/request/x509.
     pub(crate) fn user(&self) -> Result<Option<User>, String> {
         if self.common_name.is_empty() {
@@ -105,7 +105,7 @@ pub(crate) fn parse(der: &[u8]) -> Result<X509Certificate<'_>, String> {
     parsed.map(|(_, certificate)| certificate).map_err(|error| format!("not X.509: {error}"))
 }
 
-/// The attributes of `name` with this object identifier, none for each that is no text.
+/// The attributes of `name` with this object identifier, none for each that is not text.
 fn texts(name: &X509Name<'_>, oid: &str) -> Vec<Option<String>> {
     let attributes = name.iter_attributes().filter(|a| a.attr_type().to_id_string() == oid);
     attributes.map(|attribute| attribute.as_str().ok().map(str::to_owned)).collect()

@@ -1,11 +1,11 @@
-//! What an authorizer says.
+//! The decision of an authorizer.
 
-/// The answer to a question.
+/// The decision about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Allowed,
-    /// Refused, and why.
+    /// Denied, and why.
     Denied(String),
-    /// Nobody allowed it, and why.
+    /// No authorizer allowed it, and why.
     NoOpinion(String),
 }

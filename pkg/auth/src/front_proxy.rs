@@ -1,4 +1,4 @@
-//! Users that a front proxy names in headers, as pkg/authentication/request/headerrequest.
+//! Users that a front proxy authenticates in headers, as pkg/authentication/request/headerrequest.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use http::HeaderMap;
 use crate::User;
 use crate::percent;
 
-/// Where a front proxy says whom it speaks for.
+/// The headers in which a front proxy names the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headers {
-    /// The common names of proxies; empty: every proxy that the authority vouches for.
+    /// The common names of proxies; empty: every proxy with a certificate of the CA.
     pub(crate) allowed_names: Vec<String>,
     pub(crate) username: Vec<String>,
     pub(crate) uid: Vec<String>,
     pub(crate) group: Vec<String>,
-    /// What names of headers with extras start with; the rest is the key.
+    /// The prefixes of headers with extras; the rest of a name is the key.
     pub(crate) extra_prefix: Vec<String>,
 }
 
 impl Headers {
-    /// Whether a proxy with this name in its certificate may speak for others.
+    /// Whether a proxy with this common name may authenticate users.
     pub(crate) fn allows(&self, common_name: &str) -> bool {
         self.allowed_names.is_empty() || self.allowed_names.iter().any(|name| name == common_name)
     }
 
-    /// Whom the headers name, none if nobody. Whether the sender may say so was asked before.
+    /// The user that the headers name, if any. The caller has verified the sender.
     pub(crate) fn user(&self, headers: &HeaderMap) -> Option<User> {
         let name = first(headers, &self.username)?;
         let groups = self.group.iter().flat_map(|name| headers.get_all(name.trim()));
@@ -36,7 +36,7 @@ impl Headers {
 
     fn extra(&self, headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
         let mut extra = BTreeMap::<String, Vec<String>>::new();
-        // A blank prefix would give away every header, the credentials too.
+        // An empty prefix would expose every header, the credentials too.
         let prefixes = self.extra_prefix.iter().map(|prefix| prefix.trim().to_ascii_lowercase());
         for prefix in prefixes.filter(|prefix| !prefix.is_empty()) {
             for (name, value) in headers {
@@ -50,7 +50,7 @@ impl Headers {
     }
 }
 
-/// The value of the first of these headers that is there and not empty.
+/// The value of the first of these headers that is not empty.
 fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
     let values = names.iter().filter_map(|name| headers.get(name.trim())).map(text);
     values.into_iter().find(|value| !value.is_empty())

@@ -1,4 +1,4 @@
-//! The guard at the door of the secure port.
+//! Authenticates and authorizes the requests on the secure port.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::{Metrics, ProxySettings, User};
 /// The flags of the groups Authentication and Authorization, without the kubeconfigs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `--client-ca-file`; none: the authorities that the cluster's ConfigMap names.
+    /// `--client-ca-file`; none: the CA in the cluster's ConfigMap.
     pub client_ca_file: Option<PathBuf>,
     /// `--requestheader-*`.
     pub request_header: ProxySettings,
@@ -42,7 +42,7 @@ pub struct Settings {
     pub unauthorized_ttl: Duration,
 }
 
-/// Says of each request who asks and whether they may. Cheap to clone.
+/// Authenticates and authorizes each request. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard(Arc<Inner>);
 
@@ -54,10 +54,10 @@ struct Inner {
     runtime: Runtime,
 }
 
-/// Why there is no guard. Names the flag or the object at fault.
+/// Why there is no guard. Names the flag or the object with the error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A file with authorities cannot be used.
+    /// A CA file cannot be used.
     #[error("{flag} {path}: {text}", path = path.display())]
     File {
         /// The flag that names the file.
@@ -78,12 +78,12 @@ pub enum Error {
 // === impl Guard ===
 
 impl Guard {
-    /// Reads the authorities, and goes on reading them until the runtime is cancelled.
+    /// Reads the CAs, and reads them again until the runtime is cancelled.
     ///
     /// `authentication` and `authorization` are clients of `--authentication-kubeconfig` and
-    /// `--authorization-kubeconfig`. Without the first, bearer tokens prove nothing and nothing is
-    /// looked up in the cluster; without the second, everything is refused but open paths and what
-    /// `system:masters` ask for.
+    /// `--authorization-kubeconfig`. Without the first, bearer tokens are not valid and nothing is
+    /// looked up in the cluster; without the second, everything is refused except open paths and
+    /// requests of `system:masters`.
     pub async fn start(
         settings: &Settings,
         authentication: Option<&Client>,
@@ -115,8 +115,9 @@ impl Guard {
         Ok(Self(Arc::new(Inner { trust, tokens, access, metrics, runtime })))
     }
 
-    /// Who asks, if they may. Otherwise the whole answer to send: 401, 403 or 500. `chain` is what
-    /// the client showed in the TLS handshake, its own certificate first; empty: none.
+    /// The user, if the request is allowed. Otherwise the whole response: 401, 403 or 500. `chain`
+    /// is the client's certificate chain in the TLS handshake, its own certificate first; empty:
+    /// none.
     pub async fn admit(
         &self,
         request: &Parts,
@@ -129,7 +130,7 @@ impl Guard {
         let name = user.as_ref().ok().map(|user| &*user.name);
         metrics.authenticated(name, clock.instant() - started);
         let user = user.map_err(|errors| {
-            tracing::warn!(error = errors.join("; "), "cannot tell who sent a request");
+            tracing::warn!(error = errors.join("; "), "cannot authenticate a request");
             answer::unauthorized(request)
         })?;
 
@@ -148,14 +149,14 @@ impl Guard {
         }
     }
 
-    /// Whether a user that was admitted may `get` an object, as the API server has it. An error if
-    /// nobody could say.
+    /// Whether an admitted user may `get` an object, as the API server decides. An error if it
+    /// could not be asked.
     pub async fn may_get(&self, user: &User, object: &Object<'_>) -> Result<bool, String> {
         self.0.access.may_get(user, object).await
     }
 
-    /// The first proof that holds wins. If none holds, what was wrong with each; if none was shown,
-    /// nobody (pkg/authentication/authenticatorfactory/delegating.go).
+    /// The first valid credentials count. If none are valid, the error of each; if there are none,
+    /// no user (pkg/authentication/authenticatorfactory/delegating.go).
     async fn authenticate(
         &self,
         request: &Parts,

@@ -1,10 +1,10 @@
-//! Who asks on the secure port, and what they may see: delegated authentication and authorization.
+//! Delegated authentication and authorization of the secure port.
 //!
-//! A [`Guard`] is asked about each request. It finds the user by, in this order, the headers of a
-//! front proxy, the client certificate, and the bearer token (a TokenReview); who shows nothing is
-//! `system:anonymous`. Then it decides: `system:masters` may do everything, some paths are open to
-//! all, and for the rest the API server is asked (a SubjectAccessReview). Behaviour and answers are
-//! those of k8s.io/apiserver as kube-controller-manager sets it up
+//! A [`Guard`] checks each request. It finds the user by, in this order, the headers of a front
+//! proxy, the client certificate, and the bearer token (a TokenReview); a request without
+//! credentials is `system:anonymous`. Then it decides: `system:masters` may do everything, some
+//! paths are open to all, and for the rest it asks the API server (a SubjectAccessReview).
+//! Behaviour and responses are those of k8s.io/apiserver as kube-controller-manager configures it
 //! (pkg/server/options/authentication.go and authorization.go).
 
 mod access;

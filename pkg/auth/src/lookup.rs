@@ -1,4 +1,4 @@
-//! Answers that are kept for a while, and asked for once however many want them.
+//! A cache of results, which requests each result once for all concurrent callers.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,39 +9,39 @@ use ring::hmac;
 use runtime::{Clock, Instant, Runtime};
 use tokio::sync::OnceCell;
 
-/// What is asked for, as a keyed hash: the question may be a secret, and its length is the
-/// sender's choice.
+/// The key of a request, as a keyed hash: the request may be a secret, and the sender chooses its
+/// length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Digest([u8; 32]);
 
-/// Kept answers and questions that are being asked.
+/// Cached results and requests in progress.
 pub(crate) struct Lookup<V> {
     kept: Mutex<Kept<V>>,
-    /// Questions that are being asked, each as long as somebody waits for its answer.
-    asked: Mutex<Asked<V>>,
+    /// Requests in progress, each for as long as a caller waits for its result.
+    asked: Mutex<InProgress<V>>,
     key: hmac::Key,
     clock: Clock,
 }
 
-type Asked<V> = BTreeMap<Digest, Arc<OnceCell<V>>>;
+type InProgress<V> = BTreeMap<Digest, Arc<OnceCell<V>>>;
 
-/// One who waits for the answer to a question.
+/// A caller that waits for a result.
 struct Waiting<'a, V> {
-    asked: &'a Mutex<Asked<V>>,
+    asked: &'a Mutex<InProgress<V>>,
     digest: Digest,
     /// None while this is dropped.
     answer: Option<Arc<OnceCell<V>>>,
 }
 
-/// Answers by question, of which the one that was used longest ago leaves first.
+/// Results by request, evicting the least recently used one.
 struct Kept<V> {
-    answers: BTreeMap<Digest, Answer<V>>,
+    answers: BTreeMap<Digest, Cached<V>>,
     by_use: BTreeMap<u64, Digest>,
     uses: u64,
     count_max: usize,
 }
 
-struct Answer<V> {
+struct Cached<V> {
     value: V,
     until: Instant,
     used: u64,
@@ -50,7 +50,7 @@ struct Answer<V> {
 // === impl Lookup ===
 
 impl<V: Clone> Lookup<V> {
-    /// Keeps up to `count_max` answers.
+    /// Caches up to `count_max` results.
     pub(crate) fn new(count_max: usize, runtime: &Runtime) -> Self {
         let key: Vec<u8> = (0..4).flat_map(|_| runtime.random.bits().to_be_bytes()).collect();
         let (answers, by_use) = (BTreeMap::new(), BTreeMap::new());
@@ -62,20 +62,21 @@ impl<V: Clone> Lookup<V> {
         }
     }
 
-    /// The hash of a question. Only this lookup can make it.
+    /// The hash of a request. Only this lookup can make it.
     pub(crate) fn digest(&self, question: &[u8]) -> Digest {
         let mut digest = [0; 32];
         digest.copy_from_slice(hmac::sign(&self.key, question).as_ref());
         Digest(digest)
     }
 
-    /// The answer, if it is kept.
+    /// The result, if it is cached.
     pub(crate) fn kept(&self, digest: Digest) -> Option<V> {
         lock(&self.kept).get(digest, self.clock.instant())
     }
 
-    /// The kept answer, or what `ask` answers, which says how long it is to be kept. Whoever wants
-    /// the same at the same time waits for the same `ask`; if its caller goes away, another asks.
+    /// The cached result, or that of `ask`, which also returns how long to cache it. Concurrent
+    /// callers with the same request wait for the same `ask`; if its caller is dropped, another one
+    /// takes over.
     pub(crate) async fn ask(&self, digest: Digest, ask: impl Future<Output = (V, Duration)>) -> V {
         let waiting = self.wait(digest);
         let answer = waiting.answer.as_ref().expect("it is dropped last").get_or_init(|| async {
@@ -99,7 +100,7 @@ impl<V: Clone> Lookup<V> {
 }
 
 impl<V> Drop for Waiting<'_, V> {
-    /// The last one to go takes the question along, so that nobody has to look for dead ones.
+    /// The last caller removes the request, so that no cleanup of abandoned ones is needed.
     fn drop(&mut self) {
         let mut asked = lock(self.asked);
         self.answer = None;
@@ -128,7 +129,7 @@ impl<V: Clone> Kept<V> {
         if let Some(old) = self.answers.remove(&digest) {
             self.by_use.remove(&old.used);
         }
-        // What is old is dropped from the far end, so that a quiet port holds little.
+        // Expired results are dropped from the old end, so that an idle port holds few.
         while let Some((&used, &oldest)) = self.by_use.first_key_value() {
             let expired = self.answers.get(&oldest).is_none_or(|answer| now >= answer.until);
             if !expired && self.answers.len() < self.count_max {
@@ -139,7 +140,7 @@ impl<V: Clone> Kept<V> {
         }
         self.uses += 1;
         self.by_use.insert(self.uses, digest);
-        self.answers.insert(digest, Answer { value, until, used: self.uses });
+        self.answers.insert(digest, Cached { value, until, used: self.uses });
     }
 }
 
@@ -149,7 +150,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 impl<V> Lookup<V> {
-    /// How many answers are kept, and how many questions stand.
+    /// The number of cached results, and of requests in progress.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         (lock(&self.kept).answers.len(), lock(&self.asked).len())
     }

@@ -1,5 +1,5 @@
-//! What upstream's apiserver library counts of authentication and authorization: pkg/endpoints/
-//! filters/metrics.go, pkg/authentication/token/cache/stats.go, the two factories, request/x509.
+//! Upstream's metrics of authentication and authorization: pkg/endpoints/ filters/metrics.go,
+//! pkg/authentication/token/cache/stats.go, the two factories, request/x509.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const EXPIRATION_SECONDS: &[f64] = &[
     15_552_000.0,
     31_104_000.0,
 ];
-/// Names that are counted as they are. All others would make a series each.
+/// Names that are counted separately. Each other name would make a series.
 const KNOWN_NAMES: [&str; 5] =
     ["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"];
 
@@ -131,14 +131,14 @@ struct Filter {
     duration: HistogramVec,
 }
 
-/// Requests to the API server for one kind of review.
+/// Metrics of the requests to the API server for one kind of review.
 #[derive(Clone, Debug)]
 pub(crate) struct Delegated {
     requests: IntCounterVec,
     duration: HistogramVec,
 }
 
-/// One more, until dropped.
+/// Counted until dropped.
 pub(crate) struct Counted(IntGauge);
 
 // === impl Metrics ===
@@ -172,7 +172,7 @@ impl Metrics {
         })
     }
 
-    /// The user of a request was looked for; `name` is whose it is, none after an error.
+    /// A request was authenticated; `name` is the user, none after an error.
     pub(crate) fn authenticated(&self, name: Option<&str>, duration: Duration) {
         if let Some(name) = name {
             let label = match name {
@@ -196,7 +196,7 @@ impl Metrics {
         self.authorization.observe(result, duration);
     }
 
-    /// A client certificate came that is valid for so long, whoever issued it.
+    /// A client certificate with this remaining validity was presented, from any issuer.
     pub(crate) fn certificate_expires_in(&self, seconds: f64) {
         self.certificate_expiration.observe(seconds);
     }

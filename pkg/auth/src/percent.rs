@@ -1,6 +1,6 @@
 //! Percent-encoding, as in paths and in names of headers.
 
-/// The text behind `%41` and the like, as Go's `url.PathUnescape`; none if an escape is broken.
+/// Decodes `%41` and the like, as Go's `url.PathUnescape`; none if an escape is broken.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Questions to the API server: TokenReviews and SubjectAccessReviews.
+//! Reviews by the API server: TokenReviews and SubjectAccessReviews.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use tokio::sync::Semaphore;
 
 use crate::metrics::Delegated;
 
-/// How often a question is asked, as `DefaultAuthWebhookRetryBackoff` of
-/// pkg/server/options/authentication.go; the next lines too.
+/// The number of tries, as `DefaultAuthWebhookRetryBackoff` of
+/// pkg/server/options/authentication.go; the next constants too.
 const TRIES_MAX: u32 = 5;
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_FACTOR: f64 = 1.5;
 const PAUSE_JITTER: f64 = 0.2;
 /// How long one try may take.
 const TRY_LIMIT: Duration = Duration::from_secs(10);
-/// Questions that are asked at once. The client's rate limit hands out turns to whoever comes; with
-/// more than this, strangers could take the turns of minutes in advance.
+/// The most reviews in progress. The client's rate limit serves callers in order; without this
+/// limit, unauthenticated clients could fill it for minutes in advance.
 const AT_ONCE_MAX: usize = 100;
 
 /// The kind and the version of a review.
 pub(crate) type Kind = (&'static str, &'static str);
 
-/// Asks the API server to review something.
+/// Asks the API server for reviews.
 pub(crate) struct Reviewer {
     client: Client,
     path: &'static str,
-    /// How long an answer may take, all tries together.
+    /// The time limit of a review, all tries together.
     limit: Duration,
     metrics: Delegated,
     pub(crate) runtime: Runtime,
@@ -67,8 +67,8 @@ impl Reviewer {
         Self { client, path, limit, metrics, runtime: runtime.clone(), turns }
     }
 
-    /// POSTs a review of `spec` and returns the status that comes back; tries again where the
-    /// failure may pass.
+    /// POSTs a review of `spec` and returns the status of the response; retries where the failure
+    /// may be temporary.
     pub(crate) async fn ask<T: DeserializeOwned + Default>(
         &self,
         (kind, api_version): Kind,
@@ -79,8 +79,8 @@ impl Reviewer {
         drop(review);
         let clock = &self.runtime.clock;
         let deadline = clock.instant() + self.limit;
-        let late = |_| ApiError::Timeout(format!("{}: too many wait for answers", self.path));
-        let _turn = clock.timeout(self.limit, self.turns.acquire()).await.map_err(late)?;
+        let timed_out = |_| ApiError::Timeout(format!("{}: too many wait for answers", self.path));
+        let _turn = clock.timeout(self.limit, self.turns.acquire()).await.map_err(timed_out)?;
         let mut pause = PAUSE_FIRST;
         let mut tries = 0;
         loop {
@@ -103,12 +103,13 @@ impl Reviewer {
     async fn try_once(&self, body: &Bytes, limit: Duration) -> Result<Bytes, ApiError> {
         let clock = &self.runtime.clock;
         let started = clock.instant();
-        // Boxed since it is large, and every request that is let in carries it along.
+        // Boxed since it is large, and the future of every admitted request includes it.
         let create = Box::pin(self.client.create(self.path, body.clone()));
         let answer = clock.timeout(limit, create).await;
-        let late = |_| Err(ApiError::Timeout(format!("{}: no answer within {limit:?}", self.path)));
-        let answer = answer.unwrap_or_else(late);
-        // The API server answers a review with 201; the client does not say.
+        let timed_out =
+            |_| Err(ApiError::Timeout(format!("{}: no answer within {limit:?}", self.path)));
+        let answer = answer.unwrap_or_else(timed_out);
+        // The API server responds to a review with 201; the client does not return the code.
         let code = answer.as_ref().map_or_else(ApiError::label, |_| "201".to_owned());
         self.metrics.observe(&code, clock.instant() - started);
         answer
@@ -120,7 +121,7 @@ fn decode<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map(|Reviewed { status }| status).map_err(wrong)
 }
 
-/// Whether asking again may help, as `DefaultShouldRetry` of pkg/util/webhook; but every broken
+/// Whether a retry may help, as `DefaultShouldRetry` of pkg/util/webhook; but every broken
 /// connection counts, not just a reset one.
 fn may_pass(error: &ApiError) -> bool {
     match error {
@@ -128,7 +129,7 @@ fn may_pass(error: &ApiError) -> bool {
         ApiError::Status(status) => {
             let reason = match status.reason.as_str() {
                 "InternalError" | "Timeout" => true,
-                // No Status object came; client-go makes one of the code.
+                // The response was not a Status object; client-go makes one from the code.
                 "" => matches!(status.code, 500 | 504),
                 _ => false,
             };

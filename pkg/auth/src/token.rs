@@ -1,7 +1,7 @@
-//! Bearer tokens: the API server says whose they are.
+//! Bearer tokens: the API server authenticates them.
 //!
-//! A token is in memory while it is asked about, and nowhere else: what is kept is its keyed hash,
-//! and words that come back are searched for it before anybody sees them.
+//! A token is in memory only while it is reviewed. The cache has its keyed hash, and texts in
+//! responses are searched for the token before they are shown.
 
 use std::time::Duration;
 
@@ -16,25 +16,24 @@ use crate::lookup::Lookup;
 use crate::metrics::{Counted, Metrics};
 use crate::review::{Kind, Reviewer};
 
-/// Where TokenReviews are made.
+/// The path of TokenReviews.
 pub(crate) const PATH: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const KIND: Kind = ("TokenReview", "authentication.k8s.io/v1");
-/// How long it may take until a token is known, `TokenRequestTimeout` of
-/// pkg/server/options/authentication.go.
+/// The time limit of a review, `TokenRequestTimeout` of pkg/server/options/authentication.go.
 pub(crate) const LIMIT: Duration = Duration::from_secs(10);
-/// Tokens whose owners are remembered. Upstream has no limit, and plans for this many.
+/// The number of cached tokens. Upstream has no limit, and expects this many.
 const KEPT_MAX: usize = 32 * 1024;
 
-/// Asks whose a token is, and remembers for a while.
+/// Finds the users of tokens, and caches them.
 pub(crate) struct Tokens {
     reviewer: Reviewer,
-    lookup: Lookup<Verdict>,
+    lookup: Lookup<TokenResult>,
     ttl: Duration,
     metrics: Metrics,
 }
 
-/// Whose the token is; none: nobody's. An error if that cannot be said.
-type Verdict = Result<Option<User>, String>;
+/// The user of the token; none: the token is not valid. An error if that cannot be found out.
+type TokenResult = Result<Option<User>, String>;
 
 // === Wire ===
 
@@ -45,7 +44,7 @@ struct Spec<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Status {
+struct TokenReviewStatus {
     authenticated: bool,
     #[serde(deserialize_with = "null_is_empty")]
     user: User,
@@ -60,46 +59,46 @@ impl Tokens {
         Self { reviewer, lookup, ttl, metrics: metrics.clone() }
     }
 
-    /// Whose the token is. An error if nobody's, or if that cannot be said.
+    /// The user of the token. An error if it is not valid, or if that cannot be found out.
     pub(crate) async fn user(&self, token: &str) -> Result<User, String> {
         let started = self.reviewer.runtime.clock.instant();
         let digest = self.lookup.digest(token.as_bytes());
-        let verdict = if let Some(verdict) = self.lookup.kept(digest) {
+        let result = if let Some(result) = self.lookup.kept(digest) {
             self.observe("hit", started);
-            verdict
+            result
         } else {
             let blocked = Counted::new(self.metrics.token_fetches_active("blocked"));
-            let verdict = self.lookup.ask(digest, self.review(token)).await;
+            let result = self.lookup.ask(digest, self.review(token)).await;
             drop(blocked);
             self.observe("miss", started);
-            verdict
+            result
         };
-        verdict?.ok_or_else(|| "invalid bearer token".to_owned())
+        result?.ok_or_else(|| "invalid bearer token".to_owned())
     }
 
-    /// The API server's verdict, and how long it holds: errors are not kept.
-    async fn review(&self, token: &str) -> (Verdict, Duration) {
+    /// The API server's result, and how long to cache it: errors are not cached.
+    async fn review(&self, token: &str) -> (TokenResult, Duration) {
         let in_flight = Counted::new(self.metrics.token_fetches_active("in_flight"));
-        let verdict = self.ask(token).await;
+        let result = self.ask(token).await;
         drop(in_flight);
-        self.metrics.token_fetched(if verdict.is_ok() { "ok" } else { "error" });
-        let ttl = if verdict.is_ok() { self.ttl } else { Duration::ZERO };
-        (verdict, ttl)
+        self.metrics.token_fetched(if result.is_ok() { "ok" } else { "error" });
+        let ttl = if result.is_ok() { self.ttl } else { Duration::ZERO };
+        (result, ttl)
     }
 
-    async fn ask(&self, token: &str) -> Verdict {
-        let status = match self.reviewer.ask::<Status>(KIND, Spec { token }).await {
+    async fn ask(&self, token: &str) -> TokenResult {
+        let status = match self.reviewer.ask::<TokenReviewStatus>(KIND, Spec { token }).await {
             Ok(status) => status,
             Err(error) => {
                 let error = redacted(&error.to_string(), token);
-                tracing::warn!(%error, path = PATH, "cannot ask the API server whose a token is");
+                tracing::warn!(%error, path = PATH, "cannot ask the API server to review a token");
                 return Err(error);
             }
         };
         match status {
-            Status { authenticated: true, user, .. } => Ok(Some(user)),
-            Status { error, .. } if error.is_empty() => Ok(None),
-            Status { error, .. } => Err(redacted(&error, token)),
+            TokenReviewStatus { authenticated: true, user, .. } => Ok(Some(user)),
+            TokenReviewStatus { error, .. } if error.is_empty() => Ok(None),
+            TokenReviewStatus { error, .. } => Err(redacted(&error, token)),
         }
     }
 
@@ -108,8 +107,8 @@ impl Tokens {
     }
 }
 
-/// The bearer token of a request, as pkg/authentication/request/bearertoken finds it; none if there
-/// is no such credential or it is empty.
+/// The bearer token of a request, as pkg/authentication/request/bearertoken; none if there is none
+/// or it is empty.
 pub(crate) fn of(headers: &HeaderMap) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(AUTHORIZATION)?.as_bytes()).into_owned();
     let mut parts = value.trim().splitn(3, ' ');

@@ -1,10 +1,9 @@
-//! Whose certificates count: the authorities of clients and of front proxies, from files and from
-//! the cluster, kept up to date.
+//! The CAs of clients and of front proxies, from files and from the cluster, kept up to date.
 //!
-//! What a flag names is read from its file. What no flag names is read from the ConfigMap
+//! A CA that a flag names is read from its file. Without the flag it is read from the ConfigMap
 //! `extension-apiserver-authentication`, in which the API server publishes its own. Both are read
-//! again every minute, the ConfigMap also when a watch says that it changed. What cannot be read
-//! or makes no sense leaves the last good state in place (pkg/server/dynamiccertificates).
+//! again every minute, the ConfigMap also when a watch reports a change. If a source cannot be read
+//! or parsed, the last good state stays (pkg/server/dynamiccertificates).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,7 +45,7 @@ pub struct ProxySettings {
     pub extra_headers_prefix: Vec<String>,
 }
 
-/// Whose certificates count, at this moment.
+/// The CAs at this moment.
 pub(crate) struct Trust(Arc<Shared>);
 
 struct Shared {
@@ -57,7 +56,7 @@ struct Shared {
     complaint: Complaint,
 }
 
-/// One set of authorities.
+/// One CA bundle.
 struct Slot {
     source: Source,
     bundle: RwLock<Option<Arc<Bundle>>>,
@@ -91,9 +90,9 @@ struct Metadata {
 // === impl Trust ===
 
 impl Trust {
-    /// Reads everything once and starts the tasks that go on reading. An error if a file cannot be
-    /// used; or, unless that is tolerated, if the ConfigMap is needed for front proxies and it
-    /// cannot be read or its headers make no sense. That it does not exist is no error.
+    /// Reads everything once and starts the tasks that read it again. An error if a file cannot be
+    /// used; or, unless that is tolerated, if front proxies need the ConfigMap and it cannot be
+    /// read or its headers cannot be parsed. A missing ConfigMap is no error.
     pub(crate) async fn start(
         settings: &Settings,
         client: Option<&Client>,
@@ -115,7 +114,8 @@ impl Trust {
                 "--requestheader-client-ca-file",
                 "requestheader-client-ca-file",
             ),
-            // What is looked up must not begin with what the flags say: it could allow more.
+            // Headers that are looked up must not start with the flags' values, which could allow
+            // more.
             headers: RwLock::new(Arc::new(match client_ca_file {
                 Some(_) => Headers::from(&settings.request_header),
                 None => Headers::default(),
@@ -144,17 +144,17 @@ impl Trust {
         Ok(Self(shared))
     }
 
-    /// Who issues certificates of users; none: nobody does.
+    /// The CA of users; none: client certificates are not used.
     pub(crate) fn clients(&self) -> Option<Arc<Bundle>> {
         self.0.clients.bundle()
     }
 
-    /// Who issues certificates of front proxies; none: there are no front proxies.
+    /// The CA of front proxies; none: there are no front proxies.
     pub(crate) fn proxies(&self) -> Option<Arc<Bundle>> {
         self.0.proxies.bundle()
     }
 
-    /// Where front proxies say whom they speak for.
+    /// The headers in which front proxies name the user.
     pub(crate) fn headers(&self) -> Arc<Headers> {
         Arc::clone(&self.0.headers.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -164,7 +164,7 @@ async fn reread_files(shared: &Shared, clock: &Clock) {
     loop {
         clock.sleep(REREAD).await;
         for slot in [&shared.clients, &shared.proxies] {
-            slot.complaint.tell(slot.read_file().map_err(|error| error.to_string()));
+            slot.complaint.report(slot.read_file().map_err(|error| error.to_string()));
         }
     }
 }
@@ -184,7 +184,7 @@ impl Shared {
             Err(error) if self.proxies.is_looked_up() && !settings.tolerate_lookup_failure => {
                 return Err(Error::Lookup(error));
             }
-            read => self.complaint.tell(read.map(drop)),
+            read => self.complaint.report(read.map(drop)),
         }
         let (shared, client, runtime) = (Arc::clone(self), client.clone(), runtime.clone());
         spawn("follow authorities", async move {
@@ -201,11 +201,11 @@ impl Shared {
             if let Ok(read) = &read {
                 version.clone_from(read);
             }
-            self.complaint.tell(read.map(drop));
+            self.complaint.report(read.map(drop));
         }
     }
 
-    /// Takes over what makes sense, and returns the version that was read, empty if there is no
+    /// Applies what can be parsed, and returns the version that was read, empty if there is no
     /// ConfigMap. An error says what is wrong with it as a whole or with its headers.
     async fn read_configmap(&self, client: &Client) -> Result<String, String> {
         let body = match client.get(&format!("{CONFIGMAPS}/{NAME}")).await {
@@ -242,8 +242,8 @@ impl Shared {
     }
 }
 
-/// Waits until the ConfigMap is no longer at `version`, as far as a watch can tell, or it is time
-/// to read it anyway. A watch that cannot be had costs nothing but the time.
+/// Waits until a watch reports that the ConfigMap is no longer at `version`, or the next read is
+/// due. If the watch fails, it is just read at its time.
 async fn wait_for_change(client: &Client, version: &str, clock: &Clock) {
     let anyway = clock.instant() + REREAD;
     let path = format!(
@@ -254,7 +254,7 @@ async fn wait_for_change(client: &Client, version: &str, clock: &Clock) {
     let changed = match client.stream(&path, "application/json", WATCH_BEGIN_LIMIT).await {
         Ok(mut answer) => matches!(answer.chunk(REREAD).await, Ok(Some(_))),
         Err(error) => {
-            tracing::debug!(%error, "cannot watch the cluster's authorities");
+            tracing::debug!(%error, "cannot watch the ConfigMap with the CAs");
             false
         }
     };
@@ -288,7 +288,7 @@ impl Slot {
         matches!(self.source, Source::ConfigMap { .. })
     }
 
-    /// Nothing if it does not come from a file.
+    /// Does nothing if the bundle does not come from a file.
     fn read_file(&self) -> Result<(), Error> {
         let Source::File { flag, path } = &self.source else { return Ok(()) };
         let content = std::fs::read(path).map_err(|error| error.to_string());
@@ -296,14 +296,14 @@ impl Slot {
         taken.map_err(|text| Error::File { flag, path: path.clone(), text })
     }
 
-    /// Nothing if it does not come from the ConfigMap.
+    /// Does nothing if the bundle does not come from the ConfigMap.
     fn read_configmap(&self, data: &BTreeMap<String, String>) {
         let Source::ConfigMap { key } = &self.source else { return };
         let taken = match data.get(*key) {
             Some(content) => self.take(key, content.as_bytes()),
             None => Err("is missing".to_owned()),
         };
-        self.complaint.tell(
+        self.complaint.report(
             taken.map_err(|text| format!("{key} of configmap/{NAME} in kube-system: {text}")),
         );
     }
@@ -322,7 +322,7 @@ impl Slot {
             );
         }
         *self.bundle.write().unwrap_or_else(PoisonError::into_inner) = Some(bundle);
-        tracing::info!(name, "read the authorities of client certificates");
+        tracing::info!(name, "read the CA of client certificates");
         Ok(())
     }
 }
@@ -330,7 +330,7 @@ impl Slot {
 // === impl Complaint ===
 
 impl Complaint {
-    fn tell(&self, result: Result<(), String>) {
+    fn report(&self, result: Result<(), String>) {
         let complaint = result.err();
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if *last == complaint {
@@ -342,7 +342,7 @@ impl Complaint {
                 "authorities of client certificates cannot be read: the last ones that could stay"
             );
         } else {
-            tracing::info!("authorities of client certificates can be read again");
+            tracing::info!("the CA of client certificates can be read again");
         }
         *last = complaint;
     }

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The user of a request.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use api::wire::null_is_empty;
 
-/// Who shows nothing.
+/// The user of a request without credentials.
 const ANONYMOUS: &str = "system:anonymous";
-/// Everybody whose name was proven.
+/// The group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
-/// Everybody else.
+/// The group of all others.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// Who asks, as `authentication.k8s.io/v1` has it.
+/// The user of a request, as in `authentication.k8s.io/v1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct User {
     /// The name, never empty.
     #[serde(rename = "username")]
     pub name: String,
-    /// Tells a user from an earlier one with the same name; may be empty.
+    /// Distinguishes a user from an earlier one with the same name; may be empty.
     pub uid: String,
     /// The groups that the user is in, in the order in which they were found.
     #[serde(deserialize_with = "null_is_empty")]
     pub groups: Vec<String>,
-    /// What else an authorizer may want to know.
+    /// Further facts for an authorizer.
     #[serde(deserialize_with = "null_is_empty")]
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// Whether nobody is known behind the request. Upstream closes the HTTP/2 connection of such a
-    /// user after the answer (UnauthenticatedHTTP2DOSMitigation).
+    /// Whether the request was not authenticated. Upstream closes the HTTP/2 connection of such a
+    /// user after the response (UnauthenticatedHTTP2DOSMitigation).
     pub fn is_anonymous(&self) -> bool {
         self.name == ANONYMOUS || self.is_in(UNAUTHENTICATED)
     }
@@ -42,7 +42,7 @@ impl User {
         Self { name: ANONYMOUS.to_owned(), groups, ..Self::default() }
     }
 
-    /// In the group of those whose name was proven, as pkg/authentication/group.
+    /// Adds the group of authenticated users, as pkg/authentication/group.
     pub(crate) fn authenticated(mut self) -> Self {
         if !self.is_anonymous() && !self.is_in(AUTHENTICATED) {
             self.groups.push(AUTHENTICATED.to_owned());

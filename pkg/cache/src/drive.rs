@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{AnyObject, Codec, DecodeError, Key, Metadata};
-use client::{Answer, ApiError};
+use client::{ApiError, ResponseStream};
 use runtime::{Instant, fenced_async};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -55,7 +55,7 @@ enum Next {
 
 /// A watch that is being read.
 struct Open {
-    answer: Answer,
+    answer: ResponseStream,
     decoder: WatchDecoder,
     /// How long it may be silent now.
     silence: Duration,
@@ -322,7 +322,7 @@ impl Drive {
         }
     }
 
-    async fn read_page(&mut self, mut answer: Answer) -> Input {
+    async fn read_page(&mut self, mut answer: ResponseStream) -> Input {
         let mut decoder = ListDecoder::new(answer.codec);
         loop {
             match answer.chunk(LIST_SILENCE_MAX).await {

@@ -8,7 +8,7 @@ use api::{AnyObject, Codec, DecodeError, Key, Kind, Meta, Object, Resource, Shap
 use client::Client;
 use controller::{Cache, Change, MetadataChange, Show};
 use runtime::{Cancel, Instant, Latest, Runtime, fenced, spawn};
-use tokio::sync::{Mutex as Turn, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::drive::keep;
 use crate::health::{Health, InformerStatus};
@@ -43,7 +43,7 @@ pub struct Informer {
     hooks: RwLock<Vec<VersionHook>>,
     followers: RwLock<Vec<Follower>>,
     /// Held while handlers are notified, so that a new subscriber gets every change, in order.
-    turn: Turn<()>,
+    notifying: AsyncMutex<()>,
     /// As [`Informer::notified`].
     notified: AtomicU64,
     synced: Latest<bool>,
@@ -129,7 +129,7 @@ impl Informer {
             handlers: RwLock::default(),
             hooks: RwLock::default(),
             followers: RwLock::default(),
-            turn: Turn::default(),
+            notifying: AsyncMutex::default(),
             notified: AtomicU64::new(0),
             synced: Latest::new(false),
             renewals: Latest::new(0),
@@ -187,7 +187,7 @@ impl Informer {
     /// comes after the start gets the same as one that was there before, as with client-go's
     /// `AddEventHandler`. A panic inside is caught and logged.
     pub async fn subscribe(&self, handler: Handler, hook: VersionHook) {
-        let _turn = self.turn.lock().await;
+        let _notifying = self.notifying.lock().await;
         let version = self.notify_held(&|held| handler(&Change::Added(Arc::clone(held)))).await;
         if version > 0 {
             self.fence(|| hook(version));
@@ -354,9 +354,9 @@ impl Informer {
     ) {
         // The lock is usually free, and then taking it must not yield to other tasks: changes that
         // came together are notified together.
-        let _turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
-            Err(_) => self.turn.lock().await,
+        let _notifying = match self.notifying.try_lock() {
+            Ok(notifying) => notifying,
+            Err(_) => self.notifying.lock().await,
         };
         let came = self.runtime.clock.instant();
         let changed = {
@@ -368,7 +368,7 @@ impl Informer {
         self.notify(changed).await;
     }
 
-    /// Notifies the handlers of what has changed. The caller holds the turn.
+    /// Notifies the handlers of what has changed. The caller holds the lock `notifying`.
     async fn notify(&self, Changed { changes, before, after, came }: Changed) {
         for (at, batch) in changes.chunks(BATCH).enumerate() {
             if at > 0 {
@@ -393,7 +393,7 @@ impl Informer {
     /// Notifies the handlers of every object as updated without a change, as client-go's resync
     /// does.
     pub(crate) async fn notify_all(&self) {
-        let _turn = self.turn.lock().await;
+        let _notifying = self.notifying.lock().await;
         let again =
             |object: Arc<dyn AnyObject>| Change::Updated { old: Arc::clone(&object), new: object };
         let changes: Vec<_> = self.held().0.into_iter().map(again).collect();
@@ -406,7 +406,7 @@ impl Informer {
     /// Notifies the follower of the cached objects, then of each change. It gets every change once,
     /// whenever it subscribes.
     pub(crate) async fn follow(&self, follower: Follower) {
-        let _turn = self.turn.lock().await;
+        let _notifying = self.notifying.lock().await;
         let notify = |held: &Arc<dyn AnyObject>| {
             (follower.changed)(&MetadataChange::Added(held.metadata()));
         };
@@ -421,7 +421,7 @@ impl Informer {
     }
 
     /// Notifies `notify` of all cached objects. Returns the version of the cache, which does not
-    /// change while the caller holds the turn.
+    /// change while the caller holds the lock `notifying`.
     async fn notify_held(&self, notify: &(dyn Fn(&Arc<dyn AnyObject>) + Sync)) -> u64 {
         let (held, version) = self.held();
         for batch in held.chunks(BATCH) {

@@ -1,4 +1,4 @@
-//! Acting as a service account, with tokens from the API server's TokenRequest.
+//! Requests as a service account, with tokens from the API server's TokenRequest.
 //!
 //! As `DynamicControllerClientBuilder` in upstream's k8s.io/controller-manager/pkg/clientbuilder
 //! and `CachedTokenSource` in client-go.
@@ -15,17 +15,17 @@ use serde::Deserialize;
 
 use crate::{ApiError, Client};
 
-/// Where the accounts of controllers live.
+/// The namespace of the controllers' accounts.
 const NAMESPACE: &str = "kube-system";
-/// How long a token is asked for.
+/// The requested lifetime of a token.
 const LIFETIME_SECONDS: u32 = 3600;
-/// A shorter life is not believed: our clock may be ahead of the API server's.
+/// The shortest lifetime that is trusted: our clock may be ahead of the API server's.
 const LIFETIME_MIN: Duration = Duration::from_mins(10);
 /// A token is replaced this long before four fifths of its life are over.
 const LEEWAY: Duration = Duration::from_secs(10);
-/// How often a token is asked for before the request that needs it fails.
+/// How often a token is requested before the request that needs it fails.
 const TRIES_MAX: u32 = 4;
-/// The first wait in between; it doubles.
+/// The first delay between two tries; it doubles.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// A service account in `kube-system`. Its clients share one token.
@@ -34,14 +34,14 @@ pub struct Account {
     name: String,
     runtime: Runtime,
     token: Mutex<Option<Token>>,
-    /// The request for a token that is under way, while somebody waits for it.
+    /// The token request in progress, while a caller waits for it.
     fetching: Mutex<Option<WeakShared<Fetching>>>,
 }
 
 type Fetching = BoxFuture<'static, Result<HeaderValue, ApiError>>;
 
 struct Token {
-    /// As the header `Authorization` has it.
+    /// The value of the header `Authorization`.
     bearer: HeaderValue,
     /// On the monotonic clock.
     replace_at: runtime::Instant,
@@ -60,19 +60,19 @@ struct TokenStatus {
 }
 
 impl Account {
-    /// The account `name`, made and asked for through `root` when it is first needed.
+    /// The account `name`, created and given a token through `root` when it is first needed.
     pub fn new(root: Client, name: &str, runtime: &Runtime) -> Self {
         let (token, fetching) = (Mutex::default(), Mutex::default());
         Self { root, name: name.to_owned(), runtime: runtime.clone(), token, fetching }
     }
 
-    /// What its clients add to their user agent.
+    /// The suffix of its clients' user agent.
     pub fn user_name(&self) -> String {
         format!("system:serviceaccount:{NAMESPACE}:{}", self.name)
     }
 
-    /// A valid token, as the header `Authorization` has it. Of several callers at once one asks for
-    /// it, and all get what it gets.
+    /// A valid token, as the value of the header `Authorization`. Of several concurrent callers one
+    /// requests it, and all get the result.
     pub(crate) async fn bearer(self: &Arc<Self>) -> Result<HeaderValue, ApiError> {
         match self.cached_or_fetching() {
             Ok(bearer) => Ok(bearer),
@@ -113,7 +113,7 @@ impl Account {
         }
     }
 
-    /// The API server does not take this token: the next request gets a new one.
+    /// The API server has rejected this token: the next request gets a new one.
     pub(crate) fn reject(&self, rejected: &HeaderValue) {
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         token.take_if(|token| token.bearer == rejected);
@@ -144,13 +144,13 @@ impl Account {
         Ok(bearer)
     }
 
-    /// Makes the account if it is missing, and its namespace too.
+    /// Creates the account if it is missing, and its namespace too.
     pub async fn ensure(&self) -> Result<(), ApiError> {
         match self.root.get(&self.path()).await {
             Err(error) if error.is_not_found() => {}
             other => return other.map(drop),
         }
-        // Errors show in what follows: upstream ignores them too.
+        // An error shows in the requests that follow: upstream ignores it too.
         if let Err(error) = self.root.get(&format!("/api/v1/namespaces/{NAMESPACE}")).await
             && error.is_not_found()
         {
@@ -160,7 +160,7 @@ impl Account {
         }
         let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts");
         match self.root.create(&path, named("ServiceAccount", &self.name)).await {
-            // Somebody else made it in between.
+            // Another client created it in between.
             Err(error) if error.is_conflict() => Ok(()),
             other => other.map(drop),
         }

@@ -1,4 +1,4 @@
-//! Where the API server is, what it is trusted by, and who we are.
+//! The address of the API server, its CA, and our credentials.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,49 +10,48 @@ use rustls::pki_types::ServerName;
 use crate::plugin::Plugin;
 use crate::proxy::Proxy;
 
-/// More than any file needs that is named here. A device or a log in its place is not read into
-/// memory.
+/// More than any configured file needs. A device or a log file is not read into memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Where a pod finds its service account (rest/config.go, `InClusterConfig`).
+/// The directory of a pod's service account (rest/config.go, `InClusterConfig`).
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// What a kubeconfig, or the pod that we are in, says.
+/// The content of a kubeconfig, or of the pod's environment.
 pub(crate) struct Config {
     pub(crate) server: Uri,
-    /// Whom the server's certificate must name, if not its host.
+    /// The name that the server's certificate must have, if not its host.
     pub(crate) server_name: Option<ServerName<'static>>,
-    /// Whether any certificate of the server will do.
+    /// Whether any certificate of the server is accepted.
     pub(crate) is_insecure: bool,
-    /// Who signs it; none: whom the system trusts.
+    /// The CA of the server; none: the system's CAs.
     pub(crate) authority: Option<Source>,
     pub(crate) proxy: Option<Proxy>,
     pub(crate) user: User,
 }
 
-/// Who we are. As nobody, if there is nothing in it.
+/// Our credentials. Anonymous, if it is empty.
 #[derive(Default)]
 pub(crate) struct User {
     /// A certificate and its key.
     pub(crate) identity: Option<(Source, Source)>,
-    /// What is sent while there is no token in `token_file`.
+    /// The header to send while `token_file` has no token.
     pub(crate) authorization: Option<HeaderValue>,
     pub(crate) token_file: Option<PathBuf>,
-    /// Who knows our credentials, if there are no others.
+    /// The plugin that returns our credentials, if there are no others.
     pub(crate) plugin: Option<Plugin>,
-    /// Who we are to be taken for.
+    /// The headers of impersonation.
     pub(crate) impersonation: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// As whom a gated connection speaks.
+/// The user of a gated connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatedUser {
-    /// As the connection that it is made from.
+    /// The user of the connection that it is made from.
     Same,
-    /// As nobody, for clients that send tokens of their own ([`crate::Client::acting_as`]).
+    /// No user, for clients that send tokens of their own ([`crate::Client::acting_as`]).
     Nobody,
 }
 
-/// Where some bytes are.
+/// The place of some bytes.
 pub(crate) enum Source {
     /// In the configuration itself.
     Data(Vec<u8>),
@@ -63,13 +62,13 @@ pub(crate) enum Source {
 // === impl Config ===
 
 impl Config {
-    /// A server that nothing else is known of.
+    /// The configuration of a server without anything else.
     pub(crate) fn of(server: Uri) -> Self {
         let (authority, user) = (None, User::default());
         Self { server, server_name: None, is_insecure: false, authority, proxy: None, user }
     }
 
-    /// What a pod is given; `variable` reads the environment. An error says what is missing.
+    /// The configuration of a pod; `variable` reads the environment. An error says what is missing.
     pub(crate) fn in_cluster(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let set = |name| {
             let value = variable(name).filter(|value| !value.is_empty());
@@ -88,7 +87,7 @@ impl Config {
         self.server.scheme_str() == Some("https")
     }
 
-    /// Whether there is anybody to speak TLS with.
+    /// Whether any connection uses TLS.
     pub(crate) fn needs_trust(&self) -> bool {
         let is_https = |proxy: &Proxy| proxy.address.scheme_str() == Some("https");
         self.is_encrypted() || self.proxy.as_ref().is_some_and(is_https)
@@ -124,7 +123,7 @@ impl Source {
     }
 }
 
-/// What is in a file that is not unreasonably large.
+/// The content of a file, unless it is unreasonably large.
 pub(crate) fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;

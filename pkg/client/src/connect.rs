@@ -19,10 +19,10 @@ use crate::proxy::Environment;
 use crate::transport::AnyBody;
 use crate::{Guard, Transport};
 
-/// Where the API server is and who we are.
+/// The options for the API server and our credentials.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// The kubeconfig; none: the service account that the pod was given.
+    /// The kubeconfig; none: the pod's service account.
     pub kubeconfig: Option<PathBuf>,
     /// The flag that names it, for errors.
     pub kubeconfig_flag: &'static str,
@@ -30,12 +30,12 @@ pub struct ConnectOptions {
     pub master: Option<String>,
 }
 
-/// A connection to one API server, HTTP/2 where it offers that, with pings, so that a dead one is
-/// noticed within 45 seconds. Many named clients share it. What is more than one HTTP/2 connection
-/// carries, as watches are by the hundred, goes over further ones. What the kubeconfig says in
-/// files is followed: a new certificate, CA or token is used within a minute.
+/// A connection to one API server, by HTTP/2 if the server supports it, with pings, so that a dead
+/// one is noticed within 45 seconds. Many named clients share it. More streams than one HTTP/2
+/// connection carries, such as hundreds of watches, use further connections. Files that the
+/// kubeconfig names are followed: a new certificate, CA or token is used within a minute.
 pub struct Connection {
-    /// What sends over it.
+    /// Sends over it.
     pub transport: Transport,
     /// The server's `host:port`.
     pub host: String,
@@ -43,7 +43,7 @@ pub struct Connection {
     pub(crate) source: Source,
 }
 
-/// How to reach the server.
+/// How the server is reached.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// Over the network.
@@ -52,16 +52,16 @@ pub(crate) enum Source {
     Inside(Ways),
 }
 
-/// The ways to an API server in this process.
+/// The transports to an API server in this process.
 #[derive(Clone)]
 pub(crate) struct Ways {
     /// As the user of the connection.
     user: Inside,
-    /// As nobody.
+    /// Without credentials.
     nobody: Inside,
 }
 
-/// What decides besides the options; tests have their own.
+/// Inputs besides the options; tests have their own.
 pub(crate) struct Surroundings {
     pub(crate) environment: Environment,
     pub(crate) look_interval: Duration,
@@ -70,7 +70,7 @@ pub(crate) struct Surroundings {
 /// An API server in this process.
 type Inside = BoxCloneSyncService<Request<Body>, Response<AnyBody>, BoxError>;
 
-/// Why there is no client. Names the flag or the file at fault.
+/// Why there is no client. Names the flag or the file with the error.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A kubeconfig cannot be used.
@@ -105,7 +105,7 @@ pub enum ConfigError {
          used: {0}"
     )]
     InCluster(String),
-    /// What we trust the server by, or who we are, cannot be used.
+    /// The CA or our credentials cannot be used.
     #[error("{origin}: {text}")]
     Credentials {
         /// The flag that the configuration comes from.
@@ -147,8 +147,8 @@ pub(crate) async fn connect_in(
     Ok(Connection::new(Source::Network(Arc::new(network)), purpose))
 }
 
-/// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` chooses:
-/// PEM, or nothing. As upstream, a file that `certificate-authority` names is not read for it.
+/// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` selects:
+/// PEM, or empty. As upstream, a file named by `certificate-authority` does not count.
 pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
     let data = Kubeconfig::read(kubeconfig).and_then(|file| file.authority_data());
     data.map(Option::unwrap_or_default).map_err(|text| {
@@ -157,7 +157,7 @@ pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
     })
 }
 
-/// The certificate that a kubeconfig gives us, PEM; none also if it cannot be read.
+/// Our client certificate in a kubeconfig, PEM; none also if it cannot be read.
 pub fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
     Kubeconfig::read(kubeconfig).ok()?.client_certificate()
 }
@@ -173,11 +173,11 @@ impl Default for ConnectOptions {
 // === impl Connection ===
 
 impl Connection {
-    /// A connection of its own to the same server, for what may be sent only while `guard` agrees.
-    /// It is asked before each write to the network, below TLS, so that nothing leaves later than
-    /// that which was allowed earlier; a refusal ends the connection. What the kernel has, and
-    /// cannot deliver within `unacknowledged_max`, ends the connection too (behind a proxy the
-    /// kernel knows of the proxy alone).
+    /// A separate connection to the same server, for requests that are sent only while `guard`
+    /// allows it. The guard is asked before each write to the network, below TLS, so that a request
+    /// that was allowed earlier does not leave later; a refusal ends the connection. The connection
+    /// also ends if the kernel cannot deliver data within `unacknowledged_max` (behind a proxy that
+    /// covers only the way to the proxy).
     pub fn gated(
         &self,
         guard: &Guard,
@@ -189,16 +189,16 @@ impl Connection {
         Self::new(self.source.clone(), Purpose { user, guard, liveness })
     }
 
-    /// A connection of its own to the same server, for what must be answered within `limit`. Where
-    /// the other end is gone, that shows in less than a third of it, and a request that is given up
-    /// without an answer is followed by a new connection.
+    /// A separate connection to the same server, for requests that must be answered within `limit`.
+    /// A dead peer is noticed in less than a third of it, and after a request that is given up
+    /// without a response a new connection is opened.
     pub fn prompt(&self, limit: Duration) -> Self {
         let (user, liveness) = (GatedUser::Same, Liveness::within(limit));
         Self::new(self.source.clone(), Purpose { user, guard: None, liveness })
     }
 
-    /// A connection to an API server in this process, for a sandbox and for simulation: as its
-    /// user, and as nobody for clients that send tokens of their own.
+    /// A connection to an API server in this process, for a sandbox and for simulation: with the
+    /// user's credentials, and without credentials for clients that send tokens of their own.
     pub fn inside<S, B>(user: S, nobody: S) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -236,7 +236,7 @@ impl Connection {
         let gated = tower::service_fn(move |request: Request<Body>| {
             let (gate, inner) = (gate.clone(), inner.clone());
             async move {
-                // Not before: a process may stand still between the call and here.
+                // Checked only here: a process may be stopped between the call and this point.
                 match gate.and_then(|gate| gate().err()) {
                     Some(why) => Err(why.into()),
                     None => inner.oneshot(request).await,
@@ -248,7 +248,7 @@ impl Connection {
     }
 }
 
-/// What the flags and the kubeconfig say.
+/// The configuration of the flags and the kubeconfig.
 fn find(options: &ConnectOptions) -> Result<Config, ConfigError> {
     let master = options.master.as_deref().map(|master| {
         let failed = |text: String| ConfigError::Master { master: master.to_owned(), text };

@@ -1,12 +1,12 @@
-//! What we trust the API server by and who we are, read anew when the files change, and asked for
-//! anew before it expires.
+//! The CA and our credentials, reloaded when the files change, and requested again before they
+//! expire.
 //!
 //! client-go does this too (transport/cert_rotation.go, ca_rotation.go and token_source.go): a
 //! client certificate every five minutes and at each handshake, a CA every five minutes, a token
 //! every minute. Here all of them are read every minute, and at once after an error that they may
-//! be the reason of. What stands in the kubeconfig itself stays as it is. A plugin is asked again
-//! after nine tenths of the time that it gave, and after a 401; client-go's waits for the end of
-//! that time (plugin/pkg/client/auth/exec/exec.go).
+//! have caused. What is inline in the kubeconfig does not change. A plugin runs again after nine
+//! tenths of the lifetime that it returned, and after a 401; client-go waits for the end of the
+//! lifetime (plugin/pkg/client/auth/exec/exec.go).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,10 +25,10 @@ use crate::tls::{self, Trust};
 
 /// How often the files are read.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
-/// How soon at the earliest after an error that they may be the reason of.
+/// The shortest time until they are read again after an error that they may have caused.
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
 
-/// What is in the files, and what a plugin said.
+/// The content of the files, and the result of a plugin.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Contents {
     authority: Option<Vec<u8>>,
@@ -38,22 +38,22 @@ struct Contents {
     grant: Option<Grant>,
 }
 
-/// What all connections to one server are opened with.
+/// The credentials of all connections to one server.
 pub(crate) struct Credentials {
     config: Arc<Config>,
-    /// What it was made from, for the log.
+    /// Its source, for the log.
     origin: String,
-    /// How often to look at the files.
+    /// How often the files are checked.
     interval: Duration,
     loaded: Latest<Arc<Loaded>>,
-    doubted: Arc<Notify>,
-    /// Whether the server did not know us.
+    reload: Arc<Notify>,
+    /// Whether the server rejected our credentials.
     is_refused: AtomicBool,
-    /// When the plugin is to be asked again.
+    /// When the plugin is to run again.
     renew_at: Mutex<Option<Time>>,
 }
 
-/// What new connections are opened with.
+/// The credentials of new connections.
 pub(crate) struct Loaded {
     contents: Contents,
     user: ClientConfig,
@@ -78,21 +78,22 @@ impl Contents {
             bearer(&token).ok_or_else(|| "tokenFile: it cannot be sent in a header".to_owned())
         });
         let token = match token.transpose() {
-            // As upstream: the file goes before the token beside it, once it is there.
+            // As upstream: the token in the file takes precedence over the one beside it, once the
+            // file exists.
             Err(_) if user.authorization.is_some() => user.authorization.clone(),
             token => token?.or_else(|| user.authorization.clone()),
         };
         Ok(Self { authority, identity, token, grant: None })
     }
 
-    /// When the plugin is to be asked again.
+    /// When the plugin is to run again.
     fn renew_at(&self) -> Option<Time> {
         let (end, now) = (self.grant.as_ref()?.expires?, Clock::system().now());
         Some(now + end.since(now) / 10 * 9)
     }
 }
 
-/// A file system that hangs must not hang the manager.
+/// A file system that hangs must not block the manager.
 async fn read(config: &Arc<Config>) -> Result<Contents, String> {
     let config = Arc::clone(config);
     let read = tokio::task::spawn_blocking(move || Contents::read(&config)).await;
@@ -102,8 +103,8 @@ async fn read(config: &Arc<Config>) -> Result<Contents, String> {
 // === impl Credentials ===
 
 impl Credentials {
-    /// Reads the files and asks the plugin for the first time, and follows them every `interval`
-    /// while the result is in use. The error says what is wrong with which file.
+    /// Reads the files and runs the plugin for the first time, and follows them every `interval`
+    /// while the result is in use. The error names the file and what is wrong with it.
     pub(crate) async fn load(
         config: Arc<Config>,
         origin: String,
@@ -113,10 +114,10 @@ impl Credentials {
         contents.grant = ask(&config, &contents).await?;
         let renew_at = Mutex::new(contents.renew_at());
         let loaded = Latest::new(Arc::new(Loaded::new(&config, contents)?));
-        let (follows, doubted) = (!config.is_static(), Arc::<Notify>::default());
+        let (follows, reload) = (!config.is_static(), Arc::<Notify>::default());
         let is_refused = AtomicBool::default();
-        let of_follower = Arc::clone(&doubted);
-        let all = Self { config, origin, interval, loaded, doubted, is_refused, renew_at };
+        let of_follower = Arc::clone(&reload);
+        let all = Self { config, origin, interval, loaded, reload, is_refused, renew_at };
         let credentials = Arc::new(all);
         if follows {
             let weak = Arc::downgrade(&credentials);
@@ -125,24 +126,24 @@ impl Credentials {
         Ok(credentials)
     }
 
-    /// What to open connections with now.
+    /// The credentials for opening a connection now.
     pub(crate) fn now(&self) -> Arc<Loaded> {
         self.loaded.get()
     }
 
-    /// Something failed that new files may mend.
-    pub(crate) fn doubt(&self) {
-        self.doubted.notify_one();
+    /// Reloads soon: an error came that new files may fix.
+    pub(crate) fn reload_soon(&self) {
+        self.reload.notify_one();
     }
 
-    /// The server did not know us, which new credentials may mend.
+    /// The server rejected our credentials, which new ones may fix.
     pub(crate) fn refused(&self) {
         self.is_refused.store(true, Ordering::Relaxed);
-        self.doubt();
+        self.reload_soon();
     }
 
-    /// Loads what is new. What is broken is not used, and why it is comes back: files are seldom
-    /// replaced all at the same moment.
+    /// Loads what has changed. Broken files are not used, and their error is returned: files are
+    /// seldom replaced all at the same moment.
     async fn refresh(&self) -> Result<(), String> {
         let old = self.now();
         let mut contents = read(&self.config).await?;
@@ -150,7 +151,7 @@ impl Credentials {
         let is_refused = self.is_refused.swap(false, Ordering::Relaxed);
         contents.grant = match self.renew_at() {
             at if is_refused || at.is_some_and(|at| at <= now) => {
-                // Not sooner than that, if it fails or says the same again.
+                // No sooner, if it fails or returns the same again.
                 self.renew(at.map(|_| now + self.interval));
                 ask(&self.config, &contents).await?
             }
@@ -177,13 +178,13 @@ impl Credentials {
     }
 }
 
-/// What the plugin says, if there is one.
+/// The result of the plugin, if there is one.
 async fn ask(config: &Config, contents: &Contents) -> Result<Option<Grant>, String> {
     let Some(plugin) = &config.user.plugin else { return Ok(None) };
     plugin.ask(config, contents.authority.as_deref(), &Clock::system()).await.map(Some)
 }
 
-async fn follow(credentials: Weak<Credentials>, doubted: Arc<Notify>, interval: Duration) {
+async fn follow(credentials: Weak<Credentials>, reload: Arc<Notify>, interval: Duration) {
     let (clock, pause) = (Clock::system(), LOOK_PAUSE.min(interval));
     let mut complaint = None;
     loop {
@@ -192,8 +193,8 @@ async fn follow(credentials: Weak<Credentials>, doubted: Arc<Notify>, interval: 
         };
         let wait = due.map_or(interval, |at| at.since(clock.now()).min(interval));
         clock.sleep(pause).await;
-        // Its end, or a doubt before that.
-        let _ = clock.timeout(wait.saturating_sub(pause), doubted.notified()).await;
+        // Until the next check, or an error before it.
+        let _ = clock.timeout(wait.saturating_sub(pause), reload.notified()).await;
         let Some(credentials) = credentials.upgrade() else { return };
         let failed = credentials.refresh().await.err();
         if let Some(error) = failed.as_ref().filter(|_| failed != complaint) {
@@ -231,7 +232,7 @@ impl Loaded {
         })
     }
 
-    /// How TLS is spoken as this user.
+    /// The TLS configuration of this user.
     pub(crate) fn tls(&self, user: GatedUser) -> &ClientConfig {
         match user {
             GatedUser::Same => &self.user,
@@ -239,7 +240,7 @@ impl Loaded {
         }
     }
 
-    /// What each request of this user has with it.
+    /// The headers of each request of this user.
     pub(crate) fn headers(&self, user: GatedUser) -> &[(HeaderName, HeaderValue)] {
         match user {
             GatedUser::Same => &self.headers,

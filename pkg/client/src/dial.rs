@@ -1,4 +1,4 @@
-//! Opening a connection: straight to the API server, or through a proxy.
+//! Opens connections: directly to the API server, or through a proxy.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,17 +17,17 @@ use tower::{BoxError, Service};
 use crate::gate::{Gated, GatedConnector};
 use crate::proxy::{Protocol, Proxy, User};
 
-/// TCP, with the guard that is asked before each byte.
+/// TCP, with the guard that is asked before each write.
 pub(crate) type Tcp = GatedConnector<HttpConnector>;
 type Stream = MaybeHttpsStream<Gated<TokioIo<TcpStream>>>;
 
-/// Opens connections on which TLS, or HTTP if there is none, is spoken with the API server.
+/// Opens connections to the API server, with TLS or without.
 #[derive(Clone)]
 pub(crate) struct Dialer {
     route: Route,
-    /// In words, if it is a proxy.
+    /// The proxy, as text.
     through: Option<String>,
-    /// How long opening may take; a proxy is one more who may be silent.
+    /// How long opening may take; a proxy may be silent as well.
     limit: Duration,
     clock: Clock,
 }
@@ -35,9 +35,9 @@ pub(crate) struct Dialer {
 #[derive(Clone)]
 enum Route {
     Direct(Tcp),
-    /// The proxy sends requests on; only what is not encrypted goes this way.
+    /// The proxy forwards requests; only for servers without TLS.
     Forward(Uri, HttpsConnector<Tcp>),
-    /// The proxy sends bytes on.
+    /// The proxy forwards bytes.
     Tunnel(Tunnel<HttpsConnector<Tcp>>),
     Socks(SocksV5<Tcp>),
 }
@@ -45,7 +45,7 @@ enum Route {
 /// An open connection.
 pub(crate) struct Line {
     stream: Stream,
-    /// Whether requests are to name the server, since a proxy sends them on.
+    /// Whether requests must name the server, because a proxy forwards them.
     is_forwarded: bool,
 }
 
@@ -62,8 +62,8 @@ type Opening = Pin<Box<dyn Future<Output = Result<Line, BoxError>> + Send>>;
 // === impl Dialer ===
 
 impl Dialer {
-    /// Connections to `server`, through `proxy` if there is one, to which TLS is spoken as `tls`
-    /// has it. Opening takes no longer than `limit`.
+    /// Connections to `server`, through `proxy` if there is one, with the TLS configuration `tls`.
+    /// Opening takes no longer than `limit`.
     pub(crate) fn new(
         (tcp, server): (Tcp, &Uri),
         proxy: Option<(&Proxy, rustls::ClientConfig)>,
@@ -90,7 +90,7 @@ fn socks(tcp: Tcp, proxy: &Proxy) -> SocksV5<Tcp> {
     }
 }
 
-/// As Go's net/http: what is encrypted goes through a tunnel, what is not is forwarded.
+/// As Go's net/http: TLS goes through a tunnel, plain HTTP is forwarded.
 fn http(tcp: Tcp, proxy: &Proxy, tls: rustls::ClientConfig, server: &Uri) -> Route {
     let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls);
     let to_proxy = builder.https_or_http().enable_http1().wrap_connector(tcp);

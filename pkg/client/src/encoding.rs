@@ -11,7 +11,7 @@ pub fn percent_encoded(text: &str) -> String {
     percent_encoded_unless(text, is_unreserved)
 }
 
-/// `text` with all as `%XX` but what is plain.
+/// `text` with everything as `%XX` except plain characters.
 pub(crate) fn percent_encoded_unless(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -24,7 +24,7 @@ pub(crate) fn percent_encoded_unless(text: &str, is_plain: impl Fn(u8) -> bool) 
     encoded
 }
 
-/// What `%XX` stand for; none: it is broken.
+/// Decodes `%XX`; none: it is broken.
 pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -48,18 +48,18 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     }
 }
 
-/// What a text in base64 stands for; none: it is none. As in Go, line breaks do not count.
+/// Decodes base64; none: it is broken. As in Go, line breaks are skipped.
 pub(crate) fn base64_decoded(text: &str) -> Option<Vec<u8>> {
     let text: String = text.chars().filter(|it| !matches!(it, '\r' | '\n')).collect();
     serde_json::from_value::<ByteString>(text.into()).ok().map(|bytes| bytes.0)
 }
 
-/// `Authorization` with a token; none: it cannot be sent.
+/// The header `Authorization` with a token; none: the token cannot be sent.
 pub(crate) fn bearer(token: &[u8]) -> Option<HeaderValue> {
     secret(&[b"Bearer ", token.trim_ascii()].concat())
 }
 
-/// `Authorization` with a name and a password.
+/// The header `Authorization` with a name and a password.
 pub(crate) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
     secret(format!("Basic {}", base64(format!("{name}:{password}").as_bytes())).as_bytes())
 }

@@ -8,23 +8,23 @@ use tower::BoxError;
 
 use crate::Status;
 
-/// What the API server says of a precondition that does not hold: where a deletion begins, as
-/// `BeforeDelete` in upstream's k8s.io/apiserver/pkg/registry/rest/delete.go, which is the usual
-/// place; and where it is stored, as `Preconditions.Check` in pkg/storage/interfaces.go.
+/// The API server's messages for a failed precondition: from `BeforeDelete` in upstream's
+/// k8s.io/apiserver/pkg/registry/rest/delete.go, which is the usual place, and from
+/// `Preconditions.Check` in pkg/storage/interfaces.go.
 const PRECONDITIONS: [&str; 3] = [
     "the UID in the precondition (",
     "the ResourceVersion in the precondition (",
     "Precondition failed: ",
 ];
 
-/// A request that did not succeed. Prints as the message that an operator or an Event shows: the
-/// API server's own words where it answered.
+/// A request that failed. Prints as the message for an operator or an Event: the API server's own
+/// message if there was a response.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ApiError {
-    /// The API server answered with an error.
+    /// The API server responded with an error.
     #[error("{}", .0.message)]
     Status(Box<Status>),
-    /// No answer came; whether the request was carried out is not known.
+    /// No response came; the request may have been carried out.
     #[error("{text}")]
     Transport {
         /// The error and its causes.
@@ -32,27 +32,27 @@ pub enum ApiError {
         /// Whether the connection was refused, so that nothing was carried out.
         refused: bool,
     },
-    /// No answer came in time; whether the request was carried out is not known.
+    /// No response came in time; the request may have been carried out.
     #[error("{0}")]
     Timeout(String),
-    /// The answer could not be understood.
+    /// The response could not be decoded.
     #[error("{0}")]
     Decode(String),
-    /// Nothing was sent, since there are no credentials to send it with.
+    /// Nothing was sent, since there are no credentials.
     #[error("{0}")]
     Credentials(String),
-    /// Nothing was sent, since no path can hold the name of the object.
+    /// Nothing was sent, since the name of the object cannot be part of a path.
     #[error("{0}")]
     Name(#[from] InvalidName),
-    /// A write that was not sent: the client's guard refused it, and this is why.
+    /// A write that was not sent: the client's guard refused it, for this reason.
     #[error("{0}")]
     Fenced(String),
 }
 
 impl ApiError {
-    /// An error answer. A body that is no `Status` becomes the message.
+    /// The error of a response. A body that is not a `Status` becomes the message.
     pub fn from_answer(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
-        // The server answers errors in the codec that was asked for, whatever Content-Type says.
+        // The server writes errors in the requested codec, whatever Content-Type says.
         let codec =
             if body.starts_with(wire::PROTOBUF_MAGIC) { Codec::Protobuf } else { Codec::Json };
         let mut status = Status::decode(codec, body).unwrap_or_default();
@@ -86,7 +86,7 @@ impl ApiError {
         Self::Transport { text, refused }
     }
 
-    /// The API server's answer, if it gave one.
+    /// The API server's `Status`, if there was a response.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status(status) => Some(status),
@@ -104,8 +104,8 @@ impl ApiError {
         self.has_code(404)
     }
 
-    /// 404 since there is no such object. Not if the server does not know its kind, or the whole
-    /// path, which says nothing about the object.
+    /// 404 because the object does not exist. Not if the server does not know its kind, or the
+    /// whole path, which says nothing about the object.
     pub fn is_object_missing(&self) -> bool {
         self.is_not_found() && self.status().is_some_and(|status| !status.name.is_empty())
     }
@@ -115,7 +115,7 @@ impl ApiError {
         self.has_code(403)
     }
 
-    /// 405: the kind does not admit it.
+    /// 405: the kind does not support it.
     pub fn is_method_not_allowed(&self) -> bool {
         self.has_code(405)
     }
@@ -125,20 +125,20 @@ impl ApiError {
         self.has_code(409)
     }
 
-    /// 409 because the object is not the one that the request named, by uid or version. Only the
-    /// text tells: a `Status` of it has no causes.
+    /// 409 because the object differs from the one that the request named, by uid or version. Only
+    /// the message shows that: its `Status` has no causes.
     pub fn is_failed_precondition(&self) -> bool {
         let words = |status: &Status| PRECONDITIONS.iter().any(|it| status.message.contains(it));
         self.is_conflict() && self.status().is_some_and(words)
     }
 
-    /// 410, or the reason of it: the version that was asked for is no longer kept.
+    /// 410, or its reason: the requested version is no longer available.
     pub fn is_gone(&self) -> bool {
         let gone = |status: &Status| matches!(status.reason.as_str(), "Expired" | "Gone");
         self.has_code(410) || self.status().is_some_and(gone)
     }
 
-    /// 415: the kind knows no patch of that form.
+    /// 415: the kind does not support patches of this type.
     pub fn is_unsupported_media_type(&self) -> bool {
         self.has_code(415)
     }
@@ -158,9 +158,9 @@ impl ApiError {
         matches!(self, Self::Transport { refused: true, .. })
     }
 
-    /// Whether the request may have been carried out although it failed. So with every 5xx: etcd's
-    /// "request timed out" and "leader changed" come as 500, and 502, 503 and 504 also from load
-    /// balancers, which cannot tell.
+    /// Whether the request may have been carried out although it failed. That holds for every 5xx:
+    /// etcd's "request timed out" and "leader changed" come as 500, and 502, 503 and 504 also come
+    /// from load balancers, which do not know.
     pub fn is_ambiguous(&self) -> bool {
         match self {
             Self::Transport { refused, .. } => !refused,
@@ -170,18 +170,18 @@ impl ApiError {
         }
     }
 
-    /// The server has not come as far as the version that was asked for.
+    /// The server has not reached the requested version.
     pub fn is_too_large_resource_version(&self) -> bool {
         self.has_cause("ResourceVersionTooLarge")
             || self.status().is_some_and(|s| s.message.contains("Too large resource version"))
     }
 
-    /// Nothing can be made since the namespace is being deleted.
+    /// Nothing can be created because the namespace is being deleted.
     pub fn is_namespace_terminating(&self) -> bool {
         self.has_cause("NamespaceTerminating")
     }
 
-    /// A word for metrics: the HTTP code, or `<error>` as upstream has it, or `<fenced>`.
+    /// The label for metrics: the HTTP code, `<error>` as upstream, or `<fenced>`.
     pub fn label(&self) -> String {
         match self {
             Self::Status(status) => status.code.to_string(),
@@ -204,13 +204,13 @@ impl ApiError {
     }
 }
 
-/// What is behind an error of kube's. Its own words are those of all that kube can do, and would
-/// bring in what it knows of kubeconfigs (decision 0005).
+/// The cause of an error of kube's. Its own text covers all that kube can do, and would pull in its
+/// code for kubeconfigs (decision 0005).
 pub(crate) fn cause(error: kube::Error) -> BoxError {
     match error {
         kube::Error::Service(error) => error,
         kube::Error::HyperError(error) => error.into(),
-        // Sending fails in no other way.
+        // Sending has no other errors.
         _ => "the request was not sent".into(),
     }
 }

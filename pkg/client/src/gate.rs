@@ -1,8 +1,8 @@
-//! A gate between TLS and the kernel: where nothing may be written, no byte leaves.
+//! A gate between TLS and the kernel: no byte leaves while the guard refuses writes.
 //!
-//! A request that was allowed is not sent yet: it waits for its connection, for its turn in HTTP/2
-//! and for the task that writes it. A process that is stopped meanwhile has such requests when it
-//! goes on, so the question must be asked again where the bytes are handed over.
+//! A request that was allowed is not sent yet: it waits for its connection, for HTTP/2 and for the
+//! task that writes it. A process that is stopped meanwhile still has such requests when it
+//! continues, so the guard must be asked again where the bytes are handed over.
 
 use std::io::{Error, ErrorKind, IoSlice};
 use std::pin::Pin;

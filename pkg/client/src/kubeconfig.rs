@@ -1,9 +1,9 @@
 //! Kubeconfigs, as client-go reads them (tools/clientcmd: loader.go, client_config.go,
 //! validation.go).
 //!
-//! A flag names one file. The environment variable `KUBECONFIG` and what is in the home directory
-//! say nothing to upstream's manager, nor to this one. Providers of `auth-provider` are compiled
-//! into `kubectl` alone; they are refused here as there.
+//! A flag names one file. Upstream's manager ignores the environment variable `KUBECONFIG` and the
+//! file in the home directory, and so do we. The providers of `auth-provider` are compiled only
+//! into `kubectl`; they are refused here as in upstream's manager.
 
 mod fields;
 #[cfg(test)]
@@ -34,8 +34,7 @@ pub(crate) struct Kubeconfig {
 // === impl Kubeconfig ===
 
 impl Kubeconfig {
-    /// Reads a file. Errors say where in it something is wrong, and show nothing of what may be
-    /// secret.
+    /// Reads a file. Errors name the place in it, and contain nothing that may be secret.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let bytes = read_file(path).map_err(|error| error.to_string())?;
         Self::parse(&bytes, path.parent().unwrap_or(Path::new("")).to_owned())
@@ -52,8 +51,8 @@ impl Kubeconfig {
         Ok(kubeconfig)
     }
 
-    /// What it says about the server of its current context and about us. `master` is another
-    /// address for that server.
+    /// The server of its current context, and our credentials for it. `master` is another address
+    /// for that server.
     pub(crate) fn config(&self, master: Option<Uri>) -> Result<Config, String> {
         let Some(context) = self.context()? else {
             // As upstream: an address is enough.
@@ -78,7 +77,7 @@ impl Kubeconfig {
 
     /// The `certificate-authority-data` of the cluster, PEM.
     pub(crate) fn authority_data(&self) -> Result<Option<Vec<u8>>, String> {
-        // As upstream, nothing else need be right in it.
+        // As upstream, the rest of the file need not be valid.
         let Ok(Some(context)) = self.context() else { return Ok(None) };
         let Ok(cluster) = self.cluster(&context) else { return Ok(None) };
         cluster.bytes("certificate-authority-data")
@@ -106,7 +105,7 @@ impl Kubeconfig {
         cluster.ok_or_else(|| context.wrong("cluster", &format!("there is no cluster {name:?}")))
     }
 
-    /// None: as upstream, whoever is not there is nobody.
+    /// None: as upstream, a missing user is anonymous.
     fn user(&self, context: &Fields<'_>) -> Result<Option<Fields<'_>>, String> {
         self.named("users", context.text("user")?.unwrap_or_default(), "user")
     }
@@ -158,7 +157,7 @@ impl Kubeconfig {
         let token_file = user.text("tokenFile")?.map(|file| self.folder.join(file));
         let exec = user.has("exec").then(|| user.fields("exec")).transpose()?;
         let plugin = exec.map(|exec| Plugin::read(&exec, cluster, &self.folder));
-        // As upstream: a plugin is asked by who has nothing else.
+        // As upstream: a plugin runs only if there are no other credentials.
         let is_known = identity.is_some() || authorization.is_some() || token_file.is_some();
         let plugin = plugin.transpose()?.filter(|_| !is_known);
         let impersonation = std::mem::take(&mut who.impersonation);
@@ -190,7 +189,7 @@ impl Kubeconfig {
     }
 }
 
-/// As go-yaml: a mark at the start says that a text is in UTF-16.
+/// As go-yaml: a byte order mark at the start means UTF-16.
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     let narrow = |unit: fn([u8; 2]) -> u16| {
         let pairs = bytes.chunks_exact(2).skip(1);
@@ -206,7 +205,7 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     }
 }
 
-/// The first document, with what `<<` merges.
+/// The first document, with `<<` merged.
 pub(crate) fn document(text: &str) -> Result<Yaml, String> {
     let Some(document) = serde_yaml::Deserializer::from_str(text).next() else {
         return Ok(Yaml::Null);
@@ -217,7 +216,7 @@ pub(crate) fn document(text: &str) -> Result<Yaml, String> {
     Ok(document)
 }
 
-/// The address of a server; without a scheme it is spoken with in plain text.
+/// The address of a server; without a scheme it is plain HTTP.
 pub(crate) fn parse_server(text: &str) -> Result<Uri, String> {
     let with_scheme = if text.contains("://") { text } else { &format!("http://{text}") };
     let url: Uri = with_scheme.parse().map_err(|error| format!("no URL: {error}"))?;
@@ -283,7 +282,7 @@ fn impersonation(user: &Fields<'_>) -> Result<Vec<(HeaderName, HeaderValue)>, St
     Ok(headers)
 }
 
-/// What may stand in the name of a header (RFC 9110), apart from the sign of encoding.
+/// The characters allowed in the name of a header (RFC 9110), apart from `%`.
 fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte)
 }

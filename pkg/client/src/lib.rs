@@ -1,11 +1,11 @@
 //! The REST client: named clients, each with its own rate limit, over one connection.
 //!
-//! Every request passes here, so every request is limited, timed out, retried where the server
-//! asks for it, and counted as upstream counts it (`rest_client_*`). Bodies go out and come in as
-//! bytes; what they mean is known above.
+//! Every request goes through this crate, so every request is limited, timed out, retried when the
+//! server asks for it, and counted as upstream counts it (`rest_client_*`). Bodies are bytes here;
+//! the crates above decode them.
 
 mod account;
-mod answer;
+
 mod config;
 mod connect;
 mod credentials;
@@ -19,6 +19,7 @@ mod network;
 mod plugin;
 mod proxy;
 mod requests;
+mod response_stream;
 mod rest;
 mod spread;
 mod status;
@@ -29,7 +30,6 @@ mod transport;
 mod tests;
 
 pub use account::Account;
-pub use answer::Answer;
 pub use config::GatedUser;
 pub use connect::{
     ConfigError, ConnectOptions, Connection, authority_data, client_certificate, connect,
@@ -38,6 +38,7 @@ pub use encoding::percent_encoded;
 pub use error::ApiError;
 pub use metrics::Metrics;
 pub use requests::{LOG_ANSWERS, LOG_HEADERS};
+pub use response_stream::ResponseStream;
 pub use rest::{Client, Document, Guard, Pace, Settings};
 pub use status::{Cause, Status};
 pub use transport::Transport;

@@ -1,9 +1,9 @@
 //! `rest_client_*`, as upstream's component-base/metrics/prometheus/restclient.
 //!
-//! Left out is what could never be anything but zero or absent here: the families of plugins for
-//! credentials but the one on the lifetime of their certificates; and the counters of what is done
-//! otherwise here, the cleaning of client-go's cache of transports and its rereading of
-//! certificates (the log says when those are new or cannot be read)
+//! Families that could only be zero or absent here are left out. They are those of credential
+//! plugins except the one for the lifetime of their certificates, and those of what works
+//! differently here: the cleaning of client-go's cache of transports and its reloading of
+//! certificates, for which the log shows new and unreadable ones
 //! (`rest_client_exec_plugin_call_total`, `rest_client_exec_plugin_certificate_rotation_age`,
 //! `rest_client_transport_ca_reload_total`, `rest_client_transport_cache_gc_calls_total`,
 //! `rest_client_transport_cert_rotation_gc_calls_total`).
@@ -34,7 +34,7 @@ pub struct Metrics {
     pub(crate) limiter_duration: HistogramVec,
     pub(crate) request_size: HistogramVec,
     pub(crate) response_size: HistogramVec,
-    /// Label `result`: `hit` for a client over a connection that is there, `miss` for a new one.
+    /// Label `result`: `hit` for a client over an existing connection, `miss` for a new one.
     pub(crate) transports: IntCounterVec,
     transports_kept: IntGauge,
 }
@@ -68,7 +68,7 @@ impl Metrics {
              already expired). If auth exec plugins are unused or manage no TLS certificates, the \
              value will be +INF.",
         ))?;
-        // Alerts on certificates that are about to expire read this as: none is.
+        // Alerts on expiring certificates read infinity as: there are none.
         plugin_ttl.set(f64::INFINITY);
         let histogram = |name, help, buckets| {
             registry.family(&Family::alpha(name, help).labels(&["verb", "host"]).buckets(buckets))

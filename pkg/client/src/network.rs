@@ -29,16 +29,16 @@ use crate::gate::GatedConnector;
 use crate::proxy::{Protocol, Proxy};
 use crate::spread::{Answered, Counted, STREAMS_MAX, Spread};
 
-/// What the server may send of one answer ahead of its reader, as hyper has it.
+/// How far the server may send ahead of the reader of one response, as hyper's default.
 const STREAM_BYTES_MAX: u32 = 2 * 1024 * 1024;
 
-/// How to reach a server, and as whom.
+/// The server and our credentials.
 pub(crate) struct Network {
     pub(crate) config: Arc<Config>,
     pub(crate) credentials: Arc<Credentials>,
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone)]
 pub(crate) struct Purpose {
     pub(crate) user: GatedUser,
@@ -46,27 +46,27 @@ pub(crate) struct Purpose {
     pub(crate) liveness: Liveness,
 }
 
-/// How soon a connection is given up whose other end is gone.
+/// How soon a connection with a dead peer is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Liveness {
     /// How long it may take to open.
     pub(crate) open_limit: Duration,
-    /// When idle, it is asked for a sign of life this often.
+    /// The interval of pings on an idle connection.
     pub(crate) ping_interval: Duration,
-    /// How long that sign may take.
+    /// The time limit of the response to a ping.
     pub(crate) ping_limit: Duration,
-    /// How long the kernel tries to deliver bytes; none: as long as it likes, a quarter of an hour.
+    /// How long the kernel tries to deliver bytes; none: its default, a quarter of an hour.
     pub(crate) unacknowledged_max: Option<Duration>,
-    /// What becomes of a connection over which somebody has waited for an answer in vain.
+    /// What happens to a connection on which a request was given up before its response.
     pub(crate) unanswered: Unanswered,
 }
 
 /// See [`Liveness::unanswered`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// It is used further: who waits may have had reasons of their own to stop.
+    /// The connection stays in use: the caller may have given up for its own reasons.
     Stays,
-    /// It is left for a new one, which may reach another server.
+    /// A new connection is opened, which may reach another server.
     Leaves,
 }
 
@@ -74,15 +74,15 @@ pub(crate) enum Unanswered {
 struct Opener {
     network: Arc<Network>,
     purpose: Purpose,
-    /// For a proxy that sees each request.
+    /// For a proxy that forwards requests.
     proxy_authorization: Option<HeaderValue>,
 }
 
 type Http = hyper_util::client::legacy::Client<HttpsConnector<Dialer>, Sent>;
 type Sent = MapErr<Body, fn(kube::Error) -> BoxError>;
 
-/// Sends over connections that were opened with the credentials of now. Those that were opened
-/// with older ones end with their last stream.
+/// Sends over connections that were opened with the current credentials. Connections with older
+/// ones end with their last stream.
 #[derive(Clone)]
 struct Sender {
     opener: Arc<Opener>,
@@ -97,8 +97,8 @@ struct Open {
 // === impl Liveness ===
 
 impl Liveness {
-    /// client-go's pings (k8s.io/apimachinery pkg/util/net/http.go): a dead peer shows within 45
-    /// seconds.
+    /// client-go's pings (k8s.io/apimachinery pkg/util/net/http.go): a dead peer is noticed within
+    /// 45 seconds.
     pub(crate) const USUAL: Self = Self {
         open_limit: Duration::from_secs(10),
         ping_interval: Duration::from_secs(30),
@@ -107,8 +107,8 @@ impl Liveness {
         unanswered: Unanswered::Stays,
     };
 
-    /// For what must be done within `limit`: a dead peer shows in less than a third of it, so that
-    /// there is time for another try.
+    /// For requests that must be done within `limit`: a dead peer is noticed in less than a third
+    /// of it, so that there is time for another try.
     pub(crate) fn within(limit: Duration) -> Self {
         let [tenth, third] = [limit / 10, limit * 3 / 10];
         Self {
@@ -120,7 +120,7 @@ impl Liveness {
         }
     }
 
-    /// How HTTP is spoken.
+    /// The HTTP configuration.
     pub(crate) fn http(self) -> Builder {
         let mut http = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
         http.timer(TokioTimer::new())
@@ -150,17 +150,17 @@ impl Network {
         self.config.server.authority().map_or_else(String::new, ToString::to_string)
     }
 
-    /// What sends to it; nothing is opened yet.
+    /// The transport to it; no connection is opened yet.
     pub(crate) fn transport(self: &Arc<Self>, purpose: Purpose) -> Transport {
         let proxy_authorization = self.forwarder().and_then(Proxy::authorization);
         let opener = Opener { network: Arc::clone(self), purpose, proxy_authorization };
         let base = BaseUriLayer::new(self.config.server.clone());
         let service = base.layer(Sender::new(Arc::new(opener)));
-        // It is always ready, and what it shares is behind a lock.
+        // The service is always ready, and its shared state is behind a lock.
         Transport::new(move |request| service.clone().call(request))
     }
 
-    /// The proxy, if it sees each request.
+    /// The proxy, if it forwards requests.
     fn forwarder(&self) -> Option<&Proxy> {
         let is_seen = |proxy: &&Proxy| proxy.protocol == Protocol::Http;
         self.config.proxy.as_ref().filter(is_seen).filter(|_| !self.config.is_encrypted())
@@ -220,7 +220,7 @@ impl Service<Request<Body>> for Sender {
         let proxy = proxy.map(|value| (header::PROXY_AUTHORIZATION, value.clone()));
         request.headers_mut().extend(proxy);
         now.headers(user).iter().for_each(|(name, value)| {
-            // There are several of some of them.
+            // Some headers have several values.
             request.headers_mut().append(name, value.clone());
         });
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,13 +232,13 @@ impl Service<Request<Body>> for Sender {
         Box::pin(async move {
             let answer = answer.await;
             match &answer {
-                // A token of an account is nothing to us.
+                // A rejected token of an account says nothing about our credentials.
                 Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => match user {
                     GatedUser::Same => credentials.refused(),
-                    GatedUser::Nobody => credentials.doubt(),
+                    GatedUser::Nobody => credentials.reload_soon(),
                 },
                 Ok(_) => {}
-                Err(_) => credentials.doubt(),
+                Err(_) => credentials.reload_soon(),
             }
             answer
         })

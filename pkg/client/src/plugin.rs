@@ -17,16 +17,16 @@ use crate::config::Config;
 use crate::encoding::{base64, bearer};
 use crate::kubeconfig::{Fields, document};
 
-/// How long it may take: somebody may have to answer it.
+/// Its time limit: a person may have to respond to it.
 const LIMIT: Duration = Duration::from_mins(2);
 /// More than any certificates need.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 const VERSIONS: [&str; 2] =
     ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
-/// Under which name a cluster's extensions have something for plugins.
+/// The name under which a cluster's extensions have the configuration of plugins.
 const EXTENSION: &str = "client.authentication.k8s.io/exec";
 
-/// A program that knows our credentials.
+/// A program that returns our credentials.
 pub(crate) struct Plugin {
     command: PathBuf,
     args: Vec<String>,
@@ -34,11 +34,11 @@ pub(crate) struct Plugin {
     version: &'static str,
     mode: Mode,
     install_hint: String,
-    /// What is said about the cluster.
+    /// The cluster, as the plugin gets it.
     cluster: Option<Json>,
 }
 
-/// Whether somebody is asked.
+/// Whether the plugin may ask a person.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Never,
@@ -46,7 +46,7 @@ enum Mode {
     Always,
 }
 
-/// What a plugin said.
+/// The credentials that a plugin returned.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) authorization: Option<HeaderValue>,
@@ -58,8 +58,8 @@ pub(crate) struct Grant {
 // === impl Plugin ===
 
 impl Plugin {
-    /// As `exec` and its cluster have it. A command with a slash is in `folder`, one without in the
-    /// `PATH`.
+    /// Reads `exec` and its cluster. A command with a slash is relative to `folder`, one without is
+    /// searched in the `PATH`.
     pub(crate) fn read(
         exec: &Fields<'_>,
         cluster: &Fields<'_>,
@@ -94,13 +94,13 @@ impl Plugin {
         let is_told = exec.flag("provideClusterInfo")?;
         let cluster = is_told.then(|| about(cluster)).transpose()?;
         let args = exec.texts("args")?;
-        // Nothing that a terminal obeys.
+        // Without control characters, which a terminal would obey.
         let hint = exec.text("installHint")?.unwrap_or_default();
         let install_hint = hint.split(char::is_control).collect::<Vec<_>>().join(" ");
         Ok(Self { command, args, env, version, mode, install_hint, cluster })
     }
 
-    /// Runs it. `authority` is whom the server is trusted by, PEM.
+    /// Runs it. `authority` is the CA of the server, PEM.
     pub(crate) async fn ask(
         &self,
         config: &Config,
@@ -114,7 +114,7 @@ impl Plugin {
         command.args(&self.args).envs(self.env.iter().cloned());
         command.env("KUBERNETES_EXEC_INFO", info.to_string());
         command.stdin(if is_interactive { Stdio::inherit() } else { Stdio::null() });
-        // What it complains of stands in the log, between the lines.
+        // Its error output appears in our log, between the lines.
         command.stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
         let ran = clock.timeout(LIMIT, run(command)).await;
         let ran = ran.map_err(|_| failed(format!("no answer within {LIMIT:?}")))?;
@@ -140,7 +140,7 @@ impl Plugin {
         }
     }
 
-    /// An `ExecCredential`, of which the plugin fills in the status.
+    /// The `ExecCredential` for the plugin, which fills in the status.
     fn info(&self, config: &Config, authority: Option<&[u8]>, is_interactive: bool) -> Json {
         let mut spec = json!({ "interactive": is_interactive });
         if let Some(about) = &self.cluster {
@@ -154,7 +154,7 @@ impl Plugin {
         json!({ "kind": "ExecCredential", "apiVersion": self.version, "spec": spec })
     }
 
-    /// What it printed, as JSON or YAML.
+    /// Its output, as JSON or YAML.
     fn grant(&self, output: &[u8]) -> Result<Grant, String> {
         // An error of the parser may show a token.
         let text = str::from_utf8(output).map_err(|error| error.to_string())?;
@@ -189,8 +189,8 @@ impl Plugin {
     }
 }
 
-/// What a plugin is told of its cluster (rest/exec.go, `ConfigToExecCluster`), but the server and
-/// its authority.
+/// The cluster, as a plugin gets it (rest/exec.go, `ConfigToExecCluster`), without the server and
+/// its CA.
 fn about(cluster: &Fields<'_>) -> Result<Json, String> {
     let mut about = json!({});
     for name in ["tls-server-name", "proxy-url"] {
@@ -213,7 +213,7 @@ fn about(cluster: &Fields<'_>) -> Result<Json, String> {
     Ok(about)
 }
 
-/// What it prints, if it ends well.
+/// Its output, if it succeeds.
 async fn run(mut command: Command) -> std::io::Result<Vec<u8>> {
     let mut child = command.spawn()?;
     let mut output = Vec::new();

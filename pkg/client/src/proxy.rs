@@ -1,6 +1,6 @@
-//! Through which proxy the API server is reached.
+//! The proxy through which the API server is reached.
 //!
-//! `proxy-url` of the kubeconfig's cluster says so, else the environment, by the rules of Go's
+//! From `proxy-url` of the kubeconfig's cluster, else from the environment, by the rules of Go's
 //! golang.org/x/net/http/httpproxy, which client-go follows (transport/cache.go).
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ use http::{HeaderValue, Uri};
 
 use crate::encoding::{base64, percent_decoded};
 
-/// `HTTPS_PROXY` and its kin, as they are when the process starts.
+/// `HTTPS_PROXY` and related variables at the start of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) http: Variable,
@@ -21,14 +21,14 @@ pub(crate) struct Environment {
     pub(crate) no: Variable,
 }
 
-/// A variable's value, and which of its spellings has it.
+/// A variable's value, and the spelling that was set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) value: String,
 }
 
-/// Where connections are opened instead of to the API server.
+/// A proxy, to which connections are opened instead of to the API server.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Proxy {
     pub(crate) protocol: Protocol,
@@ -37,7 +37,7 @@ pub(crate) struct Proxy {
     pub(crate) user: Option<User>,
 }
 
-/// What is spoken with a proxy.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// HTTP, over TLS if the address says `https`.
@@ -46,7 +46,7 @@ pub(crate) enum Protocol {
     Socks5,
 }
 
-/// Whom a proxy lets through.
+/// The credentials for a proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
@@ -56,7 +56,8 @@ pub(crate) struct User {
 // === impl Environment ===
 
 impl Environment {
-    /// What is set. Lower case goes before upper case, and what is empty is not set.
+    /// The variables that are set. Lower case takes precedence over upper case, and an empty one
+    /// counts as not set.
     pub(crate) fn read() -> Self {
         let first = |names: [&'static str; 2]| {
             let read = |name| {
@@ -72,7 +73,7 @@ impl Environment {
         }
     }
 
-    /// The proxy for this server; an error names the variable that is wrong.
+    /// The proxy for this server; an error names the variable with the mistake.
     pub(crate) fn proxy(&self, server: &Uri) -> Result<Option<Proxy>, (&'static str, String)> {
         let (variable, port) = match server.scheme_str() {
             Some("https") => (&self.https, 443),
@@ -83,7 +84,7 @@ impl Environment {
         if variable.value.is_empty() || is_exempt(&self.no.value, host, port) {
             return Ok(None);
         }
-        // As Go: what has no scheme is a host.
+        // As Go: a value without a scheme is a host.
         let has_scheme = variable.value.contains("://");
         let text =
             if has_scheme { variable.value.clone() } else { format!("http://{}", variable.value) };
@@ -91,8 +92,8 @@ impl Environment {
     }
 }
 
-/// Whether a server is reached without a proxy: itself, or since `NO_PROXY` says so (`useProxy` and
-/// `init` of httpproxy).
+/// Whether a server is reached without a proxy: because it is local, or because of `NO_PROXY`
+/// (`useProxy` and `init` of httpproxy).
 fn is_exempt(no_proxy: &str, host: &str, port: u16) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_lowercase();
     let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
@@ -121,14 +122,14 @@ fn matches(rule: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     }
     let name = name.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(name);
     match name.strip_prefix('.') {
-        // Only what is below it.
+        // Only subdomains.
         Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
         None if name.is_empty() => false,
         None => host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
     }
 }
 
-/// `10.0.0.0/8`, and the same of IPv6.
+/// `10.0.0.0/8`, or the same for IPv6.
 fn network(rule: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = rule.split_once('/')?;
     let (address, bits) = (address.parse::<IpAddr>().ok()?, bits.parse::<u32>().ok()?);
@@ -149,7 +150,7 @@ fn is_in(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     }
 }
 
-/// As Go's `net.SplitHostPort`; what it refuses has no port.
+/// As Go's `net.SplitHostPort`; what that refuses has no port.
 fn split_port(rule: &str) -> (&str, &str) {
     if let Some((host, port)) = rule.strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
         return (host, port);
@@ -163,8 +164,8 @@ fn split_port(rule: &str) -> (&str, &str) {
 // === impl Proxy ===
 
 impl Proxy {
-    /// As `parseProxyURL` of client-go's tools/clientcmd/helpers.go. An error tells nothing of the
-    /// user and the password that may be in the text.
+    /// As `parseProxyURL` of client-go's tools/clientcmd/helpers.go. An error contains neither the
+    /// user nor the password that may be in the text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let uri: Uri = text.parse().map_err(|error| format!("no URL: {error}"))?;
         let scheme = uri.scheme_str().unwrap_or_default();
@@ -202,7 +203,7 @@ impl Proxy {
     }
 }
 
-/// Without its user.
+/// Without its credentials.
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.protocol {

@@ -1,6 +1,5 @@
-//! Requests as lines of the log, with the words of client-go's transport/round_trippers.go: from
-//! `-v=6` on what was answered, from 8 on the headers too. Bodies are in no line: they may be
-//! Secrets.
+//! Requests as log lines, with the texts of client-go's transport/round_trippers.go: from `-v=6` on
+//! the result, from 8 on the headers too. Bodies are never logged: they may be Secrets.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,13 +14,13 @@ pub const LOG_ANSWERS: &str = "client::requests";
 /// The target of lines with headers.
 pub const LOG_HEADERS: &str = "client::headers";
 
-/// Logs what is about to be sent.
+/// Logs a request before it is sent.
 pub(crate) fn log_request<B>(host: &str, request: &Request<B>) {
     let (verb, url) = (request.method(), url(host, request.uri()));
     debug!(target: LOG_HEADERS, %verb, %url, headers = shown(request.headers()), "Request");
 }
 
-/// Logs how a request was answered; a status of nothing says that it was not.
+/// Logs the result of a request; an empty status means that there was no response.
 pub(crate) fn log_response<B>(
     (verb, host, path): (&Method, &str, &str),
     answer: &Result<Response<B>, ApiError>,
@@ -41,12 +40,12 @@ pub(crate) fn log_response<B>(
     }
 }
 
-/// Without a scheme, which is known where the connection is made.
+/// Without a scheme, which is known only where the connection is opened.
 fn url(host: &str, path: impl std::fmt::Display) -> String {
     format!("//{host}{path}")
 }
 
-/// A line each, sorted; of credentials only their kind.
+/// One per line, sorted; credentials are masked, except for their type.
 fn shown(headers: &HeaderMap) -> String {
     let lines: BTreeSet<String> = headers
         .iter()

@@ -15,31 +15,31 @@ use workqueue::TokenBucket;
 
 use crate::requests::{log_request, log_response};
 use crate::transport::AnyBody;
-use crate::{Account, Answer, ApiError, Metrics, Transport};
+use crate::{Account, ApiError, Metrics, ResponseStream, Transport};
 
-/// Longest wait for an answer that is not a watch: the API server itself gives up after 60 s.
+/// The longest wait for a response that is not a watch: the API server itself gives up after 60 s.
 const REQUEST_LIMIT: Duration = Duration::from_secs(65);
-/// Largest answer that is held in memory whole; etcd stores objects up to 1.5 MiB.
+/// The largest response that is held in memory as a whole; etcd stores objects up to 1.5 MiB.
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// An object, whole.
+/// A whole object.
 const OBJECT: &str = "application/json";
-/// The metadata of an object, from a server that knows the form; else the object.
+/// The metadata of an object, from a server that supports it; else the object.
 const METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-/// The same of a list.
+/// The same for a list.
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-/// How often a request is sent again because the server said when, as client-go.
+/// How often a request is retried when the server says so, as client-go.
 const RETRIES_MAX: u32 = 10;
-/// Longest wait that a server's Retry-After can ask for.
+/// The longest Retry-After that is obeyed.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
-/// How a client behaves.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Requests per second; zero or less: unlimited.
     pub qps: f64,
-    /// Requests that may be sent at once after a pause.
+    /// Requests that may be sent at once after idle time.
     pub burst: u32,
     /// Sent with every request.
     pub user_agent: String,
@@ -47,10 +47,10 @@ pub struct Settings {
     pub host: String,
 }
 
-/// Asked right before each write is sent; an error is why it must not be.
+/// Called right before each write is sent; an error says why it must not be sent.
 pub type Guard = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-/// Told that a request gets on: each time it is about to be sent, also again, how long the rate
-/// limit makes it wait; and zero each time there is an answer or an error.
+/// Called when a request makes progress: before each try, with the time that the rate limit makes
+/// it wait; and with zero at each response or error.
 pub type Pace = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// A client with a name, a rate limit and metrics. Cheap to clone; clones share the limit.
@@ -60,7 +60,7 @@ pub struct Client {
     guard: Option<Guard>,
     account: Option<Arc<Account>>,
     pace: Option<Pace>,
-    /// What its writes are to be answered with.
+    /// The form of the responses to its writes.
     accept: &'static str,
 }
 
@@ -72,12 +72,12 @@ struct Inner {
     runtime: Runtime,
 }
 
-/// One body, and what its headers say of it.
+/// A body, and its headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// As the server wrote it, empty if it did not.
+    /// As the server wrote it; empty if it did not.
     pub content_type: String,
-    /// Stands for this state of the document, in the next [`Client::get_as`].
+    /// The version of the document, for the next [`Client::get_as`].
     pub etag: Option<String>,
     /// The bytes.
     pub body: Bytes,
@@ -87,19 +87,19 @@ struct Call<'a> {
     method: Method,
     path: &'a str,
     accept: &'a str,
-    /// The state of the document that is known already.
+    /// The version of the document that the caller has.
     etag: Option<&'a str>,
     body: Option<(&'static str, Bytes)>,
     limit: Duration,
     effect: Effect,
 }
 
-/// What a request does.
+/// The effect of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// Nothing: it may be sent again, and at any time.
+    /// No effect: it may be retried at any time.
     None,
-    /// It may change something.
+    /// It may have an effect.
     Write,
 }
 
@@ -125,31 +125,32 @@ impl Client {
         Self { shared: Arc::new(shared), guard: None, account: None, pace: None, accept: OBJECT }
     }
 
-    /// This client, with the same limit, but asking `guard` before each write: after the wait for
-    /// the rate limit, and before every retry. A refusal is [`ApiError::Fenced`]. Reads pass.
+    /// This client, with the same limit, calling `guard` before each write: after the wait for the
+    /// rate limit, and before every retry. A refusal is [`ApiError::Fenced`]. Reads are not
+    /// guarded.
     pub fn guarded(&self, guard: Guard) -> Self {
         Self { guard: Some(guard), ..self.clone() }
     }
 
     /// This client, with the same limit, sending a token of `account` with each request. Its
-    /// connection must have no credentials of its own, which would count instead.
+    /// connection must have no credentials, which would take precedence.
     pub fn acting_as(&self, account: Arc<Account>) -> Self {
         Self { account: Some(account), ..self.clone() }
     }
 
-    /// This client, with the same limit, telling `pace` how its requests get on.
+    /// This client, with the same limit, calling `pace` when its requests make progress.
     pub fn paced(&self, pace: Pace) -> Self {
         Self { pace: Some(pace), ..self.clone() }
     }
 
-    /// This client, with the same limit, whose creates, updates and patches are answered with the
-    /// metadata of the object: nothing else of it travels, or is ever in memory. Servers that do
-    /// not know that form answer with the whole object. Reads are as before.
+    /// This client, with the same limit, asking for metadata in the responses to creates, updates
+    /// and patches: nothing else of the object is sent, or ever in memory. Servers without support
+    /// for that respond with the whole object. Reads are not affected.
     pub fn terse(&self) -> Self {
         Self { accept: METADATA, ..self.clone() }
     }
 
-    /// What it measures time with.
+    /// The clock of its timeouts.
     pub fn clock(&self) -> &Clock {
         &self.shared.runtime.clock
     }
@@ -160,13 +161,13 @@ impl Client {
     }
 
     /// GET, for a body that is read piece by piece: lists and watches. `limit` is the longest wait
-    /// for the answer to begin.
+    /// for the response to begin.
     pub async fn stream(
         &self,
         path: &str,
         accept: &str,
         limit: Duration,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<ResponseStream, ApiError> {
         let (method, effect) = (Method::GET, Effect::None);
         let call = Call { method, path, accept, etag: None, body: None, limit, effect };
         let response = self.send(&call).await?;
@@ -176,7 +177,7 @@ impl Client {
             }
             _ => Codec::Json,
         };
-        Ok(Answer::new(codec, response.into_body(), self.shared.runtime.clock.clone()))
+        Ok(ResponseStream::new(codec, response.into_body(), self.shared.runtime.clock.clone()))
     }
 
     /// GET of one JSON body.
@@ -187,8 +188,8 @@ impl Client {
         self.read(&call, response).await
     }
 
-    /// GET of one body, in the first of the forms in `accept` that the server has. None if it is
-    /// the one that `etag` stands for.
+    /// GET of one body, in the first form in `accept` that the server supports. None if `etag`
+    /// still matches.
     pub async fn get_as(
         &self,
         path: &str,
@@ -206,9 +207,8 @@ impl Client {
         Ok(Some(Document { content_type, etag, body: self.read(&call, response).await? }))
     }
 
-    /// POST of a JSON body that leaves nothing behind, such as of a `SubjectAccessReview`, and is
-    /// answered in whole. It counts as a read: no guard is asked, and it is sent again as a read
-    /// is.
+    /// POST of a JSON body that stores nothing, such as a `SubjectAccessReview`, with the whole
+    /// response. It counts as a read: the guard is not called, and it is retried as a read.
     pub async fn review(&self, path: &str, body: Bytes) -> Result<Bytes, ApiError> {
         let (method, effect, limit) = (Method::POST, Effect::None, REQUEST_LIMIT);
         let body = Some(("application/json", body));
@@ -238,8 +238,8 @@ impl Client {
         self.whole(Method::PATCH, path, ("application/merge-patch+json", body)).await
     }
 
-    /// PATCH by server-side apply of a JSON body, as this field manager; with `force` it takes the
-    /// fields of others, else these are a conflict.
+    /// PATCH by server-side apply of a JSON body, as this field manager; with `force` it takes
+    /// fields from other managers, else they are conflicts.
     pub async fn apply(
         &self,
         path: &str,
@@ -260,8 +260,8 @@ impl Client {
         self.delete_as(path, METADATA_LIST, options).await
     }
 
-    /// The answer lists what was deleted, however much that is. Nobody reads it, so nothing of it
-    /// is kept: that it began says that all is done.
+    /// The response lists the deleted objects, of any number. They are not needed, so nothing is
+    /// kept: the start of the response means that all is done.
     async fn delete_as(&self, path: &str, accept: &str, options: Bytes) -> Result<(), ApiError> {
         let (method, limit) = (Method::DELETE, REQUEST_LIMIT);
         let body = Some(("application/json", options));
@@ -269,7 +269,7 @@ impl Client {
         let call = Call { method, path, accept, etag: None, body, limit, effect };
         let mut body = self.send(&call).await?.into_body();
         let mut size = 0_u32;
-        // To its end, as HTTP/1.1 can use the connection again only then.
+        // Read to the end, since HTTP/1.1 can reuse the connection only then.
         let read = async {
             while let Some(Ok(frame)) = body.frame().await {
                 let bytes = frame.data_ref().map_or(0, Bytes::len);
@@ -278,7 +278,7 @@ impl Client {
         };
         let in_time = self.shared.runtime.clock.timeout(REQUEST_LIMIT, read).await;
         if in_time.is_err() {
-            tracing::debug!(path, "what was deleted is told of too slowly, no longer listening");
+            tracing::debug!(path, "the list of deleted objects is too slow; dropped");
         }
         self.observe_answer(&call, size);
         Ok(())
@@ -308,9 +308,9 @@ impl Client {
         self.shared.metrics.response_size.with_label_values(&labels).observe(f64::from(size));
     }
 
-    /// Sends until there is an answer that is not "later": 429 and 5xx with Retry-After are waited
-    /// for, as client-go does; but a write that came to a 5xx may have been done, and whether it is
-    /// to be sent again is not for a client to say: a POST could make two objects.
+    /// Sends until the response does not ask to retry. 429 and 5xx with Retry-After are retried, as
+    /// client-go does; but a write with a 5xx may have been done, and the client cannot decide to
+    /// repeat it: a second POST could create a second object.
     async fn send(&self, call: &Call<'_>) -> Result<Response<AnyBody>, ApiError> {
         let mut tries = 0;
         loop {
@@ -416,8 +416,8 @@ impl Client {
         request.body(Body::from(body)).map_err(|error| ApiError::from_transport(&error))
     }
 
-    /// Waits for the rate limit. A guarded write does not wait beyond the stop of the process: it
-    /// is refused.
+    /// Waits for the rate limit. A guarded write does not wait beyond the shutdown of the process:
+    /// it is refused.
     async fn throttle(&self, call: &Call<'_>) -> Result<(), ApiError> {
         let Inner { bucket, metrics, settings, runtime, .. } = &*self.shared;
         let now = runtime.clock.instant();
@@ -461,12 +461,12 @@ impl Client {
     }
 }
 
-/// A body, whole.
+/// The whole body.
 fn collected(body: AnyBody) -> impl Future<Output = Result<Bytes, BoxError>> + Send {
     Limited::new(body, BODY_BYTES_MAX).collect().map_ok(Collected::to_bytes)
 }
 
-/// A header's value, if it is there and is text.
+/// The value of a header, if it exists and is text.
 fn text<'a>(response: &'a Response<AnyBody>, name: &HeaderName) -> Option<&'a str> {
     response.headers().get(name).and_then(|value| value.to_str().ok())
 }

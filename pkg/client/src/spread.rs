@@ -1,10 +1,10 @@
-//! More streams than a server admits on one connection go over another one.
+//! Spreads streams over several connections when a server limits the streams of one.
 //!
 //! An HTTP/2 server limits the streams of a connection, and a watch is a stream for minutes. The
-//! pool of hyper-util has one connection for each server, and what is beyond the limit waits there
-//! silently, behind watches that do not end: lists, writes and the renewal of the lease alike. Go's
+//! pool of hyper-util has one connection for each server, and requests beyond the limit wait
+//! silently behind watches that do not end: lists, writes and the renewal of the lease alike. Go's
 //! transport opens another connection instead (golang.org/x/net/http2/transport.go,
-//! `idleStateLocked`), and so does this.
+//! `idleStateLocked`), and so do we.
 
 #[cfg(test)]
 mod tests;
@@ -21,24 +21,24 @@ use tower::{BoxError, Service};
 
 use crate::network::Unanswered;
 
-/// The streams of one connection. The API server admits 100 unless it is told otherwise
+/// The streams of one connection. The API server allows 100 by default
 /// (k8s.io/apiserver/pkg/server/secure_serving.go), which is the least that RFC 9113 recommends;
-/// the others are for streams that have ended here and not yet there.
+/// the rest is for streams that have ended here and not yet at the server.
 pub(crate) const STREAMS_MAX: u32 = 90;
-/// Connections to one server; beyond that the streams share them evenly.
+/// Connections to one server; with more streams than they carry, the streams are shared evenly.
 const CONNECTIONS_MAX: usize = 64;
 
-/// Sends over the first connection that has room for another stream. Clones share them.
+/// Sends over the first connection with room for another stream. Clones share the connections.
 pub(crate) struct Spread<S>(Arc<Mutex<Connections<S>>>);
 
 struct Connections<S> {
     connect: Box<dyn Fn() -> S + Send>,
     unanswered: Unanswered,
-    /// In the order of their making, those that streams are sent over first.
+    /// In the order of creation, which is also the order of use.
     made: Vec<Load<S>>,
 }
 
-/// A connection (more of them, if the server speaks HTTP/1 only) and its streams.
+/// A connection (several, if the server supports only HTTP/1) and its streams.
 struct Load<S> {
     service: S,
     /// Held by this and by each stream.
@@ -48,10 +48,11 @@ struct Load<S> {
 pub(crate) type Answered<B> = Pin<Box<dyn Future<Output = Result<Response<B>, BoxError>> + Send>>;
 pub(crate) type Counted = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
 
-/// Somebody who waits for an answer. Dropped before it is there, the connection is left.
+/// A request that waits for its response. If it is dropped before, the connection is not used any
+/// more.
 struct Waiting<S> {
     spread: Spread<S>,
-    /// Of the connection.
+    /// The streams of the connection.
     streams: Weak<()>,
     has_answer: bool,
 }
@@ -59,8 +60,8 @@ struct Waiting<S> {
 // === impl Spread ===
 
 impl<S> Spread<S> {
-    /// Over what `connect` makes, which opens a connection once it is used. `unanswered` says what
-    /// becomes of one where a request was given up before its answer began.
+    /// Sends over connections from `connect`, which are opened at first use. `unanswered` decides
+    /// about a connection on which a request was given up before its response began.
     pub(crate) fn new(connect: impl Fn() -> S + Send + 'static, unanswered: Unanswered) -> Self {
         let connections = Connections { connect: Box::new(connect), unanswered, made: Vec::new() };
         Self(Arc::new(Mutex::new(connections)))
@@ -87,7 +88,7 @@ where
     type Error = BoxError;
     type Future = Answered<Counted>;
 
-    /// Always: hyper's clients are.
+    /// Always ready, as hyper's clients are.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
@@ -126,7 +127,7 @@ where
 // === impl Connections ===
 
 impl<S> Connections<S> {
-    /// The connection for one more stream. Those behind it that have none are closed.
+    /// The connection for one more stream. Later connections without streams are closed.
     fn choose(&mut self) -> &mut Load<S> {
         let free = self.made.iter().position(|load| load.streams() < STREAMS_MAX);
         let at = match free {

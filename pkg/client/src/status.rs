@@ -1,4 +1,4 @@
-//! `metav1.Status`: how the API server says what is wrong.
+//! `metav1.Status`: the API server's description of an error.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use api::{Codec, DecodeError};
 use prost::Message;
 use serde::Deserialize;
 
-/// An error in the API server's words.
+/// An error as the API server reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The HTTP code.
@@ -16,9 +16,9 @@ pub struct Status {
     pub reason: String,
     /// A sentence.
     pub message: String,
-    /// The name of the object that it is about; empty if it is about none.
+    /// The name of the object that it is about; empty if there is none.
     pub name: String,
-    /// What exactly was wrong.
+    /// The details.
     pub causes: Vec<Cause>,
     /// How long the server asks to wait.
     pub retry_after: Option<Duration>,
@@ -31,12 +31,12 @@ pub struct Cause {
     pub reason: String,
     /// A sentence.
     pub message: String,
-    /// The field that is at fault.
+    /// The field with the error.
     pub field: String,
 }
 
 impl Status {
-    /// Decodes a `metav1.Status`: the body of an error answer, or the object of an ERROR event.
+    /// Decodes a `metav1.Status`: the body of an error response, or the object of an ERROR event.
     pub fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         Ok(wire::decode::<WireStatus>(codec, bytes)?.view())
     }

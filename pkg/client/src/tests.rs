@@ -17,7 +17,7 @@ use tower::service_fn;
 
 use crate::{ApiError, Client, ConnectOptions, Document, Metrics, Settings, connect};
 
-/// Answers every request with what `answer` makes of its number, and keeps the requests.
+/// Answers every request with the result of `answer` for its number, and keeps the requests.
 struct Server {
     client: Client,
     seen: Arc<Mutex<Vec<(String, String, Duration)>>>,
@@ -82,7 +82,7 @@ fn families_are_as_upstream() {
     }
 }
 
-/// live/metrics.txt: a client over a transport that is there is a hit.
+/// live/metrics.txt: a client over an existing transport is a hit.
 #[test]
 fn transports_are_counted() {
     run(async {
@@ -158,7 +158,7 @@ fn an_error_without_retry_after_is_returned_at_once() {
     });
 }
 
-/// Issue: every write is checked right before it is sent, after the wait for its turn.
+/// Issue: every write is checked right before it is sent, after the wait for the rate limit.
 #[test]
 fn a_write_that_the_guard_refuses_is_not_sent() {
     run(async {
@@ -190,8 +190,8 @@ fn a_write_that_the_guard_refuses_is_not_sent() {
     });
 }
 
-/// Issue, shutdown: the next leader should not wait until our rate limit lets the last writes go.
-/// Reads and writes without a guard, such as the release of the lease, wait as ever.
+/// Issue, shutdown: the next leader should not wait until our rate limit admits the last writes.
+/// Reads, and writes without a guard such as the release of the lease, wait as usual.
 #[test]
 fn a_guarded_write_does_not_wait_beyond_the_stop() {
     run(async {
@@ -214,7 +214,7 @@ fn a_guarded_write_does_not_wait_beyond_the_stop() {
     });
 }
 
-/// Issue: every write is checked right before it is sent, also when it is sent again.
+/// Issue: every write is checked right before it is sent, also when it is retried.
 #[test]
 fn a_retry_asks_the_guard_again() {
     run(async {
@@ -240,8 +240,8 @@ fn requests_carry_the_user_agent() {
     });
 }
 
-/// k8s.io/apimachinery pkg/types/patch.go and client-go's `Apply`: what a patch is stands in its
-/// content type; who applies, and that it is forced, in the query.
+/// k8s.io/apimachinery pkg/types/patch.go and client-go's `Apply`: the type of a patch is in its
+/// content type; the field manager and `force` are in the query.
 #[test]
 fn patches_say_what_they_are() {
     run(async {
@@ -269,9 +269,9 @@ fn patches_say_what_they_are() {
     });
 }
 
-/// Decision 0011: no data of Secrets travels for what needs none of it. What a write is answered
-/// with is chosen by `Accept` (k8s.io/apiserver pkg/endpoints/handlers/response.go); what was
-/// deleted is never held, be it larger than any body that is.
+/// Decision 0011: data of Secrets is not sent where it is not needed. `Accept` selects the form of
+/// the response to a write (k8s.io/apiserver pkg/endpoints/handlers/response.go). The list of
+/// deleted objects is never held, even if it is larger than any allowed body.
 #[test]
 fn writes_may_ask_for_metadata_and_deletions_keep_nothing() {
     run(async {
@@ -313,8 +313,8 @@ fn writes_may_ask_for_metadata_and_deletions_keep_nothing() {
     });
 }
 
-/// k8s.io/apiserver pkg/endpoints/discovery/aggregated/etag.go: whoever names the state that is
-/// there gets 304 and no body. Who named none cannot get it.
+/// k8s.io/apiserver pkg/endpoints/discovery/aggregated/etag.go: a request that names the current
+/// version gets 304 and no body. A request without a version never does.
 #[test]
 fn a_document_that_is_known_is_not_sent_again() {
     run(async {
@@ -355,7 +355,7 @@ fn a_document_that_is_known_is_not_sent_again() {
     });
 }
 
-/// A server that accepts a request and never answers is left after the limit.
+/// A server that accepts a request and never responds is given up after the limit.
 #[test]
 fn silence_ends_with_a_timeout() {
     run(async {
@@ -383,8 +383,8 @@ fn a_kubeconfig_that_cannot_be_read_is_named() {
     }
 }
 
-/// client-go's rest.Config: `CAData` is what the kubeconfig itself holds, of the cluster that its
-/// current context names, byte by byte.
+/// client-go's rest.Config: `CAData` is the inline CA in the kubeconfig, of the cluster of its
+/// current context, byte by byte.
 #[test]
 fn the_authority_of_a_kubeconfig_is_that_of_its_cluster() {
     let path = std::env::temp_dir().join(format!("authority-kubeconfig-{}", std::process::id()));
@@ -440,7 +440,7 @@ fn errors_in_protobuf_keep_their_causes() {
     assert!(error.is_too_large_resource_version());
 }
 
-/// What a refused connection, a terminating namespace and a lost version are recognised by.
+/// How a refused connection, a terminating namespace and a lost version are recognised.
 #[test]
 fn errors_are_recognised() {
     let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
@@ -490,7 +490,8 @@ fn failed_preconditions_are_recognised() {
     }
 }
 
-/// What may have been done although it failed: not what was refused, nor what was not sent.
+/// Requests that may have been done although they failed: not refused ones, nor those that were not
+/// sent.
 #[test]
 fn failures_that_are_ambiguous() {
     let of = |kind: std::io::ErrorKind| ApiError::from_transport(&std::io::Error::from(kind));
@@ -504,8 +505,8 @@ fn failures_that_are_ambiguous() {
     assert!(!of(std::io::ErrorKind::ConnectionRefused).is_ambiguous());
 }
 
-/// A POST that came to a 503 may have made an object, and a second one makes another. 429 says that
-/// nothing was done, and a read does no harm.
+/// A POST with a 503 may have created an object, and a second one would create another. 429 means
+/// that nothing was done, and a read has no effect.
 #[test]
 fn a_write_that_may_have_been_done_is_not_sent_again() {
     run(async {
@@ -522,11 +523,11 @@ fn a_write_that_may_have_been_done_is_not_sent_again() {
     });
 }
 
-/// What an account's client asked for: method, path, token.
+/// The requests of an account's client: method, path, token.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// A server that knows no service account, makes tokens `t1`, `t2`, … that live for an hour, and
-/// takes none but the one in `valid` (any, if empty).
+/// A server that has no service account, issues tokens `t1`, `t2`, … for an hour, and accepts only
+/// the one in `valid` (any, if empty).
 fn account(runtime: &Runtime, valid: &'static str) -> (Client, Asked) {
     let asked: Asked = Arc::default();
     let (log, clock) = (Arc::clone(&asked), runtime.clock.clone());
@@ -561,8 +562,8 @@ fn account(runtime: &Runtime, valid: &'static str) -> (Client, Asked) {
 
 const ACCOUNTS: &str = "/api/v1/namespaces/kube-system/serviceaccounts";
 
-/// manager.md, Client builders: the account and its namespace are made if missing, then a token is
-/// asked for; it is kept for 80 % of its life less 10 s, by all clients of the account.
+/// manager.md, Client builders: the account and its namespace are created if missing, then a token
+/// is requested; it is kept for 80 % of its life less 10 s, by all clients of the account.
 #[test]
 fn tokens_are_asked_for_and_kept() {
     run(async {
@@ -587,7 +588,8 @@ fn tokens_are_asked_for_and_kept() {
     });
 }
 
-/// Whoever needs a token while one is asked for waits for that one, also if it cannot be had.
+/// A caller that needs a token while one is requested waits for that one, also if the request
+/// fails.
 #[test]
 fn several_at_once_ask_for_one_token() {
     run(async {
@@ -608,15 +610,15 @@ fn several_at_once_ask_for_one_token() {
             "{all:?}"
         );
         assert_eq!(server.seen.lock().unwrap().len(), 4);
-        // What failed is over: the next one asks anew.
+        // A failed request is over: the next caller requests again.
         client.get("/pods").await.unwrap_err();
         assert_eq!(server.seen.lock().unwrap().len(), 8);
     });
 }
 
-/// Who asked may give up, as at a timeout, and holds up nobody who comes later.
+/// The caller may give up, as at a timeout, and does not block later ones.
 #[test]
-fn a_token_that_nobody_waits_for_any_more_is_asked_for_anew() {
+fn an_abandoned_token_request_is_repeated() {
     run(async {
         let runtime = Runtime::simulated(Time::EPOCH, 1);
         let (client, asked) = account(&runtime, "");
@@ -638,8 +640,8 @@ fn a_token_that_is_refused_is_replaced() {
     });
 }
 
-/// manager.md, Client builders: each fetch is tried 4 times (500 ms, doubled); what was refused is
-/// the token, not what it was for.
+/// manager.md, Client builders: each token request is tried 4 times (500 ms, doubled); the error is
+/// about the token, not about the request that needed it.
 #[test]
 fn a_token_that_cannot_be_had_is_its_own_error() {
     run(async {
@@ -656,9 +658,9 @@ fn a_token_that_cannot_be_had_is_its_own_error() {
     });
 }
 
-/// The engine's health check: each turn at the rate limit and each end of a try is a sign of life.
+/// The engine's health check: each wait for the rate limit and each end of a try is a sign of life.
 #[test]
-fn whoever_paces_a_request_hears_of_each_try() {
+fn pace_is_called_at_each_try() {
     run(async {
         let server = server(1.0, 1, |n| if n == 1 { (429, "{}") } else { (200, "{}") });
         let heard: Arc<Mutex<Vec<u64>>> = Arc::default();
@@ -667,7 +669,7 @@ fn whoever_paces_a_request_hears_of_each_try() {
             log.lock().unwrap().push(wait.as_millis().try_into().unwrap());
         }));
         client.get("/a").await.unwrap();
-        // A try, its end; three seconds later another one; the next waits for its turn.
+        // A try, its end; three seconds later another one; the next waits for the rate limit.
         assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), [0, 0, 0, 0]);
         client.get("/b").await.unwrap();
         assert_eq!(*heard.lock().unwrap(), [1000, 0]);

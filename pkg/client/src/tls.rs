@@ -1,4 +1,4 @@
-//! How TLS is spoken with the API server.
+//! The TLS configuration for the API server.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Whom a server must be known to.
+/// How a server's certificate is verified.
 #[derive(Clone, Copy)]
 pub(crate) enum Trust<'a> {
-    /// The authorities in this PEM.
+    /// By the CAs in this PEM.
     In(&'a [u8]),
-    /// Those of the system.
+    /// By the system's CAs.
     System,
-    /// Nobody: any server will do.
+    /// Not at all: any server is accepted.
     Blind,
-    /// There is no server that speaks TLS.
+    /// No server uses TLS.
     Unneeded,
 }
 
-/// TLS as whoever has this certificate and its key, in PEM. An error names the field.
+/// TLS with this certificate and key, in PEM. An error names the field.
 pub(crate) fn config(
     trust: Trust<'_>,
     identity: Option<(&[u8], &[u8])>,
@@ -46,7 +46,7 @@ pub(crate) fn config(
     config.map_err(|error| format!("client-certificate with client-key: {error}"))
 }
 
-/// As Go's `AppendCertsFromPEM`: one that can be used is enough.
+/// As Go's `AppendCertsFromPEM`: one usable certificate is enough.
 fn authorities(pem: &[u8]) -> Result<RootCertStore, String> {
     let failed = |why: &str| format!("certificate-authority: {why}");
     let mut roots = RootCertStore::empty();
@@ -65,8 +65,8 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// `insecure-skip-tls-verify`: nothing is asked of the server. Its signature would only say that it
-/// has the key of a certificate that nobody looks at.
+/// `insecure-skip-tls-verify`: the server is not verified. Its signature would only prove that it
+/// has the key of a certificate that is not checked.
 #[derive(Debug)]
 struct Blind {
     schemes: Vec<SignatureScheme>,

@@ -1,4 +1,4 @@
-//! What sends the requests of clients.
+//! Sends the requests of clients.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use tower::BoxError;
 
 use crate::error::cause;
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
-/// An answer that is on its way.
+/// A response in progress.
 pub(crate) type Sending = Pin<Box<dyn Future<Output = Result<Response<AnyBody>, BoxError>> + Send>>;
 
 /// Sends to one API server. Cheap to clone; clones share the connections.
 ///
-/// A client of kube's is one too. It has a task of its own that each request passes through, which
-/// costs two more turns of the scheduler for each: what sends over the network does without.
+/// A client of kube's is a transport, too. It has a task that each request passes through, which
+/// costs two more switches of tasks per request; the transport over the network avoids that.
 #[derive(Clone)]
 pub struct Transport(Arc<dyn Fn(Request<Body>) -> Sending + Send + Sync>);
 
 impl Transport {
-    /// Over whatever this sends with.
+    /// A transport that sends with this function.
     pub(crate) fn new(send: impl Fn(Request<Body>) -> Sending + Send + Sync + 'static) -> Self {
         Self(Arc::new(send))
     }

@@ -12,11 +12,11 @@ use serde::Deserialize;
 /// A content type of the aggregated form.
 pub(crate) const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-/// Versions that most kinds have. They are held once, not once per kind.
+/// Versions that most kinds have, held once instead of once per kind.
 const VERSIONS: [&str; 9] =
     ["v1", "v1beta1", "v1alpha1", "v2", "v1beta2", "v1alpha2", "v2beta1", "v1beta3", "v1alpha3"];
 
-/// What one document says.
+/// The content of one document.
 pub(crate) struct Page {
     pub(crate) form: Form,
     /// In the order of discovery.
@@ -25,16 +25,16 @@ pub(crate) struct Page {
     failed: BTreeMap<String, String>,
 }
 
-/// The forms that a document comes in.
+/// The two forms of a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// With the kinds of each version.
     Aggregated,
-    /// The names of groups and versions alone.
+    /// Only the names of groups and versions.
     Plain,
 }
 
-/// A group, and the versions of it that can be asked for.
+/// A group, and its versions that can be requested.
 pub(crate) struct Group {
     /// Empty for the core group.
     pub(crate) name: String,
@@ -62,8 +62,8 @@ impl Page {
         Ok(Self { form: Form::Plain, groups, kinds: Vec::new(), failed: BTreeMap::new() })
     }
 
-    /// client-go's SplitGroupsAndResources: a version that is stale has failed, and the first one
-    /// that is not is preferred.
+    /// client-go's SplitGroupsAndResources: a stale version counts as failed, and the first version
+    /// that is not stale is preferred.
     fn aggregated(list: DiscoveryList<'_>) -> Self {
         let (mut groups, mut kinds) = (Vec::new(), Vec::new());
         let mut failed = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Page {
     }
 }
 
-/// What is served, by documents that hold everything.
+/// The kinds in aggregated documents.
 pub(crate) fn aggregated(pages: [Page; 2]) -> Served {
     let (mut groups, mut kinds, mut failed) = (Vec::new(), Vec::new(), BTreeMap::new());
     for page in pages {
@@ -102,7 +102,7 @@ pub(crate) fn aggregated(pages: [Page; 2]) -> Served {
     Served::new(kinds, failed)
 }
 
-/// The kinds of a group version, by the document at `path` that describes it alone.
+/// The kinds of a group version, from its own document at `path`.
 pub(crate) fn resources(
     path: &str,
     group: &str,
@@ -124,8 +124,8 @@ pub(crate) fn resources(
     Ok(kinds.collect())
 }
 
-/// Marks for each resource the version that is preferred: that of its group if it has the resource,
-/// else the first that does (client-go's ServerPreferredResources).
+/// Marks the preferred version of each resource: that of its group if it has the resource, else the
+/// first that does (client-go's ServerPreferredResources).
 pub(crate) fn prefer<'a>(kinds: &mut [ServedKind], groups: impl IntoIterator<Item = &'a Group>) {
     let groups = groups.into_iter().map(|group| (&*group.name, &*group.preferred));
     let versions: BTreeMap<&str, &str> = groups.collect();
@@ -154,8 +154,8 @@ pub(crate) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-/// client-go's ContentTypeIsGVK: the parameters of a content type come in any order, and there may
-/// be others among them.
+/// client-go's ContentTypeIsGVK: the parameters of a content type are in any order, with others
+/// among them.
 fn is_aggregated(content_type: &str) -> bool {
     let mut parts = content_type.split(';').map(str::trim);
     let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
@@ -174,7 +174,7 @@ fn decode<'de, T: Deserialize<'de>>(path: &str, body: &'de [u8]) -> Result<T, Ap
 }
 
 fn served_kind(resource: Resource, verbs: &[WireVerb]) -> Option<ServedKind> {
-    // With a slash it is a subresource.
+    // A slash means a subresource.
     if resource.plural.is_empty() || resource.plural.contains('/') {
         return None;
     }
@@ -271,8 +271,8 @@ struct ResponseKind<'a> {
 }
 
 impl DiscoveryResource<'_> {
-    /// None if it stands there for its subresources alone: then it says nothing of its kind. What
-    /// group and version the kind has elsewhere does not matter.
+    /// None if it is listed only because of its subresources: then it says nothing about its kind.
+    /// The group and version of its kind do not matter.
     fn view(self, group: &str, version: &str) -> Option<ServedKind> {
         let kind = self.response_kind.filter(|kind| *kind != ResponseKind::default())?.kind;
         let resource = Resource {

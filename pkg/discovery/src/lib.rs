@@ -1,11 +1,11 @@
-//! What the API server serves.
+//! Discovery: which kinds the API server serves.
 //!
-//! [`Discovery::served`] asks as client-go does (discovery/discovery_client.go): for both documents
-//! of aggregated discovery, and where a server has none, for each version of each group. Who asks
-//! often costs little: a document that has not changed is not sent again.
+//! [`Discovery::served`] works as client-go (discovery/discovery_client.go): it requests both
+//! documents of aggregated discovery or, if a server does not have them, each version of each
+//! group. Repeated calls are cheap: an unchanged document is not sent again.
 //!
 //! # Parts
-//! - `document`: what the documents hold, and which version of a resource is the preferred one.
+//! - `document`: the content of the documents, and the preferred version of a resource.
 
 mod document;
 
@@ -28,29 +28,29 @@ use crate::document::{AGGREGATED, Form, Group, Page};
 const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                       application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                       application/json";
-/// Where the core group is described, and where all others are.
+/// The document of the core group, and that of all others.
 const CORE: &str = "/api";
 const GROUPS: &str = "/apis";
-/// How many group versions are asked for at once, where each has its own document.
+/// How many group versions are requested at once, if each has its own document.
 const TOGETHER_MAX: usize = 16;
 
-/// Asks the API server what it serves.
+/// Finds out what the API server serves.
 pub struct Discovery {
     client: Client,
-    /// How many calls have begun.
+    /// The number of calls that have begun.
     calls: AtomicU64,
     known: Mutex<Known>,
 }
 
-/// What was learnt last.
+/// The last result.
 #[derive(Default)]
 struct Known {
-    /// The calls with a lower number had begun when `answer` was asked for.
+    /// Calls with a lower number had begun when this result was requested.
     covers: u64,
     answer: Option<Result<Arc<Served>, ApiError>>,
-    /// The last answer that was no error.
+    /// The last successful result.
     served: Arc<Served>,
-    /// What the documents were called that `served` was made of; none for what has no name.
+    /// The etags of the documents that `served` was made from; none for a document without one.
     etags: Etags,
 }
 
@@ -60,20 +60,21 @@ struct Etags {
     groups: Option<String>,
 }
 
-/// The kinds of a group version, or why they could not be had.
+/// The kinds of a group version, or the error.
 type Listed = Result<Vec<ServedKind>, String>;
 
 // === impl Discovery ===
 
 impl Discovery {
-    /// Asks with this client, whose limits hold for each request.
+    /// Sends requests with this client, whose limits hold for each request.
     pub fn new(client: Client) -> Self {
         Self { client, calls: AtomicU64::default(), known: Mutex::default() }
     }
 
-    /// What is served now: asked for after this call began, so two calls share one answer only if
-    /// both wait for it. The same `Arc` as before if nothing has changed. An error if the list of
-    /// groups cannot be had; a group version that cannot is in [`Served::failed`].
+    /// What is served now. It is requested after this call began, so two calls share a result only
+    /// if both wait for it. Returns the same `Arc` as before if nothing has changed. An error if
+    /// the list of groups cannot be read; a group version that cannot be read is in
+    /// [`Served::failed`].
     pub async fn served(&self) -> Result<Arc<Served>, ApiError> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let mut known = self.known.lock().await;
@@ -99,15 +100,15 @@ impl Discovery {
             (self.plain(pages).await?, Etags::default())
         };
         known.etags = etags;
-        // Another API server may give the same state another name.
+        // Another API server may have another etag for the same state.
         if *known.served != served {
             known.served = Arc::new(served);
         }
         Ok(Arc::clone(&known.served))
     }
 
-    /// Both documents; none if neither is other than what `etags` names. Where only one is, the
-    /// other one is asked for again: it would cost more to keep what it says twice.
+    /// Both documents; none if neither has changed since `etags`. If only one has changed, the
+    /// other one is requested again: keeping a copy would cost more.
     async fn changed(&self, etags: &Etags) -> Result<Option<(Document, Document)>, ApiError> {
         let Some(groups) = self.groups(etags.groups.as_deref()).await? else {
             let Some(core) = self.core(etags.core.as_deref()).await? else {
@@ -122,7 +123,7 @@ impl Discovery {
         self.client.get_as(GROUPS, ACCEPT, etag).await
     }
 
-    /// A server that has no core group, as aggregated ones may be, has an empty one.
+    /// A server without a core group, such as an aggregated one, has an empty one.
     async fn core(&self, etag: Option<&str>) -> Result<Option<Document>, ApiError> {
         match self.client.get_as(CORE, ACCEPT, etag).await {
             Err(error) if error.is_not_found() => {
@@ -133,8 +134,8 @@ impl Discovery {
         }
     }
 
-    /// What the groups of `pages` have in their versions. If one fails, all is asked for once more,
-    /// as client-go does: its group may have gone after the list was made.
+    /// The kinds in the versions of the groups of `pages`. If one fails, all are requested once
+    /// more, as client-go does: its group may have been removed after the list was made.
     async fn plain(&self, pages: [Page; 2]) -> Result<Served, ApiError> {
         let served = self.each_version(&pages).await;
         if served.failed.is_empty() {

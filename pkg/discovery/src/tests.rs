@@ -1,6 +1,6 @@
-//! Tests: what documents mean (`documents`), and how they are asked for (`requests`).
+//! Tests: the content of documents (`documents`), and the requests (`requests`).
 //!
-//! `testdata/` holds what Kubernetes 1.36.3 itself recorded of its API server in both forms
+//! `testdata/` holds Kubernetes 1.36.3's own recording of its API server in both forms
 //! (api/discovery): `aggregated.json` is `/apis`, `plain.json` all documents by their paths.
 
 mod documents;
@@ -25,27 +25,27 @@ use tower::service_fn;
 use crate::Discovery;
 use crate::document::AGGREGATED;
 
-/// An API server that has what a test gives it, and takes its time over each answer.
+/// An API server with the documents of a test, and a delay before each response.
 struct Server {
     discovery: Discovery,
-    /// Each request: its path, and the ETag that it names.
+    /// The requests: path, and etag.
     seen: Arc<Mutex<Vec<String>>>,
     pages: Arc<Mutex<BTreeMap<String, Page>>>,
     runtime: Runtime,
 }
 
-/// What it answers at a path.
+/// The response at a path.
 #[derive(Clone)]
 struct Page {
     code: u16,
     content_type: &'static str,
     etag: Option<&'static str>,
     body: String,
-    /// How many requests are answered with 500 before.
+    /// How many requests get a 500 before.
     errors: u32,
 }
 
-/// How long an answer takes.
+/// The delay of a response.
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Page {
@@ -141,7 +141,7 @@ fn rows(served: &Served) -> Vec<String> {
 }
 
 /// An aggregated document. A version is `v1: pods/Pod nodes/Node/cluster none`, the last of which
-/// has no kind; a `!` before it: it is stale.
+/// has no kind; a `!` in front means stale.
 fn aggregated(groups: &[(&str, &[&str])]) -> Value {
     let items = groups.iter().map(|(name, versions)| {
         let versions = versions.iter().map(|version| {
@@ -162,7 +162,7 @@ fn aggregated(groups: &[(&str, &[&str])]) -> Value {
     json!({"kind": "APIGroupDiscoveryList", "items": items.collect::<Vec<_>>()})
 }
 
-/// The plain `/apis` with one group, whose versions are given.
+/// The plain `/apis` with one group and these versions.
 fn plain_groups(name: &str, versions: &[&str], preferred: &str) -> Value {
     let versions: Vec<Value> = versions.iter().map(|version| json!({"version": version})).collect();
     json!({"groups": [

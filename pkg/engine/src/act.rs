@@ -1,4 +1,4 @@
-//! Acting on a plan: the only place that writes.
+//! Acts on plans: the only place that writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,84 +16,85 @@ use futures::stream::FuturesUnordered;
 use mutant::Mutant;
 use runtime::Runtime;
 
-use crate::doubts::{About, Doubts};
+use crate::ambiguous_writes::{AmbiguousWrites, Target};
 use crate::events::Recorder;
 use crate::expectations::NEVER;
 use crate::telemetry::{Became, Telemetry};
 use crate::worker::Kinds;
 use crate::{Expectations, Metrics, Record, read};
 
-/// How many requests of one step are under way at once. The rate limit bounds them over time, this
-/// bounds the memory that they take and the streams of the one connection.
+/// The number of requests of one step in progress at once. The rate limit bounds them over time;
+/// this bounds their memory and the streams of the one connection.
 const TOGETHER_MAX: usize = 64;
-/// How often an object that changes all the time is tried to be deleted in one sync.
+/// How often one sync tries to delete an object that keeps changing.
 const DELETE_TRIES_MAX: usize = 3;
 
-/// Writes for the keys of one controller, and remembers what the caches must show then.
+/// Writes for the keys of one controller, and records what the caches must show afterwards.
 pub(crate) struct Act {
     /// The controller's canonical name, for metrics.
     pub(crate) controller: &'static str,
-    /// As whom it writes. For a sync: [`Act::client`].
+    /// The client of the controller's user. For a sync: [`Act::client`].
     pub(crate) client: Client,
-    /// As whom it asks what came of a write: as the informers, who may list all kinds.
+    /// The client that resolves ambiguous writes: of the informers' user, which may list all kinds.
     pub(crate) reader: Client,
     /// Where its Events go.
     pub(crate) recorder: Recorder,
     /// What the API server serves, for plans that ask for it.
     pub(crate) discovery: Discovery,
-    /// What its keys await.
+    /// What its keys wait for in the caches.
     pub(crate) expectations: Mutex<Expectations>,
-    /// Which of its writes failed and may have been done.
-    pub(crate) doubts: Mutex<Doubts>,
-    /// What the caches show.
+    /// Its ambiguous writes: they failed and may have been done.
+    pub(crate) ambiguous_writes: Mutex<AmbiguousWrites>,
+    /// The caches that it reads.
     pub(crate) kinds: Kinds,
-    /// What is told about it.
+    /// What debug pages and health checks show of it.
     pub(crate) record: Arc<Record>,
-    /// The time.
+    /// Clock, randomness and cancellation.
     pub(crate) runtime: Runtime,
     /// Counters over all controllers.
     pub(crate) metrics: Metrics,
-    /// What this one counts.
+    /// The controller's own counters.
     pub(crate) telemetry: Telemetry,
 }
 
-/// The key that is acted for, and what its actions find out.
-struct Turn<'a> {
+/// One plan being carried out: its key, and the results of its actions.
+struct PlanRun<'a> {
     key: &'a Key,
     emptied: Mutex<BTreeMap<Collection, Option<Refused>>>,
 }
 
-/// What became of a write that did not fail.
+/// The result of a write that did not fail.
 enum Sent {
     /// It was done, to the object of this name.
     Done(Text),
-    /// There was nothing to do any more.
+    /// There was nothing left to do.
     Moot,
 }
 
 impl Act {
-    /// Runs steps of a plan for `key`. The first step that fails ends it. So does the stop of the
-    /// process, between two writes: the next leader decides anew, and should not have to wait.
+    /// Runs the steps of a plan for `key`. The first failing step ends the plan. So does the
+    /// shutdown of the process, between two writes: the next leader decides anew and must not have
+    /// to wait.
     pub(crate) async fn act(&self, key: &Key, steps: &[Step], facts: &mut Facts) -> Outcome {
-        let turn = Turn { key, emptied: Mutex::default() };
-        let outcome = self.steps(&turn, steps).await;
-        let emptied = turn.emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let run = PlanRun { key, emptied: Mutex::default() };
+        let outcome = self.steps(&run, steps).await;
+        let emptied = run.emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
         facts.emptied.extend(emptied);
         outcome
     }
 
-    async fn steps(&self, turn: &Turn<'_>, steps: &[Step]) -> Outcome {
+    async fn steps(&self, run: &PlanRun<'_>, steps: &[Step]) -> Outcome {
         let mut outcome = Outcome::default();
         for (at, step) in steps.iter().enumerate() {
             let done = match step {
-                Step::InOrder(actions) => self.in_order(turn, actions).await,
-                Step::Together(actions) => self.together(turn, actions).await,
-                Step::SlowStart(actions) => self.slow_start(turn, actions).await,
-                Step::Chains(chains) => self.chains(turn, chains).await,
+                Step::InOrder(actions) => self.in_order(run, actions).await,
+                Step::Together(actions) => self.together(run, actions).await,
+                Step::SlowStart(actions) => self.slow_start(run, actions).await,
+                Step::Chains(chains) => self.chains(run, chains).await,
                 Step::Fetch(_) => Ok(()),
             };
             if let Err(failure) = done {
-                // The fence may let writes through again, unless the process ends.
+                // Unless the process ends, the fence may admit writes again.
                 let stops = self.runtime.cancel.is_cancelled();
                 if failure.is_namespace_terminating()
                     || (stops && matches!(failure, ApiError::Fenced(_)))
@@ -113,40 +114,40 @@ impl Act {
         outcome
     }
 
-    /// The client for a sync of `key`: its requests are signs of life. Of what it writes it sees
-    /// the metadata, as nothing else is looked at.
+    /// The client for a sync of `key`: its requests count as signs of life. Responses to writes are
+    /// metadata, since nothing else is read.
     pub(crate) fn client(&self, key: &Key) -> Client {
         self.paced(&self.client.terse(), key)
     }
 
-    /// The same of another client.
+    /// As [`Act::client`], for another client.
     pub(crate) fn paced(&self, client: &Client, key: &Key) -> Client {
         let (record, key) = (Arc::clone(&self.record), key.clone());
         client.paced(Arc::new(move |wait| record.heard(&key, wait)))
     }
 
-    async fn in_order(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
+    async fn in_order(&self, run: &PlanRun<'_>, actions: &[Action]) -> Result<(), ApiError> {
         for action in actions {
-            self.run(turn, action).await?;
+            self.run(run, action).await?;
         }
         Ok(())
     }
 
-    async fn together(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
-        all(actions.iter().map(|action| self.run(turn, action))).await
+    async fn together(&self, run: &PlanRun<'_>, actions: &[Action]) -> Result<(), ApiError> {
+        all(actions.iter().map(|action| self.run(run, action))).await
     }
 
-    async fn chains(&self, turn: &Turn<'_>, chains: &[Vec<Action>]) -> Result<(), ApiError> {
-        all(chains.iter().map(|chain| self.in_order(turn, chain))).await
+    async fn chains(&self, run: &PlanRun<'_>, chains: &[Vec<Action>]) -> Result<(), ApiError> {
+        all(chains.iter().map(|chain| self.in_order(run, chain))).await
     }
 
-    /// Batches of 1, 2, 4, …; after a batch with a failure the rest is skipped.
-    async fn slow_start(&self, turn: &Turn<'_>, actions: &[Action]) -> Result<(), ApiError> {
+    /// Batches of 1, 2, 4, …; after a batch with a failure the remaining actions are skipped.
+    async fn slow_start(&self, run: &PlanRun<'_>, actions: &[Action]) -> Result<(), ApiError> {
         let all_at_once = mutant::is(Mutant::NoSlowStart);
         let (mut rest, mut size) = (actions, if all_at_once { actions.len() } else { 1 });
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(size.min(rest.len()));
-            if let Err(error) = self.together(turn, batch).await {
+            if let Err(error) = self.together(run, batch).await {
                 if !later.is_empty() {
                     tracing::debug!(skipped = later.len(), "slow start stopped");
                 }
@@ -157,14 +158,14 @@ impl Act {
         Ok(())
     }
 
-    async fn run(&self, turn: &Turn<'_>, action: &Action) -> Result<(), ApiError> {
+    async fn run(&self, run: &PlanRun<'_>, action: &Action) -> Result<(), ApiError> {
         if self.runtime.cancel.is_cancelled() {
             return Err(ApiError::Fenced("asked to stop".to_owned()));
         }
         match action {
             Action::Write(write) => match write.emptied() {
-                Some(all) => self.delete_all(turn, all).await,
-                None => self.write(turn.key, write).await,
+                Some(all) => self.delete_all(run, all).await,
+                None => self.write(run.key, write).await,
             },
             Action::Event(event) => {
                 self.recorder.record(event.clone());
@@ -173,8 +174,8 @@ impl Act {
         }
     }
 
-    /// Sends a write about one object, and sees to it that what became of it is awaited, counted
-    /// and told.
+    /// Sends a write to one object, and records the result: what to await, what to count, which
+    /// Event to send.
     pub(crate) async fn write(&self, key: &Key, write: &Write) -> Result<(), ApiError> {
         let Write { object, announce, counts, .. } = write;
         let sent = match &write.verb {
@@ -196,7 +197,7 @@ impl Act {
             }
             Err(error) if is_tolerated(write.tolerates, &error) => {
                 if error.is_object_missing() {
-                    self.remember_gone(key, object);
+                    self.remember_deleted(key, object);
                 }
                 self.telemetry.add(counts, Became::Moot);
                 Ok(())
@@ -223,15 +224,16 @@ impl Act {
                 self.remember_version(key, resource, &meta.key, meta.resource_version);
                 Ok(Sent::Done(meta.key.name.clone()))
             }
-            // Trying again would change nothing: the key waits until its own object goes with the
-            // namespace, or the expectation is too old. As upstream's, which is never lowered.
+            // A retry would change nothing: the key waits until its own object is deleted with the
+            // namespace, or the expectation expires. As upstream's expectation, which is never
+            // lowered.
             Err(error) if error.is_namespace_terminating() => {
                 self.remember_version(key, resource, &Key::new(namespace, ""), NEVER);
                 Err(error)
             }
             Err(error) if mutant::is(Mutant::LostIsDone) && error.is_ambiguous() => Ok(Sent::Moot),
             Err(error) => {
-                self.doubt(key, About::create(resource, namespace, body), &error);
+                self.note_ambiguous(key, Target::create(resource, namespace, body), &error);
                 Err(error)
             }
         }
@@ -245,18 +247,18 @@ impl Act {
     ) -> Result<Sent, ApiError> {
         match self.delete_guarded(key, object, delete).await {
             Ok(deleted) => {
-                self.remember_gone(key, object);
+                self.remember_deleted(key, object);
                 Ok(if deleted { Sent::Done(object.key.name.clone()) } else { Sent::Moot })
             }
-            // That it has another version by now is no failure.
+            // A conflict means that the object has another version by now: no failure.
             Err(error) if delete.guard == Guard::Version && error.is_conflict() => Ok(Sent::Moot),
             Err(error) => Err(error),
         }
     }
 
-    /// Deletes an object, if what guards it holds. False: it is gone already, or replaced by
-    /// another object with the same name; the object of the plan exists no more, and the cache
-    /// will show that.
+    /// Deletes an object, if its guard holds. False: the object was deleted already, or replaced by
+    /// another one of the same name; the object of the plan no longer exists, and the cache will
+    /// show that.
     async fn delete_guarded(
         &self,
         key: &Key,
@@ -277,7 +279,7 @@ impl Act {
                 Err(error) if error.is_not_found() => return Ok(false),
                 Err(error) if error.is_conflict() => error,
                 Err(error) => {
-                    self.doubt(key, About::object(object), &error);
+                    self.note_ambiguous(key, Target::object(object), &error);
                     return Err(error);
                 }
             };
@@ -286,11 +288,12 @@ impl Act {
                 Guard::Uid | Guard::Version => return Err(error),
                 Guard::SameOwners(owners) => owners,
             };
-            // Mostly the uid or the version differs. It can also be refused as it is.
+            // Usually the uid or the version differs. The delete can also be refused for another
+            // reason.
             let live = read::metadata(&client, &path).await?.map(|live| live.meta);
             let Some(live) = live.filter(|live| live.uid == object.uid) else { return Ok(false) };
-            // Who asked for its deletion meanwhile may have asked for other things to become of its
-            // dependents.
+            // Another client may have deleted the object meanwhile, with another propagation
+            // policy.
             let is_same = version == Some(live.resource_version);
             let may_go = live.owners == *owners && !live.is_terminating() && !is_same;
             if !may_go || tries.next().is_none() {
@@ -300,20 +303,20 @@ impl Act {
         }
     }
 
-    async fn delete_all(&self, turn: &Turn<'_>, all: Collection) -> Result<(), ApiError> {
+    async fn delete_all(&self, run: &PlanRun<'_>, all: Collection) -> Result<(), ApiError> {
         let path = all.resource.collection_path(&all.namespace);
         let options = serde_json::json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": "Background",
         });
-        let client = self.client(turn.key);
+        let client = self.client(run.key);
         let error = client.delete_collection(&path, options.to_string().into()).await.err();
         self.count("deletecollection", &all.resource, error.as_ref());
         if let Some(fenced @ ApiError::Fenced(_)) = error {
             return Err(fenced);
         }
-        let mut emptied = turn.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut emptied = run.emptied.lock().unwrap_or_else(PoisonError::into_inner);
         emptied.insert(all, error.as_ref().map(read::refused));
         Ok(())
     }
@@ -326,7 +329,7 @@ impl Act {
                 Ok(Sent::Done(object.key.name.clone()))
             }
             Err(error) => {
-                self.doubt(key, About::object(object), &error);
+                self.note_ambiguous(key, Target::object(object), &error);
                 Err(error)
             }
         }
@@ -398,21 +401,22 @@ impl Act {
         match answer.and_then(|body| version(&body)) {
             Ok(version) => {
                 self.remember_version(key, &object.resource, &object.key, version);
-                // It is newer than a first try on another version, whatever came of that.
-                self.undoubt(key, object);
+                // It is newer than a first try on another version, so the result of that no longer
+                // matters.
+                self.forget_ambiguous(key, object);
                 Ok(())
             }
             Err(error) => {
-                self.doubt(key, About::object(object), &error);
+                self.note_ambiguous(key, Target::object(object), &error);
                 Err(error)
             }
         }
     }
 
-    /// The key awaits what the handlers have not heard of yet: what they keep is a cache, too. That
-    /// is asked under the lock that settles ([`crate::Engine`]): what they hear of later finds the
-    /// expectation. `object` is the key of what was written, its name empty if that is not known: a
-    /// cache that does not select it will never show it.
+    /// Makes the key wait for what the handlers are not notified of yet: their memory is a cache,
+    /// too. The handlers' version is read under the lock that settles keys ([`crate::Engine`]):
+    /// later notifications find the expectation. `object` is the key of the written object, with an
+    /// empty name if that is unknown. A cache whose selection lacks the object will never show it.
     pub(crate) fn remember_version(
         &self,
         key: &Key,
@@ -424,15 +428,15 @@ impl Act {
         let mut awaited = self.expectations();
         let awaits = !mutant::is(Mutant::WritesNotAwaited);
         for selection in self.kinds.selections(resource, object) {
-            let told = self.kinds.notified_version(&selection);
-            if awaits && told.is_some_and(|told| told < version) {
+            let notified = self.kinds.notified_version(&selection);
+            if awaits && notified.is_some_and(|notified| notified < version) {
                 awaited.expect_version(key, &selection, version, now);
             }
         }
     }
 
-    /// As [`Act::remember_version`], for an object that is gone or will be.
-    pub(crate) fn remember_gone(&self, key: &Key, object: &ObjectRef) {
+    /// As [`Act::remember_version`], for an object that was deleted or is being deleted.
+    pub(crate) fn remember_deleted(&self, key: &Key, object: &ObjectRef) {
         if mutant::is(Mutant::DeletionsNotAwaited) {
             return;
         }
@@ -440,14 +444,14 @@ impl Act {
         let mut awaited = self.expectations();
         for selection in self.kinds.selections(&object.resource, &object.key) {
             if self.kinds.holds(&selection, object) {
-                awaited.expect_gone(key, &selection, &object.uid, now);
+                awaited.expect_deleted(key, &selection, &object.uid, now);
                 continue;
             }
-            // The cache shows it; the handlers may not have heard of it. Asked in this order: what
-            // goes meanwhile is found by who tells them.
-            let told = self.kinds.notified_version(&selection);
+            // The cache shows the deletion, but the handlers may not be notified of it. Checked in
+            // this order: a deletion in between is found when the handlers are notified of it.
+            let notified = self.kinds.notified_version(&selection);
             let shown = self.kinds.version_of(&selection);
-            if let Some(shown) = shown.filter(|_| told < shown) {
+            if let Some(shown) = shown.filter(|_| notified < shown) {
                 awaited.expect_version(key, &selection, shown, now);
             }
         }
@@ -463,7 +467,7 @@ impl Act {
             error.status().is_some_and(|it| announce.silent.contains(&&*it.reason))
         };
         let (r#type, reason, message) = match (result, announce.done, &announce.failed) {
-            // Nothing was tried: that is no news about the object.
+            // No write was tried, so there is nothing to report.
             (Ok(_), None, _) | (Err(ApiError::Fenced(_)), ..) => return,
             (Err(error), ..) if error.is_namespace_terminating() => return,
             (Err(error), ..) if is_silent(error) => return,
@@ -488,7 +492,7 @@ impl Act {
     }
 }
 
-/// All are tried, so many at once; the error is that of the first in order that failed.
+/// Tries all, this many at once; the error is that of the first one in order that failed.
 async fn all<F: Future<Output = Result<(), ApiError>>>(
     runs: impl Iterator<Item = F>,
 ) -> Result<(), ApiError> {

@@ -1,4 +1,4 @@
-//! Two engines that are one controller to the outside.
+//! Two engines that appear as one controller.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use futures::future::BoxFuture;
 use runtime::Instant;
 
 use crate::record::{FAILING_MAX, IN_WORK_MAX, PLANS_MAX};
-use crate::{Explanation, InWork, Inspect, Phase, Status, Viewer};
+use crate::{EngineStatus, Explanation, InWork, Inspect, Phase, Viewer};
 
-/// Two engines of one controller, each with a queue of its own, as upstream's garbage collector has
-/// one for deletions and one for owners that leave their dependents behind.
+/// Two engines of one controller, each with its own queue, as upstream's garbage collector has one
+/// queue for deletions and one for owners whose dependents are orphaned.
 pub struct Both(pub Arc<dyn Inspect>, pub Arc<dyn Inspect>);
 
 impl Inspect for Both {
-    fn status(&self) -> Status {
+    fn status(&self) -> EngineStatus {
         merged(self.0.status(), self.1.status())
     }
 
@@ -23,7 +23,7 @@ impl Inspect for Both {
         oldest(self.0.in_work(), self.1.in_work())
     }
 
-    /// The first engine's, unless only the second one finds the object.
+    /// The explanation of the first engine, unless only the second one finds the object.
     fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {
         async move {
             let first = self.0.explain(key, viewer).await;
@@ -42,13 +42,13 @@ impl Inspect for Both {
     }
 
     fn stalled(&self, now: Instant) -> Option<String> {
-        // Both are asked: each needs two looks to be sure.
+        // Both are asked every time: each one needs two observations to be sure.
         let (first, second) = (self.0.stalled(now), self.1.stalled(now));
         first.or(second)
     }
 }
 
-fn merged(a: Status, b: Status) -> Status {
+fn merged(a: EngineStatus, b: EngineStatus) -> EngineStatus {
     let by_time = |a: &crate::Failure, b: &crate::Failure| b.at.cmp(&a.at);
     let mut waiting_for = joined(a.waiting_for, b.waiting_for);
     waiting_for.sort_by(|a, b| a.resource.cmp(&b.resource));
@@ -69,7 +69,7 @@ fn merged(a: Status, b: Status) -> Status {
     plans.truncate(PLANS_MAX);
     let mut errors = joined(Vec::from_iter(a.last_error), Vec::from_iter(b.last_error));
     errors.sort_by(by_time);
-    Status {
+    EngineStatus {
         phase: if progress(a.phase) <= progress(b.phase) { a.phase } else { b.phase },
         cannot_start: a.cannot_start.or(b.cannot_start),
         waiting_for,
@@ -102,7 +102,7 @@ fn joined<T>(mut a: Vec<T>, b: Vec<T>) -> Vec<T> {
     a
 }
 
-/// How far a phase is on the way; the one that is behind is shown.
+/// The order of the phases; the earlier one of two is shown.
 fn progress(phase: Phase) -> u8 {
     match phase {
         Phase::NotStarted => 0,

@@ -1,4 +1,4 @@
-//! The door between the engine, which is compiled once, and a controller with types of its own.
+//! The boundary between the engine, which is compiled once, and a controller with its own types.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -15,16 +15,16 @@ use futures::future::BoxFuture;
 use crate::Engine;
 use crate::worker::{Kinds, Seen};
 
-/// A snapshot or a verdict of whichever controller is behind the door.
+/// A snapshot or a verdict of the controller behind the boundary.
 pub(crate) type Opaque = Box<dyn Any + Send + Sync>;
 
-/// A controller with its memory, as the engine sees it. The methods are the controller's; what goes
-/// in as [`Opaque`] came out of the same door.
+/// A controller with its memory, as the engine sees it. The methods are the controller's; an
+/// [`Opaque`] argument came out of the same `Door`.
 pub(crate) trait Door: Send + Sync {
     fn constants(&self) -> Constants;
     /// The kinds of its watch table.
     fn kinds(&self, factory: &mut SharedInformerFactory) -> Kinds;
-    /// What connects the handlers of its watch table, once it is awaited.
+    /// Futures that connect the handlers of its watch table.
     fn subscriptions(
         self: Arc<Self>,
         factory: &mut SharedInformerFactory,
@@ -42,12 +42,12 @@ pub(crate) trait Door: Send + Sync {
     ) -> Option<Write>;
     fn answered(&self, snapshot: &Opaque, query: &Query, answer: &Answer) -> Enqueue;
     fn acted(&self, snapshot: &Opaque, verdict: &Opaque, outcome: &Outcome) -> Enqueue;
-    fn gone(&self, key: &Key) -> Enqueue;
+    fn deleted(&self, key: &Key) -> Enqueue;
     fn counts(&self, seen: &Seen, ended: &Ended) -> Vec<Count>;
     fn gauges(&self, view: &View<'_>) -> Vec<Count>;
 }
 
-/// What a controller says of itself.
+/// What the controller declares.
 pub(crate) struct Constants {
     pub(crate) metrics: &'static [Family],
     pub(crate) seeds: &'static [&'static str],
@@ -149,7 +149,7 @@ impl<C: Controller> Door for Typed<C> {
         self.remember(News::Acted { snapshot, verdict, outcome })
     }
 
-    fn gone(&self, key: &Key) -> Enqueue {
+    fn deleted(&self, key: &Key) -> Enqueue {
         self.remember(News::Gone(key))
     }
 
@@ -191,9 +191,9 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         let reached = Box::new(move |version| {
             if let Some(engine) = engine.upgrade() {
                 let selection = Selection::of::<T>();
-                // Another view of the same objects may be behind.
-                let told = engine.act.kinds.notified_version(&selection).unwrap_or(version);
-                engine.reached(&selection, version.min(told));
+                // Another view of the same objects may be stale.
+                let notified = engine.act.kinds.notified_version(&selection).unwrap_or(version);
+                engine.reached(&selection, version.min(notified));
             }
         });
         let subscribe = async move { informer.subscribe(changed, reached).await };

@@ -1,13 +1,12 @@
 //! Read your writes.
 //!
-//! A controller that acts on a cache older than its own last write makes duplicates. After a plan
+//! A controller that acts on a cache older than its own last write creates duplicates. After a plan
 //! was acted on, its key is *unsettled* until the caches have caught up: until each cache that may
-//! show what was written has reached the version of the write (versions of a kind are comparable
-//! since Kubernetes 1.35), and until each deleted object is gone from the caches that hold it or
+//! show a written object has reached the version of the write (versions of a kind are comparable
+//! since Kubernetes 1.35), and until each deleted object is removed from the caches that hold it or
 //! marked as terminating. A cache that selects by fields reaches a version by an event of its own,
-//! or within a minute by a bookmark.
-//! Stands for upstream's `ControllerExpectations` (pkg/controller/controller_utils.go) and for its
-//! `ConsistencyStore` (pkg/controller/util/consistency) in one.
+//! or within a minute by a bookmark. Replaces upstream's `ControllerExpectations`
+//! (pkg/controller/controller_utils.go) and `ConsistencyStore` (pkg/controller/util/consistency).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,49 +15,48 @@ use api::{Key, Resource, Text};
 use cache::Selection;
 use runtime::Instant;
 
-/// After this long that an object goes is awaited no more, nor the end of a namespace. As
-/// upstream's `ExpectationsTimeout`. Versions are awaited for ever, as by its `ConsistencyStore`: a
-/// cache that has not come so far in this time knows nothing worth acting on.
+/// After this long, a key no longer waits for the deletion of an object or the end of a namespace.
+/// As upstream's `ExpectationsTimeout`. A key waits for versions without limit, as upstream's
+/// `ConsistencyStore`: a cache that has not caught up in this time is too stale to act on.
 pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
-/// How long after that a key is enqueued, and how long it is between two looks at all keys.
+/// How long after [`LIMIT`] a key is enqueued, and the time between two checks of all keys.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// What is awaited, for all keys of one controller. Pure: the caller says what the caches show.
+/// The expectations of all keys of one controller. Pure: the caller passes in what the caches show.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "indexes are named by what they find by")]
 pub(crate) struct Expectations {
-    /// Only keys that still await something.
+    /// Only unsettled keys.
     by_key: BTreeMap<Key, Awaited>,
-    /// Who awaits a version of a cache; equal to what `by_key` says.
+    /// The keys that wait for a version of a cache; consistent with `by_key`.
     by_version: BTreeMap<Selection, BTreeSet<(u64, Key)>>,
-    /// Who awaits that an object goes; equal to what `by_key` says.
+    /// The keys that wait for a deletion; consistent with `by_key`.
     by_uid: BTreeMap<(Selection, Text), BTreeSet<Key>>,
 }
 
-/// A version that no cache reaches: what is in the way goes with the key's own object, or by
-/// itself.
+/// A version that no cache reaches: the obstacle ends with the key's own object, or by itself.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// How far the caches have caught up with the writes for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// Everything is visible: act.
+    /// All writes are visible: act.
     Yes,
-    /// Other objects that were written are not visible yet: report the status, act on nothing.
+    /// Writes to other objects are not visible yet: report the status, do not act.
     NotOthers,
-    /// The key's own object has been written and that is not visible yet: leave it alone, since
-    /// its next write would be refused anyway.
+    /// A write to the key's own object is not visible yet: do nothing, since the next write to it
+    /// would be refused.
     NotSelf,
 }
 
-/// What a key awaits.
+/// The expectations of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Awaits {
     /// The caches must reach these versions.
     pub(crate) versions: Vec<(Selection, u64)>,
-    /// These caches must drop an object with this uid, or mark it as terminating.
-    pub(crate) gone: Vec<(Selection, Text)>,
+    /// These caches must remove an object with this uid, or mark it as terminating.
+    pub(crate) deletions: Vec<(Selection, Text)>,
     /// The last write.
     pub(crate) since: Instant,
 }
@@ -66,7 +64,7 @@ pub(crate) struct Awaits {
 #[derive(Debug)]
 struct Awaited {
     versions: BTreeMap<Selection, u64>,
-    gone: BTreeSet<(Selection, Text)>,
+    deletions: BTreeSet<(Selection, Text)>,
     /// The last write.
     since: Instant,
 }
@@ -92,7 +90,7 @@ impl Expectations {
     }
 
     /// A write for `key` deleted the object of `selection` with this uid.
-    pub(crate) fn expect_gone(
+    pub(crate) fn expect_deleted(
         &mut self,
         key: &Key,
         selection: &Selection,
@@ -100,11 +98,11 @@ impl Expectations {
         now: Instant,
     ) {
         let object = (selection.clone(), uid.clone());
-        self.awaited(key, now).gone.insert(object.clone());
+        self.awaited(key, now).deletions.insert(object.clone());
         self.by_uid.entry(object).or_default().insert(key.clone());
     }
 
-    /// The cache of `selection` has come to `version`. Returns the keys that this settled.
+    /// The cache of `selection` has reached `version`. Returns the keys that this settles.
     pub(crate) fn reached(&mut self, selection: &Selection, version: u64) -> Vec<Key> {
         let Some(waiting) = self.by_version.get_mut(selection) else { return Vec::new() };
         let mut settled = Vec::new();
@@ -122,8 +120,8 @@ impl Expectations {
     }
 
     /// The cache of `selection` no longer holds the object, or holds it as terminating. Returns the
-    /// keys that this settled.
-    pub(crate) fn gone(&mut self, selection: &Selection, uid: &Text) -> Vec<Key> {
+    /// keys that this settles.
+    pub(crate) fn deleted(&mut self, selection: &Selection, uid: &Text) -> Vec<Key> {
         if self.by_uid.is_empty() {
             return Vec::new();
         }
@@ -131,7 +129,7 @@ impl Expectations {
         let mut waiting = self.by_uid.remove(&object).unwrap_or_default();
         waiting.retain(|key| {
             let Some(awaited) = self.by_key.get_mut(key) else { return false };
-            awaited.gone.remove(&object);
+            awaited.deletions.remove(&object);
             awaited.is_settled()
         });
         for key in &waiting {
@@ -140,21 +138,21 @@ impl Expectations {
         waiting.into_iter().collect()
     }
 
-    /// The cache of `selection` is dropped: what was awaited of it will never be seen. Returns the
-    /// keys that this settled.
+    /// The cache of `selection` is dropped and will never show anything again. Returns the keys
+    /// that this settles.
     pub(crate) fn dropped(&mut self, selection: &Selection) -> Vec<Key> {
         let mut settled = self.reached(selection, NEVER);
         self.by_version.remove(selection);
         let objects = self.by_uid.keys().filter(|(of, _)| of == selection);
         let uids: Vec<_> = objects.map(|(_, uid)| uid.clone()).collect();
         for uid in uids {
-            settled.extend(self.gone(selection, &uid));
+            settled.extend(self.deleted(selection, &uid));
         }
         settled
     }
 
-    /// How far the caches have caught up for a key of kind `own`, after what has been awaited for
-    /// longer than [`LIMIT`] is given up.
+    /// How far the caches have caught up for a key of kind `own`. Expectations with a limit that
+    /// are older than [`LIMIT`] are given up first.
     pub(crate) fn settled(&mut self, key: &Key, own: Option<&Resource>, now: Instant) -> Settled {
         let is_old = |awaited: &Awaited| now.duration_since(awaited.since) > LIMIT;
         if self.by_key.get(key).is_some_and(is_old) {
@@ -166,7 +164,7 @@ impl Expectations {
         if is_own { Settled::NotSelf } else { Settled::NotOthers }
     }
 
-    /// The keys that have awaited for too long what is given up some time, and when to ask again.
+    /// The keys with expectations that are overdue, and when to check again.
     pub(crate) fn overdue(&self, now: Instant) -> (Vec<Key>, Instant) {
         let (mut overdue, mut next) = (Vec::new(), now + LIMIT);
         for (key, awaited) in self.by_key.iter().filter(|(_, awaited)| awaited.has_limit()) {
@@ -180,7 +178,7 @@ impl Expectations {
         (overdue, next)
     }
 
-    /// Awaits nothing more for `key` but versions that its caches will come to.
+    /// Drops the expectations of `key` that have a limit.
     fn give_up(&mut self, key: &Key) {
         let Some(awaits) = self.awaits(key) else { return };
         self.forget(key);
@@ -191,7 +189,8 @@ impl Expectations {
         }
     }
 
-    /// Awaits nothing more for `key`: its object is gone, and one with the same name starts clean.
+    /// Drops all expectations of `key`: its object was deleted, and a new one of the same name
+    /// starts clean.
     pub(crate) fn forget(&mut self, key: &Key) {
         let Some(awaited) = self.by_key.remove(key) else { return };
         for (selection, version) in awaited.versions {
@@ -199,7 +198,7 @@ impl Expectations {
                 waiting.remove(&(version, key.clone()));
             }
         }
-        for object in awaited.gone {
+        for object in awaited.deletions {
             if let Some(waiting) = self.by_uid.get_mut(&object) {
                 waiting.remove(key);
                 if waiting.is_empty() {
@@ -209,23 +208,23 @@ impl Expectations {
         }
     }
 
-    /// What `key` awaits; none if it is settled.
+    /// The expectations of `key`; none if it is settled.
     pub(crate) fn awaits(&self, key: &Key) -> Option<Awaits> {
-        let Awaited { versions, gone, since } = self.by_key.get(key)?;
+        let Awaited { versions, deletions, since } = self.by_key.get(key)?;
         let versions = versions.iter().map(|(selection, version)| (selection.clone(), *version));
         Some(Awaits {
             versions: versions.collect(),
-            gone: gone.iter().cloned().collect(),
+            deletions: deletions.iter().cloned().collect(),
             since: *since,
         })
     }
 
-    /// How many keys await something.
+    /// The number of unsettled keys.
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether no key awaits anything.
+    /// Whether no key is unsettled.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
@@ -234,7 +233,7 @@ impl Expectations {
     fn awaited(&mut self, key: &Key, now: Instant) -> &mut Awaited {
         let awaited = self.by_key.entry(key.clone()).or_insert_with(|| Awaited {
             versions: BTreeMap::new(),
-            gone: BTreeSet::new(),
+            deletions: BTreeSet::new(),
             since: now,
         });
         awaited.since = now;
@@ -243,12 +242,12 @@ impl Expectations {
 }
 
 impl Awaited {
-    /// Whether some of it is given up some time.
+    /// Whether some of it has a limit.
     fn has_limit(&self) -> bool {
-        !self.gone.is_empty() || self.versions.values().any(|version| *version == NEVER)
+        !self.deletions.is_empty() || self.versions.values().any(|version| *version == NEVER)
     }
 
     fn is_settled(&self) -> bool {
-        self.versions.is_empty() && self.gone.is_empty()
+        self.versions.is_empty() && self.deletions.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! What an engine answers when it is asked about itself. Nothing here writes.
+//! Answers questions about an engine. Nothing here writes.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use runtime::{Instant, fenced, fenced_async};
 use crate::expectations::{Awaits, LIMIT, NEVER};
 use crate::inspect::{Fact, InWork, Phase, Place, Planned, Unsettled, WaitingFor};
 use crate::worker::TOO_MANY_FETCHES;
-use crate::{Engine, Explanation, Inspect, Status, Viewer};
+use crate::{Engine, EngineStatus, Explanation, Inspect, Viewer};
 
-/// How long an explanation may take. What it waits for are live reads.
+/// The time limit of an explanation, which waits for live reads.
 pub(crate) const EXPLAIN_LIMIT: Duration = Duration::from_secs(10);
 
-/// Why a cache is not complete whose kind there is not.
+/// The reason for an incomplete cache of a kind that the API server does not serve.
 const UNSERVED: &str = "the API server does not serve this kind, since a feature gate or an API \
                         version is off there or it is older; work goes on by itself once it does";
 
-/// Turns instants into times of the wall clock, as both are now.
+/// Converts instants to wall clock times, from the present value of both clocks.
 #[derive(Clone, Copy)]
 struct Wall {
     now: Time,
@@ -28,12 +28,12 @@ struct Wall {
 }
 
 impl Inspect for Engine {
-    fn status(&self) -> Status {
+    fn status(&self) -> EngineStatus {
         let backlog = self.queue.backlog();
         let unsettled = self.act.expectations().len();
         let waiting = self.incomplete();
         let state = self.act.record.state();
-        Status {
+        EngineStatus {
             phase: state.phase,
             cannot_start: state.cannot_start.clone(),
             waiting_for: match state.phase {
@@ -99,7 +99,7 @@ impl Engine {
             plan: None,
             error: None,
             unsettled: self.unsettled(key, wall),
-            doubts: self.act.doubts_of(key),
+            ambiguous_writes: self.act.ambiguous_writes_of(key),
             place: Place {
                 queued_since: place.queued_since.map(|at| wall.time(at)),
                 in_work_since: place.working_since.map(|at| wall.time(at)),
@@ -127,7 +127,7 @@ impl Engine {
         explanation
     }
 
-    /// Observes and decides as a sync does. An error is why there is no plan; none: there is no
+    /// Observes and decides as a sync does. An error says why there is no plan; none: there is no
     /// such object.
     async fn look(
         &self,
@@ -148,7 +148,7 @@ impl Engine {
         plan.ok_or_else(|| Some(TOO_MANY_FETCHES.to_owned()))
     }
 
-    /// The kinds whose caches are not complete.
+    /// The kinds with incomplete caches.
     pub(crate) fn incomplete(&self) -> Vec<WaitingFor> {
         let everything = self.act.kinds.everything.as_ref();
         let missing = everything.map(|all| all.missing()).unwrap_or_default().into_iter();
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     fn unsettled(&self, key: &Key, wall: Wall) -> Option<Unsettled> {
-        let Awaits { versions, gone, since } = self.act.expectations().awaits(key)?;
+        let Awaits { versions, deletions, since } = self.act.expectations().awaits(key)?;
         let own = versions.iter().any(|(it, _)| Some(&it.resource) == self.own.as_ref());
         let is_limited = versions.iter().all(|(_, version)| *version == NEVER);
         let versions = versions.iter().map(|(selection, version)| match *version {
@@ -186,7 +186,7 @@ impl Engine {
                 format!("{selection}: the cache must reach version {version}, it is at {at}")
             }
         });
-        let gone = gone.iter().map(|(selection, uid)| {
+        let deletions = deletions.iter().map(|(selection, uid)| {
             format!("{selection}: the cache must show that the one with uid {uid} goes")
         });
         Some(Unsettled {
@@ -195,7 +195,7 @@ impl Engine {
             } else {
                 "only its status is written"
             },
-            awaits: versions.chain(gone).collect(),
+            awaits: versions.chain(deletions).collect(),
             since: wall.time(since),
             until: is_limited.then(|| wall.time(since + LIMIT)),
         })
@@ -208,7 +208,7 @@ fn read(query: &Query, answer: &Answer) -> String {
         Answer::Metadata(found) => {
             format!("{query}: found, version {}", found.meta.resource_version)
         }
-        // What it says stays with the controller, as bodies do.
+        // The JSON stays inside the controller, as bodies do.
         Answer::Json(_) => format!("{query}: answered"),
         Answer::Views(found) => format!("{query}: {} found", found.len()),
         Answer::All(found) => format!("{query}: {} found", found.len()),

@@ -1,4 +1,4 @@
-//! What an engine tells of itself, to people and to health checks.
+//! The state of an engine, for debug pages and health checks.
 
 use std::collections::BTreeSet;
 
@@ -11,90 +11,90 @@ use serde::Serialize;
 
 /// Looks into a running controller without knowing its types.
 pub trait Inspect: Send + Sync {
-    /// How it gets on.
-    fn status(&self) -> Status;
+    /// The state of the controller.
+    fn status(&self) -> EngineStatus;
 
     /// The part of the status that changes with every sync, without the cost of the rest.
     fn in_work(&self) -> Vec<InWork>;
 
-    /// Observes and decides for `key` now, and acts on nothing. A plan that asks for live reads
-    /// gets them. Takes at most ten seconds, and a panic inside is part of the answer. Of bodies it
-    /// shows what `viewer` may see.
+    /// Observes and decides for `key` now, and does not act. A plan that asks for live reads gets
+    /// them. Takes at most ten seconds, and a panic inside becomes part of the explanation. Bodies
+    /// are limited to what `viewer` may see.
     fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation>;
 
-    /// Notes why the controller could not be started, though it is its turn: its status says so
-    /// until it runs.
+    /// Notes why the controller could not be started although this process leads; its status
+    /// reports that until it runs.
     fn cannot_start(&self, why: &str);
 
-    /// Why the loop of this controller does not get on; none as long as there is no proof of that.
-    /// An API server that is away, caches that are not complete, errors and slow work are no
-    /// proof. What is seen is believed once a second look, at least a second later, finds the same:
-    /// after the whole process was stopped for a while, the first look comes before the workers
-    /// had their turn.
+    /// Why the loop of this controller stalls; none as long as that is not proven. An unreachable
+    /// API server, incomplete caches, errors and slow work are no proof. An observation counts once
+    /// a second one, at least a second later, finds the same: when the whole process was stopped
+    /// for a while, the first observation may come before the workers run.
     fn stalled(&self, now: Instant) -> Option<String>;
 }
 
-/// Whoever looks.
+/// The user of a debug page.
 pub trait Viewer: Send + Sync {
-    /// Which of these objects they may get.
+    /// Which of these objects the user may get.
     fn sight(&self, subjects: BTreeSet<Subject>) -> BoxFuture<'_, Sight>;
 }
 
-/// Who may see everything that is shown to anybody: who looks into a process of their own.
+/// A viewer that may see all that is shown to anybody, for code inside the process.
 pub struct Insider;
 
-/// How a controller gets on. All lists are bounded.
+/// The state of a controller. All lists are bounded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
-    /// How far it has come.
+pub struct EngineStatus {
+    /// The phase of the controller.
     pub phase: Phase,
-    /// In [`Phase::NotStarted`]: why it could not be started, though it is its turn.
+    /// In [`Phase::NotStarted`]: why it could not be started although this process leads.
     pub cannot_start: Option<String>,
-    /// The kinds whose caches are not complete. In [`Phase::Running`] these are kinds that are only
-    /// known at run time, and the controller does without them.
+    /// The kinds with incomplete caches. In [`Phase::Running`] these are kinds that are only known
+    /// at run time, and the controller runs without them.
     pub waiting_for: Vec<WaitingFor>,
     /// The kinds that it reads.
     pub reads: Vec<String>,
-    /// How many keys may be worked on at once.
+    /// The number of keys that may be synced at once.
     pub workers: usize,
-    /// How many workers there are now.
+    /// How many workers run now.
     pub workers_alive: usize,
-    /// Keys that wait to be looked at.
+    /// Keys in the queue.
     pub queued: usize,
-    /// Keys that are looked at again later.
+    /// Keys that are enqueued after a delay.
     pub delayed: usize,
-    /// Keys whose last writes the caches do not show yet, so that they are not acted on.
+    /// Unsettled keys: the caches do not show their last writes yet, so the controller does not act
+    /// for them.
     pub unsettled: usize,
-    /// The keys that workers have, oldest first.
+    /// Keys being synced, oldest first.
     pub in_work: Vec<InWork>,
-    /// Keys that failed and have not succeeded since, sorted by key; of more than 100 those that
+    /// Keys that failed and have not succeeded since, sorted by key; of more than 100 the ones that
     /// failed last.
     pub failing: Vec<Failure>,
-    /// Keys that failed so often that nobody tries them again until something changes, sorted by
-    /// key; of more than 100 those that failed last.
+    /// Keys that failed so often that they are not retried until something changes, sorted by key;
+    /// of more than 100 the ones that failed last.
     pub given_up: Vec<Failure>,
-    /// The failure that came last, whether or not its key has succeeded since.
+    /// The last failure, whether or not its key has succeeded since.
     pub last_error: Option<Failure>,
     /// The last plans that wrote something, newest first.
     pub plans: Vec<Acted>,
-    /// How many syncs were begun.
+    /// The number of syncs that began.
     pub syncs: u64,
-    /// How many syncs failed.
+    /// The number of failed syncs.
     pub failures: u64,
-    /// How many of these with a panic.
+    /// The number of failed syncs that panicked.
     pub panics: u64,
 }
 
-/// How far a controller has come.
+/// The phases of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Phase {
-    /// It waits until it is our turn: a standby.
+    /// A standby: another process leads.
     NotStarted,
-    /// It was started, and the caches that it reads are not complete.
+    /// It was started, and some caches that it reads are not complete.
     WaitingForCaches,
-    /// Its workers work.
+    /// Its workers run.
     Running,
     /// It has ended.
     Stopped,
@@ -106,19 +106,19 @@ pub enum Phase {
 pub struct WaitingFor {
     /// The kind.
     pub resource: String,
-    /// Why its cache does not get on, if that is known.
+    /// Why the cache stalls, if that is known.
     pub error: Option<String>,
-    /// Since when it does not.
+    /// Since when it stalls.
     pub since: Option<Time>,
 }
 
-/// A key that a worker has.
+/// A key being synced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InWork {
     /// The key.
     pub key: String,
-    /// Since when.
+    /// When the sync began.
     pub since: Time,
 }
 
@@ -154,32 +154,33 @@ pub struct Acted {
     pub error: Option<String>,
 }
 
-/// What a controller would do for a key, and what keeps it from that.
+/// What a controller would do for a key, and what prevents it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The key.
     pub key: String,
-    /// The moment that was looked at.
+    /// The time of the observation.
     pub at: Time,
     /// Whether the caches hold the object.
     pub found: bool,
-    /// The kinds whose caches are not complete, so that `found` and all below may be wrong.
+    /// The kinds with incomplete caches; `found` and all below may be wrong because of them.
     pub incomplete: Vec<String>,
     /// What the controller sees, in short.
     pub summary: Vec<Fact>,
-    /// What was read live for the plan, and what came of it.
+    /// The live reads for the plan, and their results.
     pub live_reads: Vec<String>,
     /// What it would do.
     pub plan: Option<Planned>,
     /// Why there is no plan although the object was found.
     pub error: Option<String>,
-    /// Set while the plan is not acted on since earlier writes are not visible yet.
+    /// Set while the controller does not act for the key because earlier writes are not visible
+    /// yet.
     pub unsettled: Option<Unsettled>,
-    /// Writes of which it is not known whether they were done. The API server is asked about them
-    /// before the key is acted on again.
-    pub doubts: Vec<String>,
-    /// Where the key is.
+    /// Ambiguous writes. Their results are found out before the controller acts for the key again.
+    #[serde(rename = "doubts")]
+    pub ambiguous_writes: Vec<String>,
+    /// Where the key is in the queue.
     pub place: Place,
     /// How often it failed in a row.
     pub retries: u32,
@@ -187,49 +188,49 @@ pub struct Explanation {
     pub last_error: Option<Failure>,
 }
 
-/// A plan that nobody acts on.
+/// A plan that is only shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Planned {
     /// As text, an action a line.
     pub text: String,
-    /// As JSON, with bodies as far as they may be seen.
+    /// As JSON, with the bodies that the viewer may see.
     pub json: serde_json::Value,
 }
 
 /// A name and a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fact {
-    /// What it is.
+    /// The name.
     pub name: &'static str,
-    /// How it is.
+    /// The value.
     pub value: String,
 }
 
-/// What the caches must show before a key is acted on again.
+/// What the caches must show before the controller acts for a key again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unsettled {
-    /// What may be done meanwhile.
+    /// What the controller may do meanwhile.
     pub meanwhile: &'static str,
-    /// What must be seen, in words.
+    /// The expectations, as text.
     pub awaits: Vec<String>,
     /// The last write.
     pub since: Time,
-    /// When nothing is awaited any more, whatever the caches show; none: a version is awaited for
-    /// as long as it takes.
+    /// When all expectations expire, whatever the caches show; none: a version is awaited without
+    /// limit.
     pub until: Option<Time>,
 }
 
-/// Where a key is; it can be in several places at once.
+/// Where a key is in the queue; it can be in several places at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// It waits for a worker, since then.
+    /// It has waited for a worker since then.
     pub queued_since: Option<Time>,
-    /// A worker has it, since then.
+    /// A worker has synced it since then.
     pub in_work_since: Option<Time>,
-    /// It is looked at again then.
+    /// It is enqueued then.
     pub delayed_until: Option<Time>,
 }
 

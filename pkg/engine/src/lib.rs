@@ -1,16 +1,17 @@
-//! The one loop that touches the world, for all controllers.
+//! The one loop with side effects, for all controllers.
 //!
 //! For a key: observe and decide behind a panic fence, act on the plan, report the status, requeue.
-//! Reads come from the caches, writes go out with preconditions, and a key whose writes the caches
-//! do not show yet is not acted on again (`expectations`).
+//! Reads come from the caches, writes carry preconditions, and the engine does not act for a key
+//! until the caches show its earlier writes (`expectations`).
 //!
-//! [`Inspect`] tells how a controller gets on, what it would do for a key, and whether its loop has
-//! stopped.
+//! [`Inspect`] shows the state of a controller, what it would do for a key, and whether its loop
+//! has stopped.
 
 mod act;
+mod ambiguous_writes;
 mod both;
 mod door;
-mod doubts;
+
 pub mod events;
 mod expectations;
 mod explain;
@@ -28,8 +29,8 @@ mod tests;
 pub use both::Both;
 use expectations::{Expectations, Settled};
 pub use inspect::{
-    Acted, Explanation, Fact, Failure, InWork, Insider, Inspect, Phase, Place, Planned, Status,
-    Unsettled, Viewer, WaitingFor,
+    Acted, EngineStatus, Explanation, Fact, Failure, InWork, Insider, Inspect, Phase, Place,
+    Planned, Unsettled, Viewer, WaitingFor,
 };
 pub use metrics::Metrics;
 use record::Record;

@@ -1,5 +1,5 @@
-//! What the engine counts beside upstream's metrics (those names start with `kcm_`, which upstream
-//! does not use), and where the families of controllers are.
+//! The engine's metrics besides upstream's (their names start with `kcm_`, which upstream does not
+//! use), and the registration of the controllers' families.
 
 #[cfg(test)]
 mod tests;
@@ -22,9 +22,9 @@ pub struct Metrics {
     pub(crate) writes: IntCounterVec,
     /// The series of `writes`.
     written: Arc<Mutex<BTreeSet<[String; 4]>>>,
-    /// Those of controllers.
+    /// The families of controllers.
     families: Arc<Families>,
-    /// Where they are shown.
+    /// The registry that shows them.
     registry: Registry,
 }
 
@@ -40,7 +40,7 @@ impl Metrics {
             "Writes of controllers, by verb, resource and HTTP code.",
         );
         let families = Arc::<Families>::default();
-        // Weak: the registry has the hook, and these have series of the registry.
+        // Weak: the registry holds the hook, and the families hold series of the registry.
         let shown = Arc::downgrade(&families);
         registry.before_page(move || {
             if let Some(families) = shown.upgrade() {
@@ -56,21 +56,21 @@ impl Metrics {
         })
     }
 
-    /// Counts a write with these values of the labels. Custom kinds come and go: of one that is
-    /// gone no series is left, if [`Metrics::forget`] or [`Metrics::keep`] is told.
+    /// Counts a write with these label values. Custom kinds are added and removed: the series of a
+    /// removed kind are dropped by [`Metrics::forget`] or [`Metrics::keep`].
     pub(crate) fn count_write(&self, values: [&str; 4]) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.insert(values.map(ToOwned::to_owned));
         self.writes.with_label_values(&values).inc();
     }
 
-    /// A kind is gone.
+    /// Drops the series of a kind that is no longer served.
     pub(crate) fn forget(&self, resource: &Resource) {
-        let gone = resource.to_string();
-        self.retain(|name| *name != gone);
+        let removed = resource.to_string();
+        self.retain(|name| *name != removed);
     }
 
-    /// All kinds that are not served are gone, if it is known of all what is served.
+    /// Drops the series of all kinds that are not served, if discovery is complete.
     pub(crate) fn keep(&self, served: &Served) {
         if served.failed.is_empty() {
             let kinds = served.kinds.iter().map(|kind| kind.resource.to_string());
@@ -82,7 +82,7 @@ impl Metrics {
     fn retain(&self, stays: impl Fn(&String) -> bool) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         for values in written.extract_if(.., |[_, _, resource, _]| !stays(resource)) {
-            // Only what was never counted is an error.
+            // The only error is a series that was never counted.
             let _ = self.writes.remove_label_values(&values.each_ref().map(String::as_str));
         }
     }
@@ -92,7 +92,7 @@ impl Metrics {
         self.families.of(&self.registry, table, clock)
     }
 
-    /// Asks `source` for gauges of such families whenever a page is made.
+    /// Asks `source` for gauges whenever a page is rendered.
     pub(crate) fn gauged_by(&self, source: Source) {
         self.families.gauged_by(source);
     }

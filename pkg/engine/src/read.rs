@@ -1,7 +1,7 @@
-//! Live reads, for plans that ask for them. Nothing here changes anything: all of them are GETs,
-//! but for reviews, which are POSTs that leave nothing behind.
+//! Live reads, for plans that ask for them. Nothing here changes anything: all requests are GETs,
+//! except reviews, which are POSTs that store nothing.
 //!
-//! An answer is whole or an error. What is too long or too slow is an error.
+//! An answer is complete or an error. A response that is too long or too slow is an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,30 +14,30 @@ use controller::{Answer, Form, ListForm, Query, Refused, Selector, Typed};
 use discovery::Discovery;
 use futures::{StreamExt, stream};
 
-/// How many reads of one step are under way at once; the rate limit bounds them over time.
+/// The number of reads of one step in progress at once; the rate limit bounds them over time.
 const TOGETHER_MAX: usize = 16;
-/// How many objects a page of a list has, as client-go's pager asks for.
+/// Objects in a page of a list, as client-go's pager.
 const PAGE: usize = 500;
-/// How many objects an answer holds. Of more than that nothing is held: a part would look like all.
+/// The most objects of an answer. A longer list is an error: a part would look like all.
 const OBJECTS_MAX: usize = 200_000;
-/// How long JSON of no kind may be, which takes several times as much memory once it is read.
+/// The longest JSON response without a kind; parsed, it takes several times as much memory.
 const JSON_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How long an answer may be silent. The API server itself gives up after 60 seconds.
+/// How long a response may be silent. The API server itself gives up after 60 seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(65);
-/// How long one read may take, with all its pages and the waits that the server asks for.
+/// The time limit of one read, with all its pages and the delays that the server asks for.
 const READ_MAX: Duration = Duration::from_mins(10);
 
-/// How many objects are asked for to see what came of a write.
+/// The number of objects that are requested to find out the result of a write.
 const HELD_MAX: usize = 50;
 
-/// Takes an item of a list.
+/// Receives the items of a list.
 type Sink<'a> = &'a mut (dyn FnMut(Codec, &[u8]) -> Result<(), ApiError> + Send);
 
-/// What there is.
+/// The objects that exist.
 pub(crate) struct Held {
     /// The version of the list.
     version: u64,
-    /// All there are; none if there are more.
+    /// All objects; none if there are more than [`HELD_MAX`].
     pub(crate) objects: Option<Vec<Meta>>,
 }
 
@@ -60,7 +60,7 @@ async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer
     read.unwrap_or_else(|error| Answer::Failed(refused(&error)))
 }
 
-/// An error is no answer. What is not there is one, where that is certain.
+/// An error is not an answer. A missing object is one, where that is certain.
 async fn ask(client: &Client, discovery: &Discovery, query: &Query) -> Result<Answer, ApiError> {
     match query {
         Query::Get { resource, key, form } => {
@@ -92,7 +92,7 @@ async fn get(client: &Client, path: &str, form: &Form) -> Result<Answer, ApiErro
             let body = client.get(path).await;
             or_not_found(body.and_then(|it| parse(&it)).map(|it| Answer::Found(Box::new(it))))
         }
-        // That the path is not served says nothing about the object.
+        // An unknown path says nothing about the object.
         Form::Metadata => {
             let found = metadata(client, path).await?;
             Ok(found.map_or(Answer::NotFound, |it| Answer::Metadata(Box::new(it))))
@@ -108,7 +108,7 @@ fn or_not_found(read: Result<Answer, ApiError>) -> Result<Answer, ApiError> {
     }
 }
 
-/// JSON of no kind.
+/// JSON without a kind.
 fn json(body: &[u8]) -> Result<Answer, ApiError> {
     if body.len() > JSON_BYTES_MAX {
         let text = format!("an answer of {} bytes is too long", body.len());
@@ -119,7 +119,7 @@ fn json(body: &[u8]) -> Result<Answer, ApiError> {
     Ok(Answer::Json(Arc::new(value)))
 }
 
-/// About an object that cannot be asked for.
+/// The answer about an object that cannot be requested.
 fn unasked(error: InvalidName) -> Answer {
     if error.is_absent() { Answer::NotFound } else { Answer::Failed(refused(&error.into())) }
 }
@@ -141,7 +141,7 @@ async fn view(client: &Client, path: &str, typed: &Typed) -> Result<Answer, ApiE
     Ok(Answer::Views(typed.collect(vec![object])))
 }
 
-/// One object in a form that the server chooses.
+/// One object, in a form that the server chooses.
 async fn body(client: &Client, path: &str, accept: &str) -> Result<(Codec, Vec<u8>), ApiError> {
     let mut answer = client.stream(path, accept, SILENCE_MAX).await?;
     let mut body = Vec::new();
@@ -233,8 +233,8 @@ async fn page(
     Ok(list.finish()?)
 }
 
-/// The metadata of what there is of a kind in a namespace, at most so much as fits into a short
-/// list; or only the object with this name. It is a consistent read.
+/// The metadata of the objects of a kind in a namespace, at most as many as fit into a short list;
+/// or only of the object with this name. A consistent read.
 pub(crate) async fn held(
     client: &Client,
     resource: &Resource,

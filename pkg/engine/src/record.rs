@@ -1,4 +1,4 @@
-//! What an engine remembers of its syncs, for those who ask. Bounded, and never read by a decision.
+//! The history of an engine's syncs, for debug pages. Bounded, and never read by a decision.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,17 @@ use runtime::{Clock, Instant};
 use crate::inspect::{Acted, Failure, InWork, Phase};
 use crate::stall::{Loop, Suspicion};
 
-/// How many plans are remembered.
+/// The number of plans that are kept.
 pub(crate) const PLANS_MAX: usize = 20;
-/// How many keys that fail, and how many that were given up, are remembered. Of more, those that
-/// failed last.
+/// The number of failing keys, and of given up keys, that are kept; of more the ones that failed
+/// last.
 pub(crate) const FAILING_MAX: usize = 100;
-/// How many keys in work are shown. Upstream's flags rarely ask for more workers.
+/// The number of keys being synced that are shown. Upstream's flags rarely ask for more workers.
 pub(crate) const IN_WORK_MAX: usize = 100;
 /// Longer texts are cut; the API server can quote whole objects in its errors.
 pub(crate) const TEXT_BYTES_MAX: usize = 1000;
 
-/// Written by workers, read by everybody.
+/// Written by workers, read by debug pages and health checks.
 #[derive(Debug)]
 pub(crate) struct Record {
     clock: Clock,
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) alive: usize,
     pub(crate) in_work: BTreeMap<Key, Work>,
     pub(crate) failing: BTreeMap<Key, Failure>,
-    /// Failed too often, so that nobody tries them again until something changes.
+    /// Keys that failed too often and are not retried until something changes.
     pub(crate) given_up: BTreeMap<Key, Failure>,
     pub(crate) last_error: Option<Failure>,
     /// Newest first.
@@ -46,21 +46,21 @@ pub(crate) struct State {
     pub(crate) suspicion: Suspicion,
 }
 
-/// A key in work.
+/// A key being synced.
 #[derive(Debug)]
 pub(crate) struct Work {
     since: Time,
-    /// The last sign of life. Ahead of now while the rate limit makes a request wait.
+    /// The last sign of life. In the future while the rate limit delays a request.
     heard: Instant,
 }
 
-/// A worker has a key; until this is dropped, also by a panic or because its task is stopped.
+/// A key is being synced until this is dropped, also by a panic or because its task is stopped.
 pub(crate) struct Working<'a> {
     record: &'a Record,
     key: &'a Key,
 }
 
-/// A worker lives; until this is dropped.
+/// A worker runs until this is dropped.
 pub(crate) struct Alive(Arc<Record>);
 
 /// A controller was started; it has stopped when this is dropped.
@@ -91,12 +91,12 @@ impl Record {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It was to start and could not.
+    /// The controller could not be started.
     pub(crate) fn cannot_start(&self, why: &str) {
         self.state().cannot_start = Some(cut(why));
     }
 
-    /// It waits for its caches.
+    /// The controller waits for its caches.
     pub(crate) fn started(&self) -> Started<'_> {
         let mut state = self.state();
         state.phase = Phase::WaitingForCaches;
@@ -104,12 +104,12 @@ impl Record {
         Started(self)
     }
 
-    /// Its workers work.
+    /// Its workers run.
     pub(crate) fn running(&self) {
         self.state().phase = Phase::Running;
     }
 
-    /// A worker is about to live.
+    /// A worker starts.
     pub(crate) fn alive(self: &Arc<Self>) -> Alive {
         self.state().alive += 1;
         Alive(Arc::clone(self))
@@ -124,7 +124,7 @@ impl Record {
         Working { record: self, key }
     }
 
-    /// A request for `key` got on, or does so in `wait` at the latest.
+    /// A request for `key` makes progress now, or after `wait` at the latest.
     pub(crate) fn heard(&self, key: &Key, wait: Duration) {
         let heard = self.clock.instant() + wait;
         if let Some(work) = self.state().in_work.get_mut(key) {
@@ -163,7 +163,7 @@ impl Record {
         remember(&mut state.failing, key, failure);
     }
 
-    /// A sync failed, and the key is not tried again until something changes.
+    /// A sync failed, and the key is not retried until something changes.
     pub(crate) fn gave_up(&self, key: &Key, failures: u32, error: &str) {
         self.failed(key, failures, error);
         let mut state = self.state();
@@ -172,7 +172,7 @@ impl Record {
         }
     }
 
-    /// A sync ended well, or its object is gone.
+    /// A sync succeeded, or its object was deleted.
     pub(crate) fn succeeded(&self, key: &Key) {
         let mut state = self.state();
         state.failing.remove(key);
@@ -183,7 +183,7 @@ impl Record {
 // === impl State ===
 
 impl State {
-    /// The keys in work, oldest first.
+    /// The keys being synced, oldest first.
     pub(crate) fn in_work(&self) -> Vec<InWork> {
         let mut all: Vec<_> = self.in_work.iter().map(|(key, work)| (work.since, key)).collect();
         all.sort();
@@ -191,12 +191,12 @@ impl State {
         shown.map(|(since, key)| InWork { key: key.to_string(), since }).collect()
     }
 
-    /// How a key failed last, unless it has succeeded since.
+    /// The last failure of a key, unless it has succeeded since.
     pub(crate) fn last_error_of(&self, key: &Key) -> Option<Failure> {
         self.failing.get(key).or_else(|| self.given_up.get(key)).cloned()
     }
 
-    /// What is to be known of the loop of an engine with so many workers and this queue.
+    /// The state of the loop of an engine with this many workers and this queue.
     pub(crate) fn watched(&self, workers: usize, backlog: workqueue::Backlog) -> Loop {
         let quietest = self.in_work.iter().min_by_key(|(_, work)| work.heard);
         let quietest = quietest.map(|(key, work)| (key.clone(), work.heard));

@@ -1,4 +1,4 @@
-//! Whether a controller's loop has stopped: only what proves it, never what may be slow.
+//! Detects that a controller's loop has stopped: by proof, never because something is slow.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,41 +7,41 @@ use api::Key;
 use runtime::Instant;
 use workqueue::Backlog;
 
-/// How long a worker may have a key without a sign of life from its requests. One try of a request
-/// ends after little more than two minutes, a server can ask for a pause of one, and both are signs
-/// of life: what is silent for so long hangs, or computes without end.
+/// How long a worker may sync a key without a sign of life from its requests. One try of a request
+/// ends after little more than two minutes, a server can ask for a delay of one minute, and both
+/// are signs of life: a sync that is silent for this long hangs, or computes without end.
 pub(crate) const SILENT_MAX: Duration = Duration::from_mins(10);
-/// How long a key may be ready while a worker is free. To take one costs microseconds; a minute
-/// outlasts every pause of a machine that is merely overloaded.
+/// How long a key may be ready while a worker is free. Taking one costs microseconds; a minute is
+/// longer than every pause of a merely overloaded machine.
 pub(crate) const UNTAKEN_MAX: Duration = Duration::from_mins(1);
-/// How long proof must stand before it is believed. The process may have been stopped, and the one
-/// who looks may be the first to go on; workers go on within moments.
+/// How long the same proof must hold. The process may have been stopped as a whole, and the
+/// observer may run before the workers do; workers resume within moments.
 pub(crate) const CONFIRM: Duration = Duration::from_secs(1);
 
-/// What is known of a loop that should run.
+/// The state of a loop that should run.
 pub(crate) struct Loop {
     /// How many workers there should be.
     pub(crate) workers: usize,
     /// How many there are.
     pub(crate) alive: usize,
-    /// The key in work whose last sign of life is the oldest, and when that was.
+    /// The key being synced whose last sign of life is the oldest, and its time.
     pub(crate) quietest: Option<(Key, Instant)>,
     /// The queue.
     pub(crate) backlog: Backlog,
 }
 
-/// Why a loop does not get on. Two that are equal say that nothing happened in between.
+/// Why a loop stalls. Two equal values prove that nothing happened in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// No worker is left.
     Deserted,
-    /// A key is in work without a sign of life since then.
+    /// A sync has given no sign of life since then.
     Silent { key: Key, since: Instant },
-    /// Keys are ready, a worker is free, and none was taken since then.
+    /// Keys are ready, a worker is free, and no key was taken since then.
     Untaken { since: Instant },
 }
 
-/// What was seen and not yet believed.
+/// A proof that is not confirmed yet.
 #[derive(Debug, Default)]
 pub(crate) struct Suspicion(Option<(Proof, Instant)>);
 
@@ -49,7 +49,7 @@ pub(crate) struct Suspicion(Option<(Proof, Instant)>);
 
 impl Loop {
     pub(crate) fn proof(&self, now: Instant) -> Option<Proof> {
-        // Upstream's flags can ask for none.
+        // Upstream's flags allow zero workers.
         if self.workers == 0 {
             return None;
         }
@@ -70,7 +70,7 @@ impl Loop {
 // === impl Suspicion ===
 
 impl Suspicion {
-    /// Takes in what is seen now. Returns it if it was seen before, long enough ago.
+    /// Takes the present observation. Returns it if it was the same before, long enough ago.
     pub(crate) fn confirm(&mut self, proof: Option<Proof>, now: Instant) -> Option<Proof> {
         let Some(proof) = proof else {
             self.0 = None;
@@ -91,12 +91,14 @@ impl Suspicion {
 // === impl Proof ===
 
 impl Proof {
-    /// In words.
+    /// As text.
     pub(crate) fn words(&self, workers: usize, now: Instant) -> impl fmt::Display {
         let seconds = |since: &Instant| now.saturating_duration_since(*since).as_secs();
         match self {
             Self::Deserted => {
-                format!("none of {workers} workers is left, though nobody asked them to stop")
+                format!(
+                    "none of {workers} workers is left, although the controller was not stopped"
+                )
             }
             Self::Silent { key, since } => {
                 format!("{key} is in work, and nothing was heard of it for {} s", seconds(since))

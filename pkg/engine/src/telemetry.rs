@@ -1,4 +1,4 @@
-//! The families of controllers: registered by their tables, added to by counts.
+//! The metric families of controllers: registered from their tables, increased by counts.
 
 #[cfg(test)]
 mod tests;
@@ -11,11 +11,11 @@ use controller::{Amount, Count, Outcome, Shape, When};
 use metrics::{CounterVec, Error, Family, GaugeVec, HistogramVec, Registry, Version};
 use runtime::Clock;
 
-/// How many series a family of a controller has at most. Names come and go for as long as the
-/// process lives, and a series stays.
+/// The most series of one family of a controller. Names of objects vary for as long as the process
+/// lives, and a series stays.
 const SERIES_MAX: usize = 20_000;
-/// What the labels of the one series say that stands for all others then: upstream's word for
-/// values that an allow-list does not have.
+/// The label values of the one series that stands for all further ones: upstream's word for values
+/// outside of an allow-list.
 const UNEXPECTED: &str = "unexpected";
 
 /// The families of one controller, by name.
@@ -25,12 +25,12 @@ pub(crate) struct Telemetry {
     clock: Clock,
 }
 
-/// What became of what a count stands with.
+/// The result of the write or plan that a count belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Became {
     /// It was done.
     Done,
-    /// It was not done, and that is no failure.
+    /// It was not done, which is no failure.
     Moot,
     /// It failed.
     Failed,
@@ -40,19 +40,19 @@ pub(crate) enum Became {
 #[derive(Default)]
 pub(crate) struct Families {
     series: Mutex<BTreeMap<&'static str, Arc<Series>>>,
-    /// Who computes gauges.
+    /// The functions that compute gauges.
     sources: Mutex<Vec<Source>>,
 }
 
 /// Computes gauges.
 pub(crate) type Source = Box<dyn Fn() -> Vec<Count> + Send + Sync>;
 
-/// A family, and what there is of it.
+/// A family and its series.
 #[derive(Debug)]
 struct Series {
     family: controller::Family,
     vec: Vector,
-    /// The values of the labels of all series.
+    /// The label values of all series.
     known: Mutex<BTreeSet<Vec<String>>>,
     max: usize,
 }
@@ -67,12 +67,12 @@ enum Vector {
 // === impl Telemetry ===
 
 impl Telemetry {
-    /// Adds what is added in any case, before it is known what becomes of it.
+    /// Adds the counts that do not depend on the result.
     pub(crate) fn begin(&self, counts: &[Count]) {
         self.each(counts, |when| when == When::Always);
     }
 
-    /// Adds the rest.
+    /// Adds the counts that depend on the result.
     pub(crate) fn end(&self, counts: &[Count], became: Became) {
         self.each(counts, |when| match when {
             When::Always => false,
@@ -99,7 +99,7 @@ impl Telemetry {
                 Amount::Of(value) => value,
                 Amount::Since(then) => self.clock.now().since(then).as_secs_f64(),
             };
-            // Of a gauge only what is computed for a page counts.
+            // A gauge has only the value that is computed for a page.
             if series.family.shape != Shape::Gauge {
                 series.add(&count.labels, value);
             }
@@ -110,7 +110,7 @@ impl Telemetry {
 // === impl Became ===
 
 impl Became {
-    /// Of a plan that went so.
+    /// The result of a plan.
     pub(crate) fn of(outcome: &Outcome) -> Self {
         if outcome.error.is_some() {
             Self::Failed
@@ -125,7 +125,7 @@ impl Became {
 // === impl Families ===
 
 impl Families {
-    /// Those of one controller. One that cannot be registered is left out, and the log says so: a
+    /// The families of one controller. One that cannot be registered is left out and logged: a
     /// metric is no reason to leave a cluster without its controller.
     pub(crate) fn of(
         &self,
@@ -149,12 +149,12 @@ impl Families {
         Telemetry { series, clock: clock.clone() }
     }
 
-    /// Asks `source` for gauges whenever they are looked at.
+    /// Asks `source` for gauges whenever they are read.
     pub(crate) fn gauged_by(&self, source: Source) {
         lock(&self.sources).push(source);
     }
 
-    /// Computes all gauges anew.
+    /// Computes all gauges.
     pub(crate) fn refresh(&self) {
         let gauges: BTreeMap<_, _> = lock(&self.series)
             .iter()
@@ -226,14 +226,14 @@ impl Series {
             vec![UNEXPECTED; labels.len()]
         };
         match &self.vec {
-            // A counter that falls is taken for one of a new process.
+            // Prometheus takes a counter that falls for one of a new process.
             Vector::Counter(vec) => vec.with_label_values(&labels).inc_by(value.max(0.0)),
             Vector::Gauge(vec) => vec.with_label_values(&labels).add(value),
             Vector::Histogram(vec) => vec.with_label_values(&labels).observe(value),
         }
     }
 
-    /// Whether there may be such a series.
+    /// Whether a series with these labels may be added.
     fn admit(&self, labels: &[String]) -> bool {
         let mut known = lock(&self.known);
         if known.contains(labels) {

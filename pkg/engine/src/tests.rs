@@ -1,4 +1,4 @@
-//! The engine's tests: what keys await, and whole syncs against an API server that the test plays.
+//! The engine's tests: expectations, and whole syncs against a fake API server.
 
 mod chains;
 mod counts;

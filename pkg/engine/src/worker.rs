@@ -1,4 +1,4 @@
-//! The workers: from a key in the queue to its plan, its writes and its next turn.
+//! The workers: from a key in the queue to its plan, its writes and its requeue.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,58 +26,58 @@ use crate::record::Alive;
 use crate::telemetry::Became;
 use crate::{Metrics, Phase, Record, Settled, read};
 
-/// How often a plan may ask for live reads before its key is tried again later.
+/// How often a plan may collect for live reads before its key is requeued with back-off.
 const FETCH_ROUNDS_MAX: usize = 8;
-/// How long the first start waits for kinds that are only known at run time. One that cannot be
-/// listed must not keep a controller from all others. As upstream's initial sync timeout of the
-/// garbage collector.
+/// How long the first start waits for kinds that are only known at run time. One kind that cannot
+/// be listed must not keep a controller from all the others. As upstream's initial sync timeout of
+/// the garbage collector.
 const EVERYTHING_LIMIT: Duration = Duration::from_secs(30);
 /// How long a cache may take to be complete before the log says so.
 const SYNC_NOTICE: Duration = Duration::from_secs(30);
-/// How often in a row a key may fail since its object has changed meanwhile, until that is worth a
-/// warning. Once is usual: somebody else wrote between our look and our write.
+/// How often in a row a key may fail with a conflict before that is logged as a warning. One
+/// conflict is normal: another client wrote between our read and our write.
 const CONFLICTS_USUAL: u32 = 5;
-/// The API server's word for that.
+/// The API server's reason for that.
 const CONFLICT: &str = "Conflict";
-/// The error of a sync whose plans never have enough.
+/// The error of a sync whose plan keeps asking for live reads.
 pub(crate) const TOO_MANY_FETCHES: &str = "still asks for live reads after eight rounds";
 
-/// Asks a handler what it makes of a change, and whom that enqueues.
+/// Calls a handler with a change, and collects the keys that the change enqueues.
 pub(crate) type Ask<'a> = &'a dyn Fn(&View<'_>, &mut Enqueue);
 
 /// Runs one controller.
 pub struct Engine {
     pub(crate) controller: Arc<dyn Door>,
-    /// What the controller says of itself.
+    /// What the controller declares.
     constants: Constants,
-    /// The kind that its keys name, if it is one.
+    /// The kind of the objects that its keys name, if they name objects.
     pub(crate) own: Option<Resource>,
     pub(crate) workers: usize,
     pub(crate) queue: Queue<Key>,
     pub(crate) act: Act,
     drain_limit: Duration,
-    /// What connects the handlers of its watch table, until it starts.
+    /// Connects the handlers of its watch table; taken at the start.
     subscriptions: Mutex<Vec<BoxFuture<'static, ()>>>,
 }
 
-/// What an engine is built from, besides its controller.
+/// The parts of an engine, besides its controller.
 pub struct Parts {
     /// The controller's canonical name.
     pub name: &'static str,
-    /// The kind that its keys name, if it is one.
+    /// The kind of the objects that its keys name, if they name objects.
     pub own: Option<Resource>,
-    /// How many keys are worked on at once.
+    /// The number of keys that are synced at once.
     pub workers: usize,
-    /// The keys to look at.
+    /// The workqueue.
     pub queue: Queue<Key>,
-    /// How long after the process is asked to stop a worker may take to end its sync. Zero: as long
-    /// as it takes.
+    /// How long after the start of the shutdown a worker may take to finish its sync. Zero: no
+    /// limit.
     pub drain_limit: Duration,
-    /// As whom it writes.
+    /// The client of the controller's user.
     pub client: Client,
-    /// Where its Events go. Whoever has started it ends it: other engines may have it too.
+    /// Where its Events go. The code that starts it must finish it: engines may share it.
     pub recorder: Recorder,
-    /// Time, randomness and the end.
+    /// Clock, randomness and cancellation.
     pub runtime: Runtime,
     /// Counters.
     pub metrics: Metrics,
@@ -93,50 +93,50 @@ pub(crate) struct Kinds {
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }
 
-/// How a sync went, for the one switch over it.
+/// The result of a sync.
 enum Synced {
-    /// The object is gone.
-    Gone,
-    /// Well; look again after the delay, if there is one.
+    /// The object was deleted.
+    Deleted,
+    /// Success; requeue after the delay, if there is one.
     Done(Option<Duration>),
-    /// The caches are behind; they enqueue the key.
+    /// The caches are stale; they will enqueue the key.
     Unsettled,
-    /// Try again with back-off.
+    /// Requeue with back-off.
     Failed(Failed),
 }
 
-/// What a sync looked at and decided, as far as it came.
+/// The snapshot and verdict of a sync, as far as it got.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) snapshot: Option<Opaque>,
     pub(crate) verdict: Option<Opaque>,
 }
 
-/// What came of a sync.
+/// The result of acting in a sync.
 struct Done {
     outcome: Outcome,
     /// Of the last plan, if there was one.
     verdict: Option<Opaque>,
-    /// When to look again.
+    /// When to requeue.
     again: Option<Duration>,
-    /// Whether its error is a quiet one.
+    /// Whether the error is logged at debug only.
     quiet: bool,
 }
 
 /// Why a sync failed.
 struct Failed {
     error: String,
-    /// The object has changed since it was looked at.
+    /// The object has changed since it was read.
     is_conflict: bool,
     /// No warning is due.
     quiet: bool,
-    /// The HTTP code of the answer, if it was one.
+    /// The HTTP code of the response, if there was one.
     code: Option<u16>,
 }
 
 impl Engine {
-    /// Builds the engine over the kinds of its watch table. Several engines that are one controller
-    /// share its memory. To be called before the informers start.
+    /// Builds the engine over the kinds of its watch table. Several engines of one controller share
+    /// its memory. Must be called before the informers start.
     pub fn new<C: Controller>(
         controller: C,
         memory: Arc<Shared<C::Memory>>,
@@ -161,7 +161,7 @@ impl Engine {
             reader: factory.metadata_client().clone(),
             recorder,
             expectations: Mutex::default(),
-            doubts: Mutex::default(),
+            ambiguous_writes: Mutex::default(),
             kinds,
             record: Arc::new(Record::new(runtime.clock.clone())),
             telemetry: metrics.telemetry(constants.metrics, &runtime.clock),
@@ -187,12 +187,12 @@ impl Engine {
         engine
     }
 
-    /// Runs the workers once the caches are complete, until the process is asked to stop. Then they
-    /// end the syncs that are under way, within the drain limit, and begin none.
+    /// Runs the workers once the caches are complete, until the process shuts down. Then they
+    /// finish the syncs in progress, within the drain limit, and begin no others.
     ///
-    /// Handlers hear of nothing before that, and then of all there is, as added; as upstream's,
-    /// whose informers start when the process leads. So what came and went while nobody worked,
-    /// for months on a standby, is neither queued nor remembered.
+    /// Handlers are connected only then, and are first notified of all objects as added; upstream's
+    /// informers also start when the process leads. So changes during months on a standby are
+    /// neither queued nor remembered.
     pub async fn run(self: Arc<Self>) {
         let _started = self.act.record.started();
         let cancel = self.act.runtime.cancel.clone();
@@ -227,15 +227,16 @@ impl Engine {
             all.await;
         } else if self.act.runtime.clock.timeout(self.drain_limit, all).await.is_err() {
             tracing::warn!(controller = self.act.controller, "workers did not stop in time");
-            // Or they would write more once their request is answered, when others may lead.
+            // Otherwise they would go on writing once their request is answered, when another
+            // process may lead.
             aborts.iter().for_each(AbortHandle::abort);
         }
     }
 
-    /// Waits until the caches are complete and the handlers know of all that these hold.
+    /// Waits until the caches are complete and the handlers are notified of all their objects.
     async fn prepare(&self) {
         if self.workers == 0 {
-            // Nobody will take a key.
+            // No worker will take a key.
             self.queue.shut_down();
         }
         self.synced().await;
@@ -243,15 +244,15 @@ impl Engine {
         for subscription in subscriptions {
             subscription.await;
         }
-        self.told_of_everything().await;
+        self.notified_of_everything().await;
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, Vec<BoxFuture<'static, ()>>> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the caches of its kinds, and says every now and then which of them it still waits
-    /// for; of a kind that the API server does not serve, which may stay so, it says that once.
+    /// Waits for the caches of its kinds, and periodically logs which ones are missing; a kind that
+    /// the API server does not serve is logged only once, since that may last.
     async fn synced(&self) {
         let (controller, clock) = (self.act.controller, &self.act.runtime.clock);
         for informer in &self.act.kinds.informers {
@@ -273,8 +274,8 @@ impl Engine {
         }
     }
 
-    /// Waits for the caches of kinds that are only known at run time, but not for ever.
-    async fn told_of_everything(&self) {
+    /// Waits for the caches of kinds that are only known at run time, up to a limit.
+    async fn notified_of_everything(&self) {
         let Some(everything) = &self.act.kinds.everything else { return };
         if !everything.ready(EVERYTHING_LIMIT).await {
             let without: Vec<_> = self.incomplete().into_iter().map(|kind| kind.resource).collect();
@@ -283,8 +284,8 @@ impl Engine {
         }
     }
 
-    /// Enqueues the keys that have waited long enough for something to go. The caches may never
-    /// show it, and then nobody else enqueues them. Goes on for ever.
+    /// Enqueues the keys whose deletions are overdue. The caches may never show them, and then
+    /// nothing else enqueues the keys. Runs for ever.
     async fn enqueue_overdue(&self) {
         let clock = &self.act.runtime.clock;
         loop {
@@ -305,7 +306,7 @@ impl Engine {
         }
     }
 
-    /// One sync, and the one switch over how it went.
+    /// One sync, and the one switch over its result.
     async fn sync_fenced(&self, key: &Key) {
         let started = self.act.runtime.clock.instant();
         let mut seen = Seen::default();
@@ -317,9 +318,9 @@ impl Engine {
         let ended = synced.ended(self.act.runtime.clock.instant() - started);
         self.count(|| self.controller.counts(&seen, &ended));
         match synced {
-            Synced::Gone => {
+            Synced::Deleted => {
                 self.act.forget(key);
-                self.queue.gone(key);
+                self.queue.deleted(key);
                 self.act.record.succeeded(key);
             }
             Synced::Done(again) => {
@@ -328,11 +329,11 @@ impl Engine {
                     self.queue.add_after(key.clone(), delay);
                 }
             }
-            // The caches enqueue it. Failures count on: they may be what it waits for, and nothing
-            // has gone well since.
+            // The caches will enqueue it. The count of failures stays: the key may be waiting
+            // because of them, and no sync has succeeded since.
             Synced::Unsettled => {}
             Synced::Failed(Failed { error, .. }) if self.is_given_up(key) => {
-                tracing::warn!(error, "sync failed too often, dropped until something changes");
+                tracing::warn!(error, "sync failed too often; not retried until something changes");
                 self.act.record.gave_up(key, self.queue.num_requeues(key) + 1, &error);
                 self.queue.forget(key);
             }
@@ -353,18 +354,18 @@ impl Engine {
         }
     }
 
-    /// Whether it has failed too often to be tried again.
+    /// Whether it has failed too often to be retried.
     fn is_given_up(&self, key: &Key) -> bool {
         self.constants.retries_max.is_some_and(|max| self.queue.num_requeues(key) >= max)
     }
 
-    /// Its failures, if there were any, are over.
+    /// Forgets the failures of a key.
     fn forget(&self, key: &Key) {
         self.queue.forget(key);
         self.act.record.succeeded(key);
     }
 
-    /// Adds what the controller says.
+    /// Adds the controller's counts.
     fn count(&self, counts: impl FnOnce() -> Vec<Count>) {
         self.act.telemetry.add(&self.counted(counts), Became::Done);
     }
@@ -372,12 +373,12 @@ impl Engine {
     fn counted(&self, counts: impl FnOnce() -> Vec<Count>) -> Vec<Count> {
         fenced(counts).unwrap_or_else(|panic| {
             let controller = self.act.controller;
-            tracing::error!(controller, panic = panic.0, "what is to be counted panicked");
+            tracing::error!(controller, panic = panic.0, "computing counts panicked");
             Vec::new()
         })
     }
 
-    /// The gauges as they are now; none while it does not work, as on a standby.
+    /// The current gauges; none while the controller does not run, as on a standby.
     fn gauges(&self) -> Vec<Count> {
         let phase = self.act.record.state().phase;
         if phase != Phase::Running {
@@ -387,18 +388,20 @@ impl Engine {
         self.counted(|| self.controller.gauges(&view))
     }
 
-    /// The caches as they are now.
+    /// The caches at this moment.
     fn view(&self) -> View<'_> {
         let clock = &self.act.runtime.clock;
         View::new(clock.now(), clock.uptime(), &self.act.kinds.listers)
     }
 
-    /// What it looked at and decided is left in `seen`.
+    /// Syncs a key. The snapshot and verdict are left in `seen`.
     async fn sync(&self, key: &Key, seen: &mut Seen) -> Synced {
-        if let Err(error) = self.act.clear_doubts(key).await {
-            return Synced::failed(format!("cannot tell whether the last write was done: {error}"));
+        if let Err(error) = self.act.resolve_ambiguous(key).await {
+            return Synced::failed(format!(
+                "cannot notify whether the last write was done: {error}"
+            ));
         }
-        // Before the caches are read: what settles in between is at worst looked at once more.
+        // Before the caches are read: a key that settles in between is at worst synced once more.
         let settled = self.act.expectations().settled(
             key,
             self.own.as_ref(),
@@ -411,8 +414,8 @@ impl Engine {
         let view = self.view().after(self.queue.num_requeues(key));
         let snapshot = self.controller.observe(key, &view);
         let Some(snapshot) = snapshot else {
-            self.call(self.controller.gone(key));
-            return Synced::Gone;
+            self.enqueue_all(self.controller.deleted(key));
+            return Synced::Deleted;
         };
         let snapshot = &*seen.snapshot.insert(snapshot);
         let done = if settled == Settled::Yes {
@@ -442,17 +445,17 @@ impl Engine {
                 Synced::Failed(Failed { error, is_conflict, quiet, code: outcome.code })
             }
             None if settled != Settled::Yes => Synced::Unsettled,
-            // It was cut short: there is nothing to be done in a namespace that is being deleted.
+            // The plan was cut short: nothing can be created in a namespace that is being deleted.
             None if outcome.unsettled => Synced::Done(None),
-            // The plan counts from the snapshot.
+            // The delay counts from the time of the snapshot.
             None => Synced::Done(
                 again.map(|delay| delay.saturating_sub(self.act.runtime.clock.instant() - started)),
             ),
         }
     }
 
-    /// Decides and acts, in as many rounds as the live reads ask for. What came of it; or how the
-    /// sync ends although there is no last plan.
+    /// Decides and acts, in as many rounds as the live reads need. Returns the result, or how the
+    /// sync ends without a last plan.
     async fn carry_out(&self, key: &Key, snapshot: &Opaque) -> Result<Done, Synced> {
         let client = self.act.paced(&self.act.client, key);
         let mut facts = Facts::default();
@@ -467,7 +470,7 @@ impl Engine {
             let mut outcome = self.act.act(key, steps, &mut facts).await;
             self.act.telemetry.end(&plan.counts, Became::of(&outcome));
             if outcome.unsettled && self.act.runtime.cancel.is_cancelled() {
-                tracing::info!(why = %plan.why, "stopped before all of it was written");
+                tracing::info!(why = %plan.why, "stopped before the whole plan was written");
                 return Err(Synced::Unsettled);
             }
             let mut quiet = false;
@@ -481,7 +484,7 @@ impl Engine {
                 tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
             }
             let Some(queries) = queries.filter(|_| outcome == Outcome::default()) else {
-                self.call(self.controller.acted(snapshot, &verdict, &outcome));
+                self.enqueue_all(self.controller.acted(snapshot, &verdict, &outcome));
                 let (verdict, again) = (Some(verdict), plan.again);
                 return Ok(Done { outcome, verdict, again, quiet });
             };
@@ -494,7 +497,7 @@ impl Engine {
         Err(Synced::failed(TOO_MANY_FETCHES.to_owned()))
     }
 
-    /// Decides, with the live reads that come before anything is written. None if it asks for too
+    /// Decides, with the live reads that precede the first write. None if the plan asks for too
     /// many.
     pub(crate) async fn decide(
         &self,
@@ -518,27 +521,27 @@ impl Engine {
         if let Answer::Served(served) = answer {
             self.act.metrics.keep(served);
         }
-        self.call(self.controller.answered(snapshot, query, answer));
+        self.enqueue_all(self.controller.answered(snapshot, query, answer));
     }
 
-    /// A change in the cache of a kind, which may be that the object with this uid is gone: first
-    /// whom it enqueues, then what it settles. What the handlers keep is looked at by a key that
-    /// settled. Versions are settled by [`Engine::reached`], once all changes that came together
-    /// are notified: those of a list come in the order of their names.
-    pub(crate) fn changed(&self, selection: &Selection, gone: Option<&Text>, handler: Ask<'_>) {
-        let queue = self.tell(&selection.resource, handler);
-        self.gone(|| selection.clone(), gone);
-        self.call(queue);
+    /// Handles a change in the cache of a kind, possibly the deletion of the object with this uid:
+    /// first enqueues the keys that depend on it, then the keys that it settles, since a settled
+    /// key reads the handlers' memory. Versions are settled by [`Engine::reached`], once all
+    /// changes that came together are notified: the changes of a list come in the order of names.
+    pub(crate) fn changed(&self, selection: &Selection, deleted: Option<&Text>, handler: Ask<'_>) {
+        let queue = self.notify(&selection.resource, handler);
+        self.settle_deleted(|| selection.clone(), deleted);
+        self.enqueue_all(queue);
     }
 
-    /// The same of an object of which the metadata is looked at.
+    /// As [`Engine::changed`], for a kind whose metadata is watched.
     pub(crate) fn metadata_changed(
         &self,
         resource: &Resource,
         change: &MetadataChange<'_>,
         handler: Ask<'_>,
     ) {
-        let queue = self.tell(resource, handler);
+        let queue = self.notify(resource, handler);
         let selection = || Selection::whole(resource.clone());
         match change {
             MetadataChange::Dropped => {
@@ -548,40 +551,40 @@ impl Engine {
             MetadataChange::Complete
             | MetadataChange::Added(_)
             | MetadataChange::Updated { .. }
-            | MetadataChange::Deleted(_) => self.gone(selection, change.gone()),
+            | MetadataChange::Deleted(_) => self.settle_deleted(selection, change.gone()),
         }
-        self.call(queue);
+        self.enqueue_all(queue);
     }
 
-    fn gone(&self, selection: impl FnOnce() -> Selection, uid: Option<&Text>) {
+    fn settle_deleted(&self, selection: impl FnOnce() -> Selection, uid: Option<&Text>) {
         if let Some(uid) = uid {
-            self.add_all(self.act.expectations().gone(&selection(), uid));
+            self.add_all(self.act.expectations().deleted(&selection(), uid));
         }
     }
 
-    /// Tells a handler of a change, and returns whom it enqueues. One that panics enqueues nobody;
-    /// what the change settles is settled all the same.
-    fn tell(&self, resource: &Resource, handler: Ask<'_>) -> Enqueue {
-        fenced(|| self.ask(handler)).unwrap_or_else(|panic| {
+    /// Notifies a handler of a change, and returns the keys that it enqueues. A handler that panics
+    /// enqueues no key; the keys that the change settles are enqueued all the same.
+    fn notify(&self, resource: &Resource, handler: Ask<'_>) -> Enqueue {
+        fenced(|| self.collect(handler)).unwrap_or_else(|panic| {
             let controller = self.act.controller;
             tracing::error!(controller, %resource, panic = panic.0, "a handler panicked");
             Enqueue::default()
         })
     }
 
-    /// Enqueues whom a handler says.
+    /// Enqueues the keys that a handler returns.
     pub(crate) fn enqueue_from(&self, handler: Ask<'_>) {
-        self.call(self.ask(handler));
+        self.enqueue_all(self.collect(handler));
     }
 
-    /// Asks a handler whom it enqueues.
-    fn ask(&self, handler: Ask<'_>) -> Enqueue {
+    /// Calls a handler, and returns the keys that it enqueues.
+    fn collect(&self, handler: Ask<'_>) -> Enqueue {
         let mut queue = Enqueue::default();
         handler(&self.view(), &mut queue);
         queue
     }
 
-    fn call(&self, queue: Enqueue) {
+    fn enqueue_all(&self, queue: Enqueue) {
         self.act.telemetry.add(&queue.counts, Became::Done);
         for call in queue.calls {
             match call {
@@ -611,11 +614,11 @@ impl Synced {
         Self::Failed(Failed { error, is_conflict: false, quiet: false, code: None })
     }
 
-    /// The same in the words of the controller.
+    /// The same in the controller contract's types.
     fn ended(&self, took: Duration) -> Ended {
         let (error, code) = match self {
             Self::Failed(failed) => (Some(failed.error.clone()), failed.code),
-            Self::Gone | Self::Done(_) | Self::Unsettled => (None, None),
+            Self::Deleted | Self::Done(_) | Self::Unsettled => (None, None),
         };
         Ended { took, unsettled: matches!(self, Self::Unsettled), error, code }
     }
@@ -624,15 +627,16 @@ impl Synced {
 // === impl Kinds ===
 
 impl Kinds {
-    /// What the controller reads, in words.
+    /// The kinds that the controller reads, as text.
     pub(crate) fn names(&self) -> Vec<String> {
         let everything = self.everything.iter().map(|_| "metadata of all kinds".to_owned());
         let selections: BTreeSet<_> = self.informers.iter().map(|it| it.selection()).collect();
         selections.into_iter().map(ToString::to_string).chain(everything).collect()
     }
 
-    /// The caches that may show the object with this key, whose name is empty if it is not known.
-    /// None if the controller does not read it: what is written to it is not awaited.
+    /// The caches that may show the object with this key, which has an empty name if that is not
+    /// known. None if the controller does not read the kind: then the key does not wait for the
+    /// write.
     pub(crate) fn selections(&self, resource: &Resource, key: &Key) -> BTreeSet<Selection> {
         let of_kind = self.informers.iter().map(|informer| informer.selection());
         let mut of_kind = of_kind.filter(|it| it.resource == *resource).peekable();
@@ -644,13 +648,14 @@ impl Kinds {
         of_kind.filter(|it| it.may_hold(key)).cloned().collect()
     }
 
-    /// How far a cache has come; none if the controller does not read it.
+    /// The version of a cache; none if the controller does not read it.
     pub(crate) fn version_of(&self, selection: &Selection) -> Option<u64> {
         let of_all = || self.everything.as_ref()?.version_of(&selection.resource);
         self.of(selection).map(|informer| informer.version()).min().or_else(of_all)
     }
 
-    /// How far the handlers have heard of a cache; none if the controller does not read it.
+    /// The version that the handlers of a cache are notified of; none if the controller does not
+    /// read it.
     pub(crate) fn notified_version(&self, selection: &Selection) -> Option<u64> {
         let of_all = || self.everything.as_ref()?.notified_version(&selection.resource);
         self.of(selection).map(|informer| informer.notified()).min().or_else(of_all)
@@ -665,7 +670,7 @@ impl Kinds {
         self.of(selection).any(|informer| informer.holds(key, uid))
     }
 
-    /// The informers of the same objects: one for each view that the controller has of them.
+    /// The informers of the same objects: one for each view of the controller.
     fn of(&self, selection: &Selection) -> impl Iterator<Item = &Arc<Informer>> {
         self.informers.iter().filter(move |informer| informer.selection() == selection)
     }

@@ -1,4 +1,4 @@
-//! What a connection is doing, so that it can be closed when that is nothing.
+//! The activity of a connection, so that an idle one can be closed.
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +17,13 @@ use tokio_rustls::server::TlsStream;
 
 use crate::Limits;
 
-/// How long to listen to a client after the last word has been sent: if we hung up while it still
-/// talks, the system would throw away what it has not read, our answer included. Go's figure.
+/// How long to read from a client after the last byte was sent: if we closed while the client still
+/// sends, the kernel would discard data in both directions, our response included. Go's figure.
 const LINGER: Duration = Duration::from_millis(500);
-/// How long a connection without a request may take to end, once it is told to.
+/// How long an idle connection may take to end after it was asked to.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
 
-/// What one connection is doing. Clones are the same connection.
+/// The activity of one connection. Clones are the same connection.
 #[derive(Clone)]
 pub(crate) struct Activity {
     state: Latest<State>,
@@ -31,68 +31,68 @@ pub(crate) struct Activity {
     protocol: Protocol,
 }
 
-/// What is spoken after the handshake.
+/// The protocol after the handshake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// HTTP/1.0 or 1.1: one request after the other.
     One,
-    /// HTTP/2: many at once, and signs of life between them.
+    /// HTTP/2: many requests at once, and pings between them.
     Two,
 }
 
-/// One look at what a connection is doing.
+/// The state of a connection at one moment.
 pub(crate) struct State {
-    /// Requests that are being answered, by number. Since when a part of the answer waits for the
-    /// client; none: the answer is being made.
+    /// Requests in progress, by number, each with the time since which a part of its response waits
+    /// for the client; none: the page is producing the response.
     answers: BTreeMap<u64, Option<Instant>>,
     requests: u64,
-    /// Since when the system takes no more bytes for the client.
+    /// Since when the kernel takes no more bytes for the client.
     blocked: Option<Instant>,
     /// When it began to wait for the next request, or for the rest of its head.
     since: Instant,
     is_in_head: bool,
-    /// No more requests are taken.
+    /// New requests are refused.
     is_leaving: bool,
 }
 
 /// How a connection ends if nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With the words that the protocol has for it.
+    /// By the protocol's own close.
     InPeace,
-    /// At once: the client takes nothing of its answer, so it would not hear them.
+    /// At once: the client does not read, so it would not get the close.
     AtOnce,
 }
 
-/// What an answer that has begun waits for.
+/// What an unfinished response waits for.
 #[derive(Clone, Copy)]
 pub(crate) enum Waits {
-    /// That its client takes what is there.
+    /// For the client to read.
     ForClient,
-    /// That the page makes more of it.
+    /// For the page to produce more.
     ForPage,
 }
 
-/// A request that is being answered, until this is dropped.
+/// A request in progress, until this is dropped.
 pub(crate) struct Answering {
     activity: Activity,
     number: u64,
 }
 
-/// A TLS connection whose bytes are noticed, and which is not hung up on a talking client.
+/// A TLS connection whose traffic is tracked, and which is not closed while the client still sends.
 pub(crate) struct Watched {
     stream: TlsStream<TcpStream>,
     activity: Activity,
-    /// Cancelled if the connection is broken off.
+    /// Cancelled if the connection is aborted.
     evicted: Cancel,
-    /// The last word was sent; until when to listen.
+    /// The last byte was sent; how long to read on.
     lingering: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 // === impl Activity ===
 
 impl Activity {
-    /// A connection that has just been made. In HTTP/1 its first request is due.
+    /// A new connection. In HTTP/1 its first request is due.
     pub(crate) fn new(protocol: Protocol, clock: Clock) -> Self {
         let state = State {
             answers: BTreeMap::new(),
@@ -105,17 +105,17 @@ impl Activity {
         Self { state: Latest::new(state), clock, protocol }
     }
 
-    /// What the connection does.
+    /// Reads the state.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.state.with(look)
     }
 
-    /// What the connection does, and when that changes.
+    /// A reader of the state and its changes.
     pub(crate) fn reader(&self) -> Reader<State> {
         self.state.reader()
     }
 
-    /// A request has come; none: it comes too late.
+    /// A request has arrived; none: it is too late.
     pub(crate) fn answer(&self) -> Option<Answering> {
         let mut number = None;
         self.state.update(|state| {
@@ -129,12 +129,12 @@ impl Activity {
         Some(Answering { activity: self.clone(), number: number? })
     }
 
-    /// The connection ends as soon as the requests that are being answered have been.
+    /// Ends the connection as soon as the requests in progress are answered.
     pub(crate) fn leave(&self) {
         self.state.update(|state| !std::mem::replace(&mut state.is_leaving, true));
     }
 
-    /// Between requests, the first byte is the start of a head. In HTTP/2 it may be a sign of life.
+    /// Between requests, the first byte starts a head. In HTTP/2 it may be a ping.
     fn received(&self) {
         if self.protocol == Protocol::Two {
             return;
@@ -149,13 +149,13 @@ impl Activity {
         });
     }
 
-    /// Whether the system took bytes for the client. A client that takes the rest of its answer
-    /// slowly is not idle; in HTTP/2 the bytes may be anything.
+    /// Notes whether the kernel took bytes for the client. A client that reads its response slowly
+    /// is not idle; in HTTP/2 the bytes may be anything.
     fn sent(&self, took: bool) {
         let now = self.clock.instant();
         self.state.update(|state| {
             if !took {
-                // The deadline is nearer than what is waited for.
+                // The new deadline is earlier than the one that is waited for.
                 return state.blocked.replace(state.blocked.unwrap_or(now)).is_none();
             }
             state.blocked = None;
@@ -165,7 +165,7 @@ impl Activity {
                 }
                 state.answers.values_mut().flatten().for_each(|waits| *waits = now);
             }
-            // Nobody needs to be told: this only leaves more time.
+            // No notification: this only extends the deadline.
             false
         });
     }
@@ -178,7 +178,8 @@ impl State {
         self.is_leaving
     }
 
-    /// When and how to close the connection if nothing changes; none while it has something to do.
+    /// When and how to close the connection if nothing changes; none while a request is in
+    /// progress.
     pub(crate) fn end(&self, limits: &Limits) -> Option<(Instant, End)> {
         let limit = if self.is_in_head { limits.head } else { limits.idle };
         let idle = self.answers.is_empty().then(|| (self.since + limit, End::InPeace));
@@ -186,10 +187,10 @@ impl State {
         [idle, stalls].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
-    /// When to give up on a connection that was told to end at `told`.
-    pub(crate) fn goodbye_ends(&self, told: Instant, limits: &Limits) -> Option<Instant> {
+    /// When to abort a connection that was asked to end at `asked_at`.
+    pub(crate) fn goodbye_ends(&self, asked_at: Instant, limits: &Limits) -> Option<Instant> {
         if self.answers.is_empty() {
-            return Some(self.since.max(told) + GOODBYE_MAX);
+            return Some(self.since.max(asked_at) + GOODBYE_MAX);
         }
         self.stalls_at(limits)
     }
@@ -203,7 +204,7 @@ impl State {
 // === impl Answering ===
 
 impl Answering {
-    /// Whether a part of the answer, a new one, now waits for the client.
+    /// Notes whether another part of the response now waits for the client.
     pub(crate) fn waits(&self, waits: Waits) {
         let since = match waits {
             Waits::ForClient => Some(self.activity.clock.instant()),
@@ -236,8 +237,8 @@ impl Watched {
 }
 
 impl Drop for Watched {
-    /// Of a connection that is broken off, the system keeps nothing: it would go on offering the
-    /// client what that does not take.
+    /// When a connection is aborted, the kernel drops what it holds: otherwise it would keep
+    /// offering data that the client does not read.
     fn drop(&mut self) {
         if self.evicted.is_cancelled() {
             // If this fails, the connection has ended already.
@@ -292,25 +293,25 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// Reads until there is nothing more, without looking at it.
+/// Reads and discards until there is nothing more.
 fn poll_ignore(stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     let mut bytes = [0; 4096];
     loop {
         let mut buffer = ReadBuf::new(&mut bytes);
         match ready!(Pin::new(&mut *stream).poll_read(cx, &mut buffer)) {
             Ok(()) if !buffer.filled().is_empty() => {}
-            // Whoever has broken off has heard enough.
+            // The client has disconnected.
             Ok(()) | Err(_) => return Poll::Ready(Ok(())),
         }
     }
 }
 
-/// Ends a connection without TLS in the same way.
+/// Closes a connection without TLS in the same way.
 pub(crate) async fn hang_up(stream: &mut TcpStream, clock: &Clock) {
     let ended = async {
         tokio::io::AsyncWriteExt::shutdown(stream).await?;
         std::future::poll_fn(|cx| poll_ignore(stream, cx)).await
     };
-    // Too late or broken off: in both cases the client has had its time.
+    // Timed out or disconnected: in both cases the client has had its time.
     let _: Result<io::Result<()>, runtime::Elapsed> = clock.timeout(LINGER, ended).await;
 }

@@ -1,4 +1,4 @@
-//! The certificates that we show: which one to whom, and what is new in their files.
+//! The serving certificates: which one for which client, and their reloading.
 
 #[cfg(test)]
 mod tests;
@@ -25,10 +25,10 @@ use x509_parser::prelude::FromDer;
 use crate::self_signed::{self, Generated};
 use crate::{CertificateSource, Error, PairError, Settings};
 
-/// More than any chain needs. A device or a log in its place is not read into memory.
+/// More than any chain needs. A device or a log file is not read into memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// All certificates, and where they come from.
+/// All certificates and their sources.
 pub(crate) struct Certificates {
     default: Slot,
     sni: Vec<Slot>,
@@ -39,11 +39,11 @@ pub(crate) struct Certificates {
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
     table: Latest<Arc<Table>>,
-    /// Our end of the connection, which stands for a name if the client gives none.
+    /// Our address of the connection, which counts if the client sends no server name.
     address: Option<IpAddr>,
 }
 
-/// Who gets which certificate.
+/// Certificates by server name.
 #[derive(Debug)]
 struct Table {
     default: Arc<CertifiedKey>,
@@ -52,9 +52,9 @@ struct Table {
 
 /// One certificate.
 struct Slot {
-    /// None: it was made in memory and stays.
+    /// None: it was generated in memory and does not change.
     files: Option<Files>,
-    /// The names that were given; if there are none, those in the certificate count.
+    /// The configured names; if there are none, those in the certificate count.
     names: Vec<String>,
     loaded: Loaded,
     /// Why the files cannot be served now, as it was logged.
@@ -85,7 +85,7 @@ struct Loaded {
 // === impl Certificates ===
 
 impl Certificates {
-    /// Loads all that the settings name, and makes what they lack.
+    /// Loads all certificates of the settings, and generates missing ones.
     pub(crate) fn load(settings: &Settings, runtime: &Runtime) -> Result<Self, Error> {
         let default = default_slot(settings, runtime)?;
         let sni: Result<Vec<Slot>, Error> = settings
@@ -102,12 +102,12 @@ impl Certificates {
         Ok(Self { default, sni, table })
     }
 
-    /// What new connections ask. It shows what was loaded last.
+    /// Chooses certificates for new connections, from those loaded last.
     pub(crate) fn chooser(&self) -> Chooser {
         Chooser { table: self.table.clone(), address: None }
     }
 
-    /// Loads what is new in the files, again and again.
+    /// Reloads changed files, for ever.
     pub(crate) async fn follow(mut self, clock: &Clock, every: Duration) -> Infallible {
         loop {
             clock.sleep(every).await;
@@ -148,7 +148,7 @@ fn default_slot(settings: &Settings, runtime: &Runtime) -> Result<Slot, Error> {
 // === impl Chooser ===
 
 impl Chooser {
-    /// The one for a connection to `address`.
+    /// The chooser for a connection to `address`.
     pub(crate) fn at(&self, address: IpAddr) -> Self {
         Self { table: self.table.clone(), address: Some(address.to_canonical()) }
     }
@@ -166,8 +166,8 @@ impl ResolvesServerCert for Chooser {
 // === impl Table ===
 
 impl Table {
-    /// As `BuildNamedCertificates` of upstream's named_certificates.go: names that were given beat
-    /// names in certificates, and earlier rows beat later ones.
+    /// As `BuildNamedCertificates` of upstream's named_certificates.go: configured names beat names
+    /// in certificates, and earlier rows beat later ones.
     fn new(default: &Slot, sni: &[Slot]) -> Self {
         let mut by_name = BTreeMap::new();
         let given = sni.iter().flat_map(|slot| slot.names.iter().map(move |name| (name, slot)));
@@ -206,11 +206,11 @@ impl Slot {
         Ok(Self { files: None, names: Vec::new(), loaded, complaint: None })
     }
 
-    /// Whether there is something new to serve. What is broken is not served, and complained
-    /// about once: files are seldom replaced both at the same moment.
+    /// Returns whether there is a new certificate to serve. A broken one is not served, and logged
+    /// once: the two files are seldom replaced at the same moment.
     async fn refresh(&mut self) -> bool {
         let Some(files) = self.files.clone() else { return false };
-        // A file system that hangs must not hang the manager.
+        // A file system that hangs must not block the manager.
         let reader = files.clone();
         let Ok(read) = tokio::task::spawn_blocking(move || reader.read()).await else {
             return false;
@@ -272,7 +272,7 @@ impl Files {
     }
 }
 
-/// Which of the two files something is wrong with.
+/// Which of the two files is wrong.
 enum Half {
     Cert,
     Key,
@@ -297,8 +297,8 @@ impl Loaded {
     }
 }
 
-/// As `getCertificateNames` of upstream's named_certificates.go: the common name, if it can be a
-/// name of a host, and the alternative names, but no addresses.
+/// As `getCertificateNames` of upstream's named_certificates.go: the common name, if it is a valid
+/// host name, and the alternative names, but no addresses.
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
     let common = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());
     let common = common.filter(|name| is_host(name)).last().map(str::to_owned);

@@ -26,30 +26,30 @@ use crate::places::Place;
 use crate::service::FencedService;
 use crate::{Limits, PeerCertificates, listen};
 
-/// How large the head of a request may be. More is answered with 431.
+/// The largest head of a request. A larger one gets 431.
 const HEAD_BYTES_MAX: u32 = 1 << 20;
-/// How much of the bodies of requests an HTTP/2 client may send before somebody reads it. Upstream
-/// takes 256 KiB for each stream; no page of a manager reads so much.
+/// How much body an HTTP/2 client may send before a page reads it. Upstream allows 256 KiB for each
+/// stream; no page of a manager reads that much.
 const WINDOW_BYTES: u32 = 1 << 16;
-/// How often an HTTP/2 client is asked whether it is there, and how long it may take to say so.
+/// The interval of pings to HTTP/2 clients, and the time limit of the response.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PONG_MAX: Duration = Duration::from_secs(15);
 
-/// How requests for plain HTTP begin, as far as Go looks.
+/// The first bytes of plain HTTP requests, as far as Go checks.
 const PLAIN_HTTP: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];
 const PLAIN_HTTP_ANSWER: &[u8] =
     b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/// What all connections have in common.
+/// What all connections share.
 pub(crate) struct Terms {
     pub(crate) config: ServerConfig,
     pub(crate) chooser: Chooser,
     pub(crate) limits: Limits,
     pub(crate) http2_max_streams: u32,
     pub(crate) clock: Clock,
-    /// Answers are finished, new requests are not taken.
+    /// Responses are finished, new requests are refused.
     pub(crate) closing: Cancel,
-    /// Connections end as they are.
+    /// Connections end at once.
     pub(crate) ended: Cancel,
 }
 
@@ -57,8 +57,8 @@ pub(crate) struct Terms {
 #[derive(Clone)]
 struct Streams;
 
-/// Serves one client until one of both sides ends it. What clients do wrong is their business, so
-/// it is logged at debug: a port scanner must not fill the log.
+/// Serves one client until either side ends the connection. Errors of clients are logged at debug:
+/// a port scanner must not fill the log.
 pub(crate) async fn converse<S, B>(
     stream: TcpStream,
     peer: SocketAddr,
@@ -112,12 +112,13 @@ pub(crate) async fn converse<S, B>(
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::debug!(%peer, %error, "connection error"),
         None => {
-            tracing::debug!(%peer, "a client does not take its answer: the connection ends");
+            tracing::debug!(%peer, "a client does not read its response; the connection is closed");
         }
     }
 }
 
-/// The connection after its handshake. None if it was no TLS, which the client has been told.
+/// The connection after its handshake. None if it was not TLS; the client got a response that says
+/// so.
 async fn shake_hands(
     mut stream: TcpStream,
     terms: &Terms,
@@ -137,7 +138,8 @@ async fn shake_hands(
 
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    // The limit on reading a head is in `Activity`, which knows an idle client from a slow one.
+    // `Activity` limits the reading of a head, since it distinguishes an idle client from a slow
+    // one.
     builder
         .header_read_timeout(None)
         .max_header_size(HEAD_BYTES_MAX as usize)
@@ -158,8 +160,8 @@ fn http2_builder(terms: &Terms) -> http2::Builder<Streams> {
     builder
 }
 
-/// Serves until the connection has ended; has it closed when nothing happens in it, when the port
-/// closes, or when the client has to leave. None: it is broken off, since the client takes nothing.
+/// Serves until the connection has ended. Closes it when it is idle, when the port closes, or when
+/// it must make room. None: it is aborted, since the client does not read.
 async fn until_ended<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     close: fn(Pin<&mut C>),
@@ -167,7 +169,7 @@ async fn until_ended<C: Future<Output = hyper::Result<()>>>(
     place: &Place,
     terms: &Terms,
 ) -> Option<hyper::Result<()>> {
-    // Said before the connection is dropped, which looks at it.
+    // Set before the connection is dropped, since its drop reads it.
     let break_off = || {
         place.evicted().cancel();
         None
@@ -178,9 +180,10 @@ async fn until_ended<C: Future<Output = hyper::Result<()>>>(
         Err(End::InPeace) => {}
     }
     close(connection.as_mut());
-    let (mut states, told) = (activity.reader(), terms.clock.instant());
-    let ends =
-        |states: &mut Reader<State>| states.look(|state| state.goodbye_ends(told, &terms.limits));
+    let (mut states, asked_at) = (activity.reader(), terms.clock.instant());
+    let ends = |states: &mut Reader<State>| {
+        states.look(|state| state.goodbye_ends(asked_at, &terms.limits))
+    };
     loop {
         let at = ends(&mut states);
         tokio::select! { biased;
@@ -195,7 +198,7 @@ async fn until_ended<C: Future<Output = hyper::Result<()>>>(
     }
 }
 
-/// Serves until the connection has ended, or should, and then how.
+/// Serves until the connection has ended or must end, and returns how.
 async fn while_active<C: Future>(
     mut connection: Pin<&mut C>,
     activity: &Activity,
@@ -212,7 +215,7 @@ async fn while_active<C: Future>(
             ended = connection.as_mut() => return Ok(ended),
             () = states.changed() => {}
             () = until(end.map(|(at, _)| at), &terms.clock) => {
-                // The time may have been put off meanwhile.
+                // The deadline may have moved meanwhile.
                 let end = activity.look(|state| state.end(&terms.limits));
                 if let Some((at, how)) = end && is_over(Some(at), &terms.clock) {
                     return Err(how);
@@ -237,7 +240,7 @@ fn is_over(at: Option<Instant>, clock: &Clock) -> bool {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        // Ends with its connection, which has the other end of its channels.
+        // Ends with its connection, which holds the other end of its channels.
         drop(runtime::spawn("https stream", stream));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the port cannot be opened. The texts begin with upstream's words.
+/// Why the port cannot be opened. The texts begin with upstream's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is in use, is not ours, or may not be used.
@@ -30,22 +30,22 @@ pub enum Error {
     /// A certificate of `--tls-sni-cert-key`.
     #[error("failed to load SNI cert and key: {0}")]
     Sni(#[source] PairError),
-    /// A name in `--tls-cipher-suites` that nobody knows.
+    /// An unknown name in `--tls-cipher-suites`.
     #[error("--tls-cipher-suites: Cipher suite {0} not supported or doesn't exist")]
     CipherSuite(String),
-    /// Names in `--tls-cipher-suites` that upstream knows, but none that is served here.
+    /// Names in `--tls-cipher-suites` that upstream supports, but none that we support.
     #[error(
         "--tls-cipher-suites: none of {0} is served here: name one with ECDHE and GCM or \
          CHACHA20, or set --tls-min-version=VersionTLS13"
     )]
     NoCipherSuite(String),
-    /// A number in `--tls-curve-preferences` that is none.
+    /// An invalid number in `--tls-curve-preferences`.
     #[error("--tls-curve-preferences: {0}")]
     Curve(String),
-    /// A version that nobody knows.
+    /// An unknown version.
     #[error("--tls-min-version: unknown tls version {0:?}")]
     Version(String),
-    /// The TLS library refuses what was asked for.
+    /// The TLS library refuses the configuration.
     #[error("cannot serve TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
@@ -53,10 +53,10 @@ pub enum Error {
 /// What is wrong with a certificate and its key.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
-    /// One of the two is not given.
+    /// One of the two is missing.
     #[error("{flag}: missing filename for serving cert: both certificate and key are needed")]
     Missing {
-        /// The flag that wants files.
+        /// The flag with the files.
         flag: &'static str,
     },
     /// A file cannot be read.
@@ -69,19 +69,19 @@ pub enum PairError {
         /// Why not.
         source: io::Error,
     },
-    /// A file has not what it should have.
+    /// The content of a file is wrong.
     #[error("{flag}: {}: {problem}", path.display())]
     Content {
         /// The flag that names the file.
         flag: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// What is wrong with it.
         problem: String,
     },
 }
 
-/// An error of the system as upstream's log has it: in small letters, without the number.
+/// A system error as in upstream's log: in lower case, without the number.
 pub(crate) fn in_words(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

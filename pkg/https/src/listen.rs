@@ -1,4 +1,4 @@
-//! The socket that clients connect to.
+//! The listening socket.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -10,11 +10,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{Error, Settings};
 
-/// How many connections the system keeps until they are accepted; it may have a smaller limit.
+/// How many connections the kernel queues until they are accepted; its own limit may be lower.
 const BACKLOG: i32 = 4096;
 
-/// A client that is silent for so long is asked whether it is still there (upstream's figure, then
-/// Go's): nine times without an answer end the connection.
+/// A client that is silent for this long gets a keep-alive probe (upstream's figure, then Go's):
+/// nine probes without a response end the connection.
 const KEEP_ALIVE: Duration = Duration::from_mins(3);
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_TRIES: u32 = 9;
@@ -22,17 +22,17 @@ const KEEP_ALIVE_TRIES: u32 = 9;
 /// Why there is no listener: the step and its error.
 type Failure = (&'static str, io::Error);
 
-/// Listens as the settings say.
+/// Opens the listener of the settings.
 ///
-/// The unspecified address of either family is one socket for both families, as in Go. Where there
-/// is no IPv6, 0.0.0.0 is just IPv4.
+/// The unspecified address of either family is one socket for both families, as in Go. Without
+/// IPv6, 0.0.0.0 is just IPv4.
 pub(crate) fn listen(settings: &Settings) -> Result<TcpListener, Error> {
     let address = SocketAddr::new(settings.bind, settings.port);
     let all = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), settings.port);
     let has_ipv6 = || Socket::new(Domain::IPV6, Type::STREAM, None).is_ok();
     let listener = if settings.bind.is_unspecified() && has_ipv6() {
         match listen_on(all, settings) {
-            // The family is there, but without addresses.
+            // The family is supported, but has no addresses.
             Err((_, error))
                 if error.kind() == io::ErrorKind::AddrNotAvailable && address.is_ipv4() =>
             {
@@ -46,7 +46,7 @@ pub(crate) fn listen(settings: &Settings) -> Result<TcpListener, Error> {
     listener.map_err(|(step, source)| Error::Listen { address, step, source })
 }
 
-/// Makes an accepted connection notice when its client is gone, and not wait to fill packets.
+/// Makes an accepted connection detect a dead client, and send packets without delay.
 pub(crate) fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     let keep_alive = TcpKeepalive::new()
         .with_time(KEEP_ALIVE)
@@ -56,9 +56,8 @@ pub(crate) fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)
 }
 
-/// How many files the process may have open, connections included; none: any number. Takes as many
-/// as it can have, as every Go program does when it starts: the usual limit is a low one that
-/// whoever needs more is free to raise.
+/// How many files the process may have open, connections included; none: any number. Raises the
+/// soft limit to the hard one, as every Go program does at its start.
 pub(crate) fn open_files_max() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -75,7 +74,7 @@ fn listen_on(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Fa
     if address.is_ipv6() {
         socket.set_only_v6(!address.ip().is_unspecified()).map_err(at("setsockopt"))?;
     }
-    // Without this, connections of the process before this one would keep the port for a minute.
+    // Without this, connections of the previous process would keep the port for a minute.
     socket.set_reuse_address(true).map_err(at("setsockopt"))?;
     if settings.share_port {
         socket.set_reuse_port(true).map_err(at("setsockopt"))?;

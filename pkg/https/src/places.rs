@@ -1,9 +1,10 @@
-//! Who has a place at the port, and who must leave when somebody new comes and there is none.
+//! The places for connections at the port, and which connection ends when a new one comes and there
+//! is no free place.
 //!
-//! Strangers may connect, stay and ask for open pages: probes are strangers. So that a crowd of
-//! them keeps nobody out, one of them leaves for each newcomer once all places are taken: of the
-//! address that has most of them, the one that has been here longest. Who has proven a name
-//! stays, but those have not all places, so that there is always a stranger or a free place.
+//! Unauthenticated clients may connect, stay and ask for open pages: probes are such clients. So
+//! that a crowd of them does not lock out others, one of them ends for each new connection once all
+//! places are taken: the oldest one of the address with the most connections. Authenticated clients
+//! stay, but do not get all places, so there is always an unauthenticated one or a free place.
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +19,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Line;
 
-/// Of so many places, one is for strangers alone.
+/// One of this many places is reserved for unauthenticated clients.
 const KNOWN_SHARE: usize = 10;
-/// What an address says of who has it: hosts choose the rest of an IPv6 address themselves.
+/// The part of an IPv6 address that identifies a client: hosts choose the rest themselves.
 const NETWORK_BITS: u32 = 64;
 
-/// All places at a port. Clones are the same ones.
+/// All places at a port. Clones are the same places.
 #[derive(Clone)]
 pub(crate) struct Places {
     free: Arc<Semaphore>,
@@ -38,13 +39,13 @@ pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Who has places, by the number of their connections. Whoever is told to leave is not here any
-/// more.
+/// The connections with a place, without those that were asked to end.
 #[derive(Default)]
 struct Taken {
     connections: u64,
-    strangers: BTreeMap<IpAddr, BTreeMap<u64, Cancel>>,
-    /// The crowds of strangers, the largest one last; of equal ones, the one that was here first.
+    unauthenticated: BTreeMap<IpAddr, BTreeMap<u64, Cancel>>,
+    /// The addresses with unauthenticated connections, the one with the most last; of equal ones,
+    /// the one with the oldest connection.
     crowds: BTreeSet<(usize, Reverse<u64>, IpAddr)>,
     known: BTreeSet<u64>,
 }
@@ -57,14 +58,16 @@ impl Places {
         Self { free: Arc::new(Semaphore::new(count)), taken: Arc::default(), known_max }
     }
 
-    /// A place for a newcomer; if there is none, somebody is told to leave.
+    /// A place for a new connection; if none is free, an unauthenticated connection is asked to
+    /// end.
     pub(crate) async fn take(&self, address: IpAddr) -> Place {
         let permit = Arc::clone(&self.free).try_acquire_owned();
         let permit = if let Ok(permit) = permit {
             permit
         } else {
             self.evict();
-            // Who was told to leave does so at once. Whoever leaves first makes room.
+            // A connection that was asked to end does so at once. Any connection that ends first
+            // makes room.
             let permit = Arc::clone(&self.free).acquire_owned().await;
             permit.expect("nobody closes this semaphore")
         };
@@ -74,7 +77,7 @@ impl Places {
         Place { line, evicted, _permit: permit }
     }
 
-    /// Whether a newcomer finds a free place.
+    /// Whether a place is free.
     pub(crate) fn has_room(&self) -> bool {
         self.free.available_permits() > 0
     }
@@ -87,14 +90,16 @@ impl Places {
 
     pub(crate) fn vouch(&self, network: IpAddr, number: u64) {
         let mut taken = self.taken();
-        if taken.known.len() < self.known_max && taken.leave_strangers(network, number).is_some() {
+        if taken.known.len() < self.known_max
+            && taken.leave_unauthenticated(network, number).is_some()
+        {
             taken.known.insert(number);
         }
     }
 
     fn evict(&self) {
-        let stranger = self.taken().next_to_leave();
-        if let Some(evicted) = stranger {
+        let evicted = self.taken().next_to_leave();
+        if let Some(evicted) = evicted {
             evicted.cancel();
         }
     }
@@ -107,7 +112,7 @@ impl Places {
 // === impl Taken ===
 
 impl Taken {
-    /// A stranger has come. Returns the number of its connection.
+    /// Adds an unauthenticated connection. Returns its number.
     fn enter(&mut self, network: IpAddr, evicted: Cancel) -> u64 {
         self.connections += 1;
         let number = self.connections;
@@ -115,15 +120,15 @@ impl Taken {
         number
     }
 
-    /// None if there is no such stranger.
-    fn leave_strangers(&mut self, network: IpAddr, number: u64) -> Option<Cancel> {
+    /// None if there is no such unauthenticated connection.
+    fn leave_unauthenticated(&mut self, network: IpAddr, number: u64) -> Option<Cancel> {
         self.change(network, |crowd| crowd.remove(&number))
     }
 
-    /// The stranger that makes room next.
+    /// The unauthenticated connection that makes room next.
     fn next_to_leave(&mut self) -> Option<Cancel> {
         let (_, Reverse(first), network) = *self.crowds.last()?;
-        self.leave_strangers(network, first)
+        self.leave_unauthenticated(network, first)
     }
 
     fn change<T>(
@@ -131,20 +136,20 @@ impl Taken {
         network: IpAddr,
         change: impl FnOnce(&mut BTreeMap<u64, Cancel>) -> T,
     ) -> T {
-        let mut crowd = self.strangers.remove(&network).unwrap_or_default();
+        let mut crowd = self.unauthenticated.remove(&network).unwrap_or_default();
         if let Some(rank) = rank(&crowd, network) {
             self.crowds.remove(&rank);
         }
         let changed = change(&mut crowd);
         if let Some(rank) = rank(&crowd, network) {
             self.crowds.insert(rank);
-            self.strangers.insert(network, crowd);
+            self.unauthenticated.insert(network, crowd);
         }
         changed
     }
 }
 
-/// None if nobody is there.
+/// None if there is none.
 fn rank(crowd: &BTreeMap<u64, Cancel>, network: IpAddr) -> Option<(usize, Reverse<u64>, IpAddr)> {
     let (first, _) = crowd.first_key_value()?;
     Some((crowd.len(), Reverse(*first), network))
@@ -162,7 +167,7 @@ fn network(address: IpAddr) -> IpAddr {
 // === impl Place ===
 
 impl Place {
-    /// Cancelled once the connection must end at once.
+    /// Cancelled when the connection must end at once.
     pub(crate) fn evicted(&self) -> &Cancel {
         &self.evicted
     }
@@ -176,7 +181,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let Line { places, network, number } = &self.line;
         let mut taken = places.taken();
-        taken.leave_strangers(*network, *number);
+        taken.leave_unauthenticated(*network, *number);
         taken.known.remove(number);
     }
 }

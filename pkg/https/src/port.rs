@@ -19,15 +19,15 @@ use crate::listen::{listen, open_files_max};
 use crate::places::{Place, Places};
 use crate::{Error, Limits, Settings, tls};
 
-/// How long answers that are on their way may take once the port closes: a page takes less than a
-/// second, and whoever ends the process kills it soon after asking.
+/// How long responses in progress may take once the port closes: a page takes less than a second,
+/// and the process is killed soon after it was asked to stop.
 const CLOSING_MAX: Duration = Duration::from_secs(5);
-/// Streams of an HTTP/2 connection if the flag says nothing. As `Serve` of secure_serving.go.
+/// Streams of an HTTP/2 connection without the flag. As `Serve` of secure_serving.go.
 const HTTP2_STREAMS: u32 = 100;
-/// How long to wait when no connection can be accepted, doubled each time, as Go.
+/// The delay when no connection can be accepted, doubled each time, as Go.
 const ACCEPT_DELAY_MIN: Duration = Duration::from_millis(5);
 const ACCEPT_DELAY_MAX: Duration = Duration::from_secs(1);
-/// How often it is said that there are too many connections, or that none can be accepted.
+/// How often too many connections, or failures to accept, are logged.
 const WARNING_EVERY: Duration = Duration::from_mins(1);
 
 /// An open port. Clients can connect, and wait until it is served.
@@ -39,7 +39,7 @@ pub struct Port {
     runtime: Runtime,
 }
 
-/// Accepts clients, but not too many.
+/// Accepts clients, up to the limit.
 struct Door {
     listener: TcpListener,
     places: Places,
@@ -51,8 +51,8 @@ struct Door {
 // === impl Port ===
 
 impl Port {
-    /// Loads or makes the certificates and binds the port, in upstream's order: what is wrong with
-    /// the settings is an error here, before anybody is elected.
+    /// Loads or generates the certificates and binds the port, in upstream's order: wrong settings
+    /// are an error here, before the leader election.
     #[expect(clippy::unused_async, reason = "sockets need a runtime, which async code shows")]
     pub async fn open(settings: Settings, runtime: Runtime) -> Result<Self, Error> {
         let certificates = Certificates::load(&settings, &runtime)?;
@@ -83,14 +83,14 @@ impl Port {
         Ok(Self { listener, address, certificates, terms, runtime })
     }
 
-    /// What the port is bound to.
+    /// The address of the port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves clients until the runtime is cancelled. Then no more are accepted, and those that
-    /// are there get their answers, for at most five seconds. If this future is dropped, all
-    /// connections end at once.
+    /// Serves clients until the runtime is cancelled. Then no more are accepted, and requests in
+    /// progress are finished, for at most five seconds. If this future is dropped, all connections
+    /// end at once.
     pub async fn serve<S, B>(self, service: S)
     where
         S: tower::Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
@@ -115,7 +115,9 @@ impl Port {
                     let evicted = place.evicted().clone();
                     tokio::select! { biased;
                         () = terms.ended.cancelled() => {}
-                        () = evicted.cancelled() => tracing::debug!(%peer, "makes room for others"),
+                        () = evicted.cancelled() => {
+                            tracing::debug!(%peer, "closed for a new connection");
+                        }
                         () = converse(stream, peer, &place, &terms, service) => {}
                     }
                     drop(place);
@@ -130,14 +132,14 @@ impl Port {
         drop(door);
         let all_ended = places.all_left(limits.connections);
         if runtime.clock.timeout(CLOSING_MAX, all_ended).await.is_err() {
-            tracing::warn!("some clients have not got their answers: the port closes");
+            tracing::warn!("the port closes before all clients got their responses");
         }
         tracing::info!(%address, "stopped listening");
     }
 }
 
-/// How many connections there may be. Half of the files that the process may open are for others:
-/// without them it could not ask the API server for anything.
+/// The number of connections. Half of the files that the process may open are reserved: without
+/// them it could not connect to the API server.
 fn connections(wanted: usize) -> usize {
     let possible = open_files_max().and_then(|files| usize::try_from(files / 2).ok());
     match possible {
@@ -195,8 +197,8 @@ impl Door {
     }
 }
 
-/// How long to wait after an error. None if it was about one client that is gone already; all
-/// others, say for want of file descriptors, would come again at once.
+/// The delay after an error. None if it concerns one client that has disconnected already; all
+/// others, such as missing file descriptors, would repeat at once.
 pub(crate) fn accept_delay(last: Option<Duration>, error: &io::Error) -> Option<Duration> {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     let is_gone = matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted);

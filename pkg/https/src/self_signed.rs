@@ -1,4 +1,4 @@
-//! A certificate of our own, for when nobody has given one.
+//! A self-signed certificate, for when none is configured.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,17 +21,17 @@ const YEAR: Duration = Duration::from_hours(24 * 365);
 
 /// A chain and its key as PEM.
 pub(crate) struct Generated {
-    /// The certificate, then the authority that signed it and nothing else.
+    /// The certificate, then the CA that signed it.
     pub(crate) cert: String,
     /// The key, as PKCS 8.
     pub(crate) key: String,
 }
 
-/// Makes a certificate for localhost, 127.0.0.1 and the address that we listen on, valid from an
-/// hour ago for a year, signed by an authority whose key is forgotten at once.
+/// Generates a certificate for localhost, 127.0.0.1 and the address of the listener, valid from an
+/// hour ago for a year, signed by a CA whose key is dropped at once.
 ///
 /// As `GenerateSelfSignedCertKey` of client-go's util/cert/cert.go, but with keys on P-256 instead
-/// of RSA. The keys come from the system's randomness, whatever the runtime's is.
+/// of RSA. The keys come from the system's randomness, not from the runtime's.
 pub(crate) fn generate(bind: IpAddr, runtime: &Runtime) -> Result<Generated, Error> {
     let failed = |error: rcgen::Error| {
         Error::SelfSigned(format!("unable to generate self signed cert: {error}"))
@@ -45,10 +45,10 @@ pub(crate) fn generate(bind: IpAddr, runtime: &Runtime) -> Result<Generated, Err
     Ok(Generated { cert: cert.pem() + &authority.pem(), key: key.serialize_pem() })
 }
 
-/// Finds the pair in `dir`, or makes one there. The names of the files, certificate first.
+/// Finds the pair in `dir`, or generates it there. Returns the paths, certificate first.
 ///
 /// As `MaybeDefaultWithSelfSignedCerts` of upstream's options/serving.go: half a pair is an error,
-/// what cannot be opened is not there.
+/// a file that cannot be opened counts as missing.
 pub(crate) fn in_directory(
     dir: &Path,
     pair_name: &str,
@@ -84,7 +84,7 @@ pub(crate) fn in_directory(
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
-    // The mode above is for new files alone.
+    // The mode above is only for new files.
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))?;
     file.write_all(text.as_bytes())
 }
@@ -110,7 +110,7 @@ fn server_params(bind: IpAddr, runtime: &Runtime) -> Result<CertificateParams, r
     Ok(params)
 }
 
-/// What both certificates have, with `name` and the time as the subject.
+/// The common parameters of both certificates, with `name` and the time as the subject.
 fn params(name: &str, runtime: &Runtime) -> CertificateParams {
     let unix_ns = u64::try_from(runtime.clock.now().unix_nanos()).unwrap_or(0);
     let now = Duration::from_secs(Duration::from_nanos(unix_ns).as_secs());

@@ -1,4 +1,5 @@
-//! The service as one connection sees it: it knows the client, cannot panic, and can hang up.
+//! The service for one connection: it has the client's data, catches panics, and can close the
+//! connection.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use tower::ServiceExt;
 use crate::activity::{Activity, Answering, Waits};
 use crate::{Line, PeerCertificates};
 
-/// A service behind a fence: a panic is an answer of 500.
+/// A service behind a fence: a panic becomes a response of 500.
 #[derive(Clone)]
 pub(crate) struct FencedService<S> {
     pub(crate) service: S,
@@ -24,14 +25,14 @@ pub(crate) struct FencedService<S> {
     pub(crate) line: Line,
 }
 
-/// The body of an answer. The request is being answered until it has been sent.
-pub(crate) struct AnswerBody<B> {
-    /// None: the service panicked, or was not asked.
+/// The body of a response. The request is in progress until the body has been sent.
+pub(crate) struct ResponseBody<B> {
+    /// None: the service panicked, or was not called.
     body: Option<B>,
     answering: Option<Answering>,
 }
 
-type Answer<B> = Result<Response<AnswerBody<B>>, Infallible>;
+type ServiceResult<B> = Result<Response<ResponseBody<B>>, Infallible>;
 
 impl<S, B> hyper::service::Service<Request<Incoming>> for FencedService<S>
 where
@@ -40,14 +41,14 @@ where
     S::Future: Send,
     B: Send + 'static,
 {
-    type Response = Response<AnswerBody<B>>;
+    type Response = Response<ResponseBody<B>>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Answer<B>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = ServiceResult<B>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let Some(answering) = self.activity.answer() else {
             let response = empty(StatusCode::SERVICE_UNAVAILABLE);
-            let response = response.map(|body| AnswerBody { body, answering: None });
+            let response = response.map(|body| ResponseBody { body, answering: None });
             return Box::pin(std::future::ready(Ok(response)));
         };
         let (service, activity) = (self.service.clone(), self.activity.clone());
@@ -69,7 +70,7 @@ where
                 activity.leave();
             }
             answering.waits(Waits::ForClient);
-            Ok(response.map(|body| AnswerBody { body, answering: Some(answering) }))
+            Ok(response.map(|body| ResponseBody { body, answering: Some(answering) }))
         })
     }
 }
@@ -80,14 +81,14 @@ fn empty<B>(status: StatusCode) -> Response<Option<B>> {
     response
 }
 
-/// Whether the service wants the connection closed. HTTP/2 has no such header, so it is taken out
-/// and done, as Go's `writeHeaders` does.
+/// Whether the service wants the connection closed. HTTP/2 has no such header, so it is removed and
+/// obeyed, as Go's `writeHeaders` does.
 fn hangs_up<B>(response: &mut Response<B>) -> bool {
     let value = response.headers_mut().remove(CONNECTION);
     value.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
-impl<B: Body + Unpin> Body for AnswerBody<B> {
+impl<B: Body + Unpin> Body for ResponseBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -97,7 +98,7 @@ impl<B: Body + Unpin> Body for AnswerBody<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let frame = Pin::new(body).poll_frame(cx);
-        // It is asked for more: what came before has been taken.
+        // It is polled for more: the client has read what came before.
         if let Some(answering) = &self.answering {
             answering.waits(if frame.is_ready() { Waits::ForClient } else { Waits::ForPage });
         }

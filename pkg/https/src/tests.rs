@@ -1,4 +1,4 @@
-//! A port on 127.0.0.1, and what clients get from it.
+//! A port on 127.0.0.1, and the responses to its clients.
 
 mod connections;
 mod fixture;

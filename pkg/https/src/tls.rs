@@ -1,4 +1,4 @@
-//! What TLS is spoken: versions, cipher suites, curves, and certificates of clients.
+//! The TLS configuration: versions, cipher suites, curves, and client certificates.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,8 @@ use rustls::{
 
 use crate::{Error, Settings};
 
-/// The suites that upstream and we have, by their names there. The last two names are old ones.
+/// The suites that both upstream and we support, by upstream's names. The last two names are old
+/// ones.
 const SUITES: [(&str, CipherSuite); 11] = [
     ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
     ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
@@ -43,8 +44,8 @@ const RSA_AES_128: CipherSuite = CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA
 const RSA_AES_256: CipherSuite = CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384;
 const RSA_CHACHA20: CipherSuite = CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256;
 
-/// The suites that upstream has and we have not: they authenticate after encrypting, use RC4, or
-/// have no forward secrecy.
+/// The suites that only upstream supports: they authenticate after encrypting, use RC4, or have no
+/// forward secrecy.
 const SUITES_NOT_HERE: [&str; 16] = [
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
@@ -64,11 +65,10 @@ const SUITES_NOT_HERE: [&str; 16] = [
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-/// Go's names of versions. The first two are not spoken here.
+/// Go's names of versions. The first two are not supported here.
 const VERSIONS: [&str; 4] = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
 
-/// Go's numbers of curves, and ours where we have them: P-521 and the three hybrids of ML-KEM are
-/// not here.
+/// Go's numbers of curves, and ours where supported: P-521 and the three hybrids of ML-KEM are not.
 const CURVES: [(i32, Option<&dyn SupportedKxGroup>); 7] = [
     (23, Some(kx_group::SECP256R1)),
     (24, Some(kx_group::SECP384R1)),
@@ -79,15 +79,14 @@ const CURVES: [(i32, Option<&dyn SupportedKxGroup>); 7] = [
     (4589, None),
 ];
 
-/// Asks clients for certificates and takes any, or none. Whether one is good for something is
-/// found out later, where it is known who may sign it; here it is only made sure that the client
-/// has its key.
+/// Requests client certificates and accepts any, or none. They are verified later, where the CAs
+/// are known; here only the client's possession of the key is checked.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 
-/// The configuration that all connections start from.
+/// The configuration of all connections.
 ///
-/// There is no resumption: clients of this port seldom come back, and sessions take memory.
+/// Sessions are not resumed: clients of this port seldom reconnect, and sessions take memory.
 /// Upstream: `tlsConfig` of secure_serving.go, `TLSCipherSuites` and `TLSVersion` of component-base
 /// cli/flag/ciphersuites_flag.go, `TLSCurvePreferences` beside it.
 pub(crate) fn config(
@@ -110,18 +109,18 @@ pub(crate) fn config(
     Ok(config)
 }
 
-/// Whether upstream knows a cipher suite of this name, served here or not.
+/// Whether upstream supports a cipher suite of this name, whether or not we do.
 pub fn is_cipher_suite(name: &str) -> bool {
     SUITES.iter().any(|(suite, _)| *suite == name) || SUITES_NOT_HERE.contains(&name)
 }
 
-/// Whether `--tls-min-version` takes this name.
+/// Whether `--tls-min-version` accepts this name.
 pub fn is_version(name: &str) -> bool {
     VERSIONS.contains(&name)
 }
 
-/// What upstream says of numbers that are no curves, or are there twice
-/// (`TLSCurvePreferences` of component-base cli/flag).
+/// Upstream's errors for invalid or repeated numbers of curves (`TLSCurvePreferences` of
+/// component-base cli/flag).
 pub fn check_curves(numbers: &[i32]) -> Result<(), String> {
     for (index, number) in numbers.iter().enumerate() {
         if u16::try_from(*number).map_or(0, u32::from) == 0 {
@@ -173,7 +172,7 @@ fn choose_suites(
     if !left_out.is_empty() {
         tracing::warn!(left_out, "--tls-cipher-suites: some are not served here");
     }
-    // Upstream's TLS 1.3 does not ask the list either.
+    // Upstream's TLS 1.3 ignores the list, too.
     provider.cipher_suites.retain(|suite| suite.tls13().is_some() || kept.contains(&suite.suite()));
     Ok(())
 }

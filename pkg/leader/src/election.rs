@@ -1,9 +1,9 @@
-//! The rules of the election: what to do next, from what was seen and when.
+//! The rules of the election: the next action, from what was seen and when.
 //!
-//! Nothing here reads a clock or does I/O. Time is counted against us: the end of our own lease on
-//! the clock that goes on while the machine is suspended, and the end of somebody else's on the one
-//! that does not. Wall times are only written into the record, for people to read, and never
-//! compared: clocks of two machines may differ by any amount. As client-go's `LeaderElector`
+//! Nothing here reads a clock or does I/O. Time is always counted to our disadvantage: our own
+//! lease ends by the clock that runs while the machine is suspended, another holder's lease by the
+//! one that does not. Wall times are only written into the record, for people, and never compared:
+//! the clocks of two machines may differ by any amount. As client-go's `LeaderElector`
 //! (`tools/leaderelection/leaderelection.go`).
 
 use std::fmt;
@@ -16,11 +16,11 @@ use crate::Timing;
 use crate::lease::Record;
 use crate::timing::JITTER_FACTOR;
 
-/// Standbys that see a lease come free at the same moment write up to this much later, each at
-/// another time, so that one of them is first and the others see it.
+/// Standbys that see a lease become free at the same moment delay their write by a random time up
+/// to this, so that one of them is first and the others see it.
 pub(crate) const CLAIM_JITTER: Duration = Duration::from_millis(20);
 
-/// The shortest pause before a leader tries again to renew.
+/// The shortest delay before a leader retries a renewal.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// One contender.
@@ -28,9 +28,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 pub(crate) struct Election {
     identity: String,
     timing: Timing,
-    /// The record that was seen last, and when it was first seen.
+    /// The last record seen, and when it was first seen.
     observed: Option<Observed>,
-    /// Whether the Lease was not there when it was last looked for.
+    /// Whether the Lease did not exist at the last read.
     absent: bool,
     state: State,
 }
@@ -42,49 +42,49 @@ struct Observed {
     at: Duration,
 }
 
-/// Where a contender stands. Standby to Leading by a write that was accepted, Leading to Lost by
-/// the deadline or by somebody else's name in the record; nothing leads back.
+/// The state of a contender. Standby becomes Leading by an accepted write, Leading becomes Lost by
+/// the deadline or by another holder in the record. There is no way back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// Somebody else leads, or nobody.
+    /// Another contender leads, or none.
     Standby {
-        /// When to read the Lease again if nothing is heard of it, by [`Now::mono`].
+        /// When to read the Lease again if no change is seen, by [`Now::mono`].
         look_at: Duration,
-        /// When to write, by [`Now::mono`]; none: what was seen last is out of date or not known.
+        /// When to write, by [`Now::mono`]; none: the last record seen is stale or unknown.
         claim_at: Option<Duration>,
     },
     /// We lead.
     Leading(Lead),
-    /// We led; the process must end.
-    Lost(Why),
+    /// We have led; the process must end.
+    Lost(LossReason),
 }
 
-/// What a leader has to know.
+/// The state of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lead {
     /// The moment before the last successful write was sent, by [`Now::boot`].
     renewed: Duration,
     /// When to write again, by [`Now::boot`].
     renew_at: Duration,
-    /// What this round has tried.
+    /// What the present renewal has tried.
     attempt: Attempt,
 }
 
-/// How far a round of renewal has come.
+/// The steps of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
-    /// An update of the version that we know, unread.
+    /// An update of the known version, without a read.
     Fast,
-    /// Read first, then an update of what was read.
+    /// A read, then an update of the version that was read.
     Slow,
 }
 
-/// The present, as one step sees it.
+/// The present time, for one step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     /// [`runtime::Clock::boottime`].
     pub(crate) boot: Duration,
-    /// [`runtime::Clock::instant`], since some moment.
+    /// [`runtime::Clock::instant`], since an arbitrary moment.
     pub(crate) mono: Duration,
     /// The wall clock.
     pub(crate) wall: Time,
@@ -95,7 +95,7 @@ pub(crate) struct Now {
 /// What happened.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
-    /// It is time, or the beginning.
+    /// A wait is over, or the election begins.
     Tick,
     /// The Lease says this.
     Found(Record),
@@ -103,7 +103,7 @@ pub(crate) enum Input {
     Absent,
     /// A create or update was accepted; it was sent after the moment `sent` of [`Now::boot`].
     Written { record: Record, sent: Duration },
-    /// A write was refused since the Lease has changed, or a read or write failed.
+    /// A write was refused because the Lease has changed, or a read or write failed.
     Failed,
 }
 
@@ -114,24 +114,24 @@ pub(crate) enum Action {
     Get,
     /// Create the Lease with this record.
     Create(Record),
-    /// Update the version of the Lease that was seen last with this record.
+    /// Update the last Lease seen with this record.
     Update(Record),
     /// Wait until this moment of [`Now::mono`], or until the Lease changes.
     Wait(Duration),
     /// Stop at once.
-    Lost(Why),
+    Lost(LossReason),
 }
 
-/// Why a leader leads no longer.
+/// Why leadership was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum LossReason {
     /// The record has another holder.
     Replaced(String),
-    /// No renewal for so long.
+    /// No renewal succeeded within this time.
     Deadline(Duration),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replaced(holder) => write!(f, "the lease is held by {holder}"),
@@ -149,7 +149,7 @@ impl Election {
         Self { identity: identity.to_owned(), timing, observed: None, absent: false, state }
     }
 
-    /// Takes in what happened, and says what to do now.
+    /// Handles an input, and returns what to do now.
     pub(crate) fn step(&mut self, input: Input, now: Now) -> Action {
         match self.state.clone() {
             State::Standby { look_at, claim_at } => self.stand_by(input, look_at, claim_at, now),
@@ -158,7 +158,7 @@ impl Election {
         }
     }
 
-    /// When we give up unless a write is accepted before, and so until when we may write, by
+    /// When we lose the lease unless a write is accepted before, and so how long we may write, by
     /// [`Now::boot`]; none: we do not lead.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         Some(self.renewed()? + self.timing.deadline())
@@ -173,7 +173,7 @@ impl Election {
         }
     }
 
-    /// Whether we lead, or another one was seen to renew within the time that its record gives it.
+    /// Whether we lead, or another holder was seen to renew within the duration of its record.
     pub(crate) fn is_held(&self, now: Now) -> bool {
         let seen = self.observed.as_ref().filter(|seen| !seen.record.holder.is_empty());
         let lasts = |seen: &Observed| Duration::from_secs(seen.record.duration_seconds);
@@ -181,7 +181,7 @@ impl Election {
         self.renewed().is_some() || (!self.absent && seen.is_some_and(is_fresh))
     }
 
-    /// The record that gives the lease back; none: it is not ours. It lasts for a second since a
+    /// The record that releases the lease; none: it is not ours. It lasts for one second, since a
     /// Lease cannot say zero.
     pub(crate) fn release(&self, wall: Time) -> Option<Record> {
         let record = self.observed.as_ref().map(|seen| &seen.record)?;
@@ -194,7 +194,7 @@ impl Election {
         })
     }
 
-    /// Only a record that differs starts the wait for its end anew.
+    /// Only a changed record restarts the wait for its end.
     pub(crate) fn observe(&mut self, record: Record, now: Now) {
         self.absent = false;
         let differs = self.observed.as_ref().is_none_or(|seen| seen.record != record);
@@ -227,10 +227,10 @@ impl Election {
                 if now.boot < sent + self.timing.deadline() {
                     return self.renew_later(sent, sent, now);
                 }
-                // The answer took so long that the lease may be somebody else's by now.
+                // The response took so long that another contender may hold the lease by now.
                 (now.mono, None)
             }
-            // Whatever was seen is out of date: read it before writing again.
+            // What was seen is stale: read the Lease before writing again.
             Input::Failed => (look_again, None),
         };
         if claim_at.is_some_and(|at| at <= now.mono) {
@@ -251,7 +251,7 @@ impl Election {
             return self.renew_later(sent, sent, now);
         }
         if now.boot >= renewed + self.timing.deadline() {
-            return self.lose(Why::Deadline(self.timing.deadline()));
+            return self.lose(LossReason::Deadline(self.timing.deadline()));
         }
         let (attempt, action) = match input {
             Input::Tick if now.boot < renew_at => {
@@ -260,7 +260,7 @@ impl Election {
             Input::Tick => (Attempt::Fast, self.claim(now)),
             Input::Found(record) => {
                 if !record.holder.is_empty() && record.holder != self.identity {
-                    return self.lose(Why::Replaced(record.holder));
+                    return self.lose(LossReason::Replaced(record.holder));
                 }
                 self.observe(record, now);
                 (Attempt::Slow, self.claim(now))
@@ -282,28 +282,28 @@ impl Election {
     fn renew_later(&mut self, renewed: Duration, last: Duration, now: Now) -> Action {
         let deadline = renewed + self.timing.deadline();
         if now.boot >= deadline {
-            return self.lose(Why::Deadline(self.timing.deadline()));
+            return self.lose(LossReason::Deadline(self.timing.deadline()));
         }
         let renew_at = last + self.pause(deadline.saturating_sub(last));
         self.state = State::Leading(Lead { renewed, renew_at, attempt: Attempt::Fast });
         wait(renew_at.min(deadline), now)
     }
 
-    /// How long to wait before the next try if so much time is left. Upstream's pauses are all the
-    /// same, so that the last one may end too late for a network that is back in time.
+    /// The delay before the next try with this much time left. Upstream's delays are constant, so
+    /// the last one may end too late although the network has recovered.
     fn pause(&self, left: Duration) -> Duration {
         let pause = self.timing.retry_period;
         if pause < left { pause } else { pause.min((left / 2).max(PAUSE_MIN)) }
     }
 
-    fn lose(&mut self, why: Why) -> Action {
+    fn lose(&mut self, why: LossReason) -> Action {
         self.state = State::Lost(why.clone());
         Action::Lost(why)
     }
 
-    /// When the lease is free for us. Somebody's lease lasts for what *its record* says, counted
-    /// from when we first saw that record, also if the Lease was deleted since: its holder, who
-    /// does not know yet, may still write.
+    /// When the lease becomes free for us. Another holder's lease lasts for the duration in *its
+    /// record*, counted from when we first saw that record. That holds even if the Lease was
+    /// deleted since: its holder may not know and may still write.
     fn free_at(&self, now: Now) -> Duration {
         let at_once = now.mono + CLAIM_JITTER.mul_f64(now.luck);
         match &self.observed {
@@ -318,7 +318,7 @@ impl Election {
         }
     }
 
-    /// The write that makes the lease ours, or keeps it so.
+    /// The write that acquires or renews the lease.
     fn claim(&self, now: Now) -> Action {
         let mut record = Record {
             holder: self.identity.clone(),

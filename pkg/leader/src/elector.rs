@@ -1,4 +1,4 @@
-//! The task that contends, and the handle on what it has reached.
+//! The task that contends, and a handle on its state.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::lease::{LEASES, Lease, Record};
 use crate::watch::Seen;
 use crate::{Fence, InvalidTiming, Metrics, Timing};
 
-/// How often the Lease is written to give it back; in between it is read anew.
+/// How often writing the Lease is tried to release it; it is read again in between.
 const RELEASE_TRIES_MAX: u32 = 3;
 
-/// What is contended for, and as whom.
+/// The parameters of an election.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the record calls us; no two contenders may share it. See [`identity`].
+    /// Our name in the record; it must be unique among the contenders. See [`identity`].
     pub identity: String,
     /// Namespace and name of the Lease.
     pub lease: Key,
@@ -31,7 +31,8 @@ pub struct Settings {
     pub timing: Timing,
 }
 
-/// A handle on an election. Cheap to clone; clones are one contender. Dropping it ends nothing.
+/// A handle on an election. Cheap to clone; clones are the same contender. Dropping it ends
+/// nothing.
 #[derive(Clone)]
 pub struct Leadership {
     fence: Fence,
@@ -43,10 +44,10 @@ pub struct Leadership {
 /// How an election ended.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Ended {
-    /// We led and do so no longer, for this reason. The process must exit at once.
+    /// We have lost the lease, for this reason. The process must exit at once.
     #[error("leaderelection lost: {0}")]
     Lost(String),
-    /// The lease was given back.
+    /// The lease was released.
     #[error("the leader election lease was released")]
     Released,
     /// The process is shutting down and did not lead.
@@ -64,27 +65,27 @@ pub(crate) enum Phase {
     Ended(Ended),
 }
 
-/// The phase, as everybody is told of it. Nobody is left to wait for the end.
-struct Told(Latest<Phase>);
+/// Publishes the phase. Its drop reports that the task has ended.
+struct Published(Latest<Phase>);
 
-/// Boxed, since what a client does to send one is large.
+/// Boxed, since the client's future is large.
 type Request = Pin<Box<dyn Future<Output = Result<Bytes, ApiError>> + Send>>;
 
 type OnEvent = Box<dyn Fn(Event) + Send + Sync>;
 
-/// The one who contends.
+/// The task of a contender.
 struct Elector {
     client: Client,
     settings: Settings,
     metrics: Metrics,
     on_event: OnEvent,
     runtime: Runtime,
-    /// Where [`Now::mono`] begins.
+    /// The origin of [`Now::mono`].
     started: Instant,
     election: Election,
-    /// The Lease that was seen last; updates are updates of this.
+    /// The last Lease seen, which updates are based on.
     lease: Option<Lease>,
-    phase: Told,
+    phase: Published,
     fence: Fence,
     release: Cancel,
 }
@@ -94,7 +95,7 @@ pub fn identity(random: &Random) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
     let (high, low) = (random.bits(), random.bits());
-    // RFC 9562: version 4 and the variant stand at fixed places, the rest is random.
+    // RFC 9562: version 4 and the variant have fixed positions, the rest is random.
     let high = (high & !0xf000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);
     let id = format!(
@@ -111,10 +112,10 @@ pub fn identity(random: &Random) -> String {
 // === impl Leadership ===
 
 impl Leadership {
-    /// Starts to contend. `client` must have neither a guard nor a limit that makes it wait.
+    /// Starts to contend. `client` must have neither a guard nor a rate limit that delays it.
     /// `on_event` gets the Events that upstream records on the Lease. A standby ends with
-    /// `runtime.cancel`; a leader goes on, until [`Leadership::release`]. An error if the durations
-    /// do not go together.
+    /// `runtime.cancel`; a leader continues until [`Leadership::release`]. An error if the
+    /// durations do not fit together.
     pub fn contend(
         client: Client,
         settings: Settings,
@@ -141,7 +142,7 @@ impl Leadership {
             runtime: runtime.clone(),
             started: runtime.clock.instant(),
             lease: None,
-            phase: Told(phase),
+            phase: Published(phase),
             fence,
             release,
         };
@@ -149,20 +150,19 @@ impl Leadership {
         Ok(leadership)
     }
 
-    /// What stands before each write while this election goes on; closed while we do not lead.
+    /// The fence for the writes of the leader; closed while we do not lead.
     pub fn fence(&self) -> &Fence {
         &self.fence
     }
 
-    /// Whether we lead at this moment, beyond doubt.
+    /// Whether we certainly lead at this moment.
     pub fn is_leader(&self) -> bool {
         self.phase.with(|phase| matches!(phase, Phase::Leading { .. }))
             && self.fence.check().is_ok()
     }
 
     /// How long ago the lease was last renewed, on a clock that counts suspended time; none while
-    /// we do not lead. Upstream's health check fails when this is longer than the lease duration
-    /// and 20 s.
+    /// we do not lead. Upstream's health check fails when this exceeds the lease duration by 20 s.
     pub fn since_renewal(&self) -> Option<Duration> {
         match self.phase.get() {
             Phase::Leading { renewed } => {
@@ -182,7 +182,7 @@ impl Leadership {
         self.phase.wait_for(outcome).await
     }
 
-    /// Waits until the election has ended, and says how. The fence is closed then.
+    /// Waits until the election has ended, and returns how. The fence is closed then.
     pub async fn lost(&self) -> Ended {
         let outcome = |phase: &Phase| match phase {
             Phase::Standby | Phase::Leading { .. } => None,
@@ -192,8 +192,8 @@ impl Leadership {
         self.phase.wait_for(outcome).await
     }
 
-    /// Closes the fence, gives the lease back so that somebody else can take it at once, and ends
-    /// the election. To be called when nothing writes any more: a request that is under way is not
+    /// Closes the fence, releases the lease so that another contender can take it at once, and ends
+    /// the election. The caller must have stopped all writes: a request in progress is not
     /// recalled. Takes at most the renew deadline and one request.
     pub async fn release(&self) -> Ended {
         self.fence.seal();
@@ -202,12 +202,12 @@ impl Leadership {
     }
 }
 
-// === impl Told ===
+// === impl Published ===
 
-impl Drop for Told {
+impl Drop for Published {
     fn drop(&mut self) {
         let has_ended = self.0.with(|phase| matches!(phase, Phase::Ended(_)));
-        // Only a panic ends the task without a word; the fence then closes by itself.
+        // Only a panic ends the task without reporting it; the fence then closes by itself.
         if !has_ended {
             self.0.set(Phase::Ended(Ended::Lost("its task ended".to_owned())));
         }
@@ -262,7 +262,7 @@ impl Elector {
         }
     }
 
-    /// Lets the rules decide, and everybody know what has changed by it.
+    /// Runs the rules, and publishes what has changed.
     fn step(&mut self, input: Input) -> Action {
         let led = self.election.renewed();
         if led.is_some() && matches!(input, Input::Found(_)) {
@@ -287,7 +287,7 @@ impl Elector {
         action
     }
 
-    /// Waits until that moment, for a change of the Lease, or for the end.
+    /// Waits until that moment, a change of the Lease, or the end.
     async fn wait(
         &mut self,
         until: Duration,
@@ -311,7 +311,8 @@ impl Elector {
         }
     }
 
-    /// What the watch has seen. It may lag behind what was read or written; nothing goes back.
+    /// Handles a change seen by the watch. The watch may lag behind our reads and writes; an older
+    /// state is ignored.
     fn take_in(&mut self, seen: Seen) -> Input {
         let known = self.lease.as_ref().map_or(0, |lease| lease.version);
         match seen {
@@ -346,7 +347,7 @@ impl Elector {
     }
 
     async fn write(&mut self, request: Request) -> Input {
-        // Before the request: what others see of it, they see later.
+        // Taken before the request: other contenders see its effect later than this.
         let sent = self.runtime.clock.boottime();
         match self.limited(request).await {
             Ok(lease) => {
@@ -367,7 +368,7 @@ impl Elector {
         }
     }
 
-    /// The Lease that a request is answered with. A leader waits no longer than it may lead.
+    /// The Lease in the response to a request. A leader waits no longer than it may lead.
     async fn limited(&self, request: Request) -> Result<Lease, ApiError> {
         let clock = &self.runtime.clock;
         let left = self.election.deadline().map(|at| at.saturating_sub(clock.boottime()));
@@ -379,7 +380,7 @@ impl Elector {
         Lease::parse(&body).map_err(|error| ApiError::Decode(error.0))
     }
 
-    /// As upstream's `release`, but the version that is known is tried before it is read.
+    /// As upstream's `release`, but the known version is tried before the Lease is read.
     async fn give_back(&mut self) -> Ended {
         if self.election.renewed().is_none() {
             return Ended::Stopped;

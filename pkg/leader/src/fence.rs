@@ -1,4 +1,4 @@
-//! Until when we may write.
+//! How long the leader may write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,17 +12,17 @@ use runtime::Clock;
 const CLOSED: u64 = 0;
 /// No lease will ever be valid again.
 const SEALED: u64 = 1;
-/// There is no election, so nothing ends.
+/// There is no election, so the fence never closes.
 const OPEN: u64 = u64::MAX;
 
-/// Says before each write whether the lease is still ours beyond doubt. Cheap to clone; clones are
-/// one fence.
+/// Checks before each write whether the lease is certainly still ours. Cheap to clone; clones are
+/// the same fence.
 ///
 /// It closes at the renew deadline, counted from the moment *before* the last successful renewal
-/// was sent. The lease lasts longer, and the difference is for what must not be cut close: the way
-/// of a request, and upstream's contenders, who tell renewals apart by the second and so may count
-/// from one that is up to a second older. The clock goes on while the machine is suspended
-/// ([`Clock::boottime`]), so a process that was stopped, or slept, and goes on writes nothing.
+/// was sent. The lease lasts longer. The difference leaves time for a request on its way, and for
+/// upstream's contenders, which distinguish renewals by the second and so may count from one that
+/// is up to a second older. The clock runs while the machine is suspended ([`Clock::boottime`]), so
+/// a process that was stopped or suspended writes nothing when it resumes.
 #[derive(Clone, Debug)]
 pub struct Fence {
     clock: Clock,
@@ -30,13 +30,13 @@ pub struct Fence {
     until_ns: Arc<AtomicU64>,
 }
 
-/// Why nothing may be written.
+/// Why writing is not allowed.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Fenced {
     /// We do not lead: not yet, or no longer.
     #[error("not sent: this process is not the leader")]
     NotLeading,
-    /// The time to renew the lease ended this long ago.
+    /// The renew deadline passed this long ago.
     #[error("not sent: the time to renew the leader election lease ended {0:?} ago")]
     Expired(Duration),
 }
@@ -54,7 +54,7 @@ impl Fence {
         Self { clock, until_ns: Arc::new(AtomicU64::new(CLOSED)) }
     }
 
-    /// Whether something may be written at this moment.
+    /// Whether a write is allowed at this moment.
     pub fn check(&self) -> Result<(), Fenced> {
         match self.until_ns.load(Ordering::SeqCst) {
             OPEN => Ok(()),
@@ -70,21 +70,21 @@ impl Fence {
         }
     }
 
-    /// This fence as what a client asks before each write: `client.guarded(fence.guard())`.
+    /// This fence as the check of a client before each write: `client.guarded(fence.guard())`.
     pub fn guard(&self) -> Guard {
         let fence = self.clone();
         Arc::new(move || fence.check().map_err(|fenced| fenced.to_string()))
     }
 
-    /// From now on writes are allowed until this moment of [`Clock::boottime`], unless sealed.
+    /// Allows writes until this moment of [`Clock::boottime`], unless sealed.
     pub(crate) fn extend(&self, until: Duration) {
         let nanos = u64::try_from(until.as_nanos()).unwrap_or(OPEN).clamp(SEALED + 1, OPEN - 1);
         let unsealed = |old| (old != SEALED).then_some(nanos);
-        // An error says that it is sealed, which is to stay so.
+        // An error says that it is sealed, and it stays sealed.
         let _ = self.until_ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, unsealed);
     }
 
-    /// From now on no write is allowed, for good.
+    /// Forbids all writes from now on.
     pub(crate) fn seal(&self) {
         self.until_ns.store(SEALED, Ordering::SeqCst);
     }

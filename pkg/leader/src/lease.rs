@@ -5,17 +5,17 @@ use bytes::Bytes;
 use mutant::Mutant;
 use serde_json::{Map, Value, json};
 
-/// Where Leases live.
+/// The resource of Leases.
 pub const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
 
-/// Who leads, since when and for how long: client-go's `LeaderElectionRecord`.
+/// The holder, since when and for how long: client-go's `LeaderElectionRecord`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Empty: nobody.
+    /// Empty: no holder.
     pub(crate) holder: String,
-    /// How long others leave the lease alone after its last change.
+    /// How long other contenders leave the lease alone after its last change.
     pub(crate) duration_seconds: u64,
-    /// When the holder got it, by the holder's wall clock.
+    /// When the holder acquired it, by the holder's wall clock.
     pub(crate) acquired: Option<Time>,
     /// When the holder wrote last, by the holder's wall clock.
     pub(crate) renewed: Option<Time>,
@@ -23,19 +23,19 @@ pub(crate) struct Record {
     pub(crate) transitions: i32,
 }
 
-/// A Lease as the API server showed it. Labels, annotations and fields that we do not know are
-/// written back as they came.
+/// A Lease as the API server returned it. Labels, annotations and unknown fields are written back
+/// unchanged.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     object: Map<String, Value>,
-    /// `metadata.resourceVersion`; it guards every update.
+    /// `metadata.resourceVersion`, the precondition of every update.
     pub(crate) version: u64,
 }
 
 // === impl Lease ===
 
 impl Lease {
-    /// Reads a Lease. An error if it has no version, since it could then not be updated safely.
+    /// Reads a Lease. An error if it has no version, since then it could not be updated safely.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, DecodeError> {
         let failed = |text: String| DecodeError(format!("a Lease: {text}"));
         let mut object: Map<String, Value> =
@@ -50,7 +50,7 @@ impl Lease {
         Ok(Self { object, version })
     }
 
-    /// What its `spec` says. A field that is missing or of another type is as good as empty, as
+    /// The record in its `spec`. A field that is missing or of another type counts as empty, as
     /// upstream's `LeaseSpecToLeaderElectionRecord`; so a broken Lease is free.
     pub(crate) fn record(&self) -> Record {
         let field = |name: &str| self.object.get("spec").and_then(|spec| spec.get(name));
@@ -67,7 +67,7 @@ impl Lease {
         }
     }
 
-    /// The body of an update of this very version that makes it say `record`.
+    /// The body that updates this very version with `record`.
     pub(crate) fn with_record(&self, record: &Record) -> Bytes {
         let mut object = self.object.clone();
         if mutant::is(Mutant::LeaseWithoutVersion) {

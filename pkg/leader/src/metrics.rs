@@ -9,9 +9,9 @@ const LABELS: &[&str] = &["name"];
 pub struct Metrics {
     /// 1 while we lead.
     pub(crate) master_status: IntGaugeVec,
-    /// Renewals for which the Lease had to be read.
+    /// Renewals that had to read the Lease.
     pub(crate) slowpath: IntCounterVec,
-    /// 1 while we or another one hold the Lease, as far as can be seen from here.
+    /// 1 while we or another contender hold the Lease, as far as this process knows.
     pub(crate) held: IntGaugeVec,
 }
 

@@ -1,4 +1,4 @@
-//! The rules by table, the Lease as bytes, and contenders against a played API server.
+//! The rules by table, the Lease as bytes, and contenders against a fake API server.
 
 mod contest;
 mod rules;
@@ -74,7 +74,7 @@ fn an_update_keeps_what_it_does_not_know() {
     assert_eq!(written, expected);
 }
 
-/// TestLeaseSpecToLeaderElectionRecordRoundTrip: what is missing is empty; so is what is broken.
+/// TestLeaseSpecToLeaderElectionRecordRoundTrip: missing and broken fields are empty.
 #[test]
 fn a_broken_spec_is_an_empty_record() {
     let spec = json!({"holderIdentity": 3, "leaseDurationSeconds": -1, "leaseTransitions": "x",
@@ -118,7 +118,7 @@ fn an_identity_is_host_and_uuid() {
     assert!(parts[2].starts_with('4') && parts[3].starts_with(['8', '9', 'a', 'b']), "{uuid}");
 }
 
-/// Issue: refused past the end of the time to write on a clock that counts suspended time.
+/// Issue: writes are refused after the deadline on a clock that counts suspended time.
 #[tokio::test(start_paused = true)]
 async fn a_fence_ends_also_while_suspended() {
     let clock = Clock::simulated(Time::EPOCH);

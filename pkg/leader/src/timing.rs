@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-/// Waits between two tries to acquire are up to this much longer than the retry period: upstream's
-/// `JitterFactor`.
+/// Delays between two tries to acquire are up to this factor longer than the retry period:
+/// upstream's `JitterFactor`.
 pub(crate) const JITTER_FACTOR: f64 = 1.2;
-/// Shortest time that is waited for an answer.
+/// The shortest timeout of a request.
 const REQUEST_LIMIT_MIN: Duration = Duration::from_secs(1);
 /// See [`Timing::undelivered_max`].
 const UNDELIVERED_MIN: Duration = Duration::from_secs(1);
 
-/// How long a lease lasts and how often it is tried for.
+/// The duration of a lease, and how often to try for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long others leave a lease alone after its last change. Whole seconds count, since that
-    /// is what a Lease can say. Upstream's default: 15 s.
+    /// How long other contenders leave a lease alone after its last change. Only whole seconds
+    /// count, since a Lease holds no fractions. Upstream's default: 15 s.
     pub lease_duration: Duration,
     /// How long the leader tries to renew, counted from its last renewal, before it gives up.
     /// Upstream's default: 10 s.
     pub renew_deadline: Duration,
-    /// The wait between two tries. Upstream's default: 2 s.
+    /// The delay between two tries. Upstream's default: 2 s.
     pub retry_period: Duration,
 }
 
-/// Durations that do not go together: a sentence for each rule that they break.
+/// Durations that do not fit together: a sentence for each broken rule.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{}", .0.join("; "))]
 pub struct InvalidTiming(pub Vec<&'static str>);
@@ -38,9 +38,9 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Says by flag what is wrong, as client-go's `NewLeaderElector` and component-base's
-    /// `ValidateLeaderElectionConfiguration`. The one rule of ours: a lease of less than a second
-    /// is refused here, since the API server would refuse it.
+    /// Checks the durations, and names the flags, as client-go's `NewLeaderElector` and
+    /// component-base's `ValidateLeaderElectionConfiguration`. One rule is ours: a lease of less
+    /// than a second is refused here, since the API server would refuse it.
     pub fn validate(&self) -> Result<(), InvalidTiming> {
         let Self { lease_duration, renew_deadline, retry_period } = *self;
         let rules = [
@@ -65,7 +65,7 @@ impl Timing {
         if broken.is_empty() { Ok(()) } else { Err(InvalidTiming(broken)) }
     }
 
-    /// How long a lease that we write is ours, counted from the moment before it was written.
+    /// How long a lease that we write lasts, counted from the moment before the write.
     pub(crate) fn validity(&self) -> Duration {
         Duration::from_secs(self.lease_duration.as_secs())
     }
@@ -77,13 +77,13 @@ impl Timing {
 
     /// How long the kernel may try to deliver a write that was allowed at the last moment: half of
     /// the time between the end of our leadership and the end of the lease. The other half is for
-    /// the first of its tries, which it does not count, and for contenders that reckon in whole
-    /// seconds. Below a second the connection would not survive a lost packet.
+    /// the kernel's first try, which it does not count, and for contenders that count in whole
+    /// seconds. With less than a second the connection would not survive a lost packet.
     pub fn undelivered_max(&self) -> Duration {
         (self.validity().saturating_sub(self.deadline()) / 2).max(UNDELIVERED_MIN)
     }
 
-    /// Longest wait for an answer, as upstream's client for leader election has it.
+    /// The timeout of a request, as upstream's client for leader election.
     pub(crate) fn request_limit(&self) -> Duration {
         (self.renew_deadline / 2).max(REQUEST_LIMIT_MIN)
     }

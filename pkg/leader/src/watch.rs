@@ -1,4 +1,4 @@
-//! The watch on one Lease, so that a standby learns of a change at once.
+//! The watch on one Lease, so that a standby sees a change at once.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use tokio::sync::mpsc;
 
 use crate::lease::{LEASES, Lease};
 
-/// How long the API server is asked to keep a watch open.
+/// The timeout of a watch.
 const WATCH_SECONDS: u32 = 300;
-/// A watch that says nothing for longer than it should live is dead.
+/// A watch that is silent for longer than its timeout has a broken connection.
 const SILENCE_MAX: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
-/// Changes that wait to be looked at; more wait in the connection.
+/// The number of changes in the channel; further ones wait in the connection.
 const WAITING_MAX: usize = 16;
 
 /// A change of the Lease.
 #[derive(Debug)]
 pub(crate) enum Seen {
-    /// It is this now.
+    /// The Lease changed to this.
     Changed(Lease),
     /// It was deleted, at this version.
     Deleted(u64),
 }
 
-/// Watches the Lease of this name until nobody listens. After a failure it tries again a jittered
-/// `retry` later. Changes may be missed, doubled or late: reading the Lease now and then remains
-/// the listener's duty.
+/// Watches the Lease of this name until the receiver is dropped. After a failure it retries after
+/// `retry` with jitter. Changes may be missed, repeated or delayed: the receiver must still read
+/// the Lease from time to time.
 pub(crate) fn start(
     client: Client,
     key: &Key,

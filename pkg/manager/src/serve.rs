@@ -14,7 +14,7 @@ use http::request::Parts;
 use https::{Line, PeerCertificates, Port};
 use metrics::{Registry, Slis};
 use runtime::Runtime;
-use server::{Admit, Debugging, Exposition, Health, Pages, Status, Verdict};
+use server::{Admit, CheckResult, Debugging, Exposition, Health, Pages, ProcessStatus};
 
 use crate::debug::{self, Audience, Source};
 use crate::gates::{Versions, features};
@@ -69,8 +69,8 @@ impl Shown {
         logging::count_panics(&registry).context("panics")?;
         let slis = Slis::new(settings);
         let observed = slis.clone();
-        let health = Health::new(move |name, verdict| {
-            observed.observe(name, "healthz", verdict == Verdict::Success);
+        let health = Health::new(move |name, result| {
+            observed.observe(name, "healthz", result == CheckResult::Success);
         });
         Ok(Self { registry, slis, health })
     }
@@ -146,7 +146,7 @@ fn pages(
     let Site { shown: Shown { registry, slis, health }, started, source } = site;
     let shown = slis.clone();
     let versions = &options.gates.versions;
-    let status = Status {
+    let status = ProcessStatus {
         started,
         go_version: metrics::identity::GO_VERSION.to_owned(),
         binary_version: versions.git_version().trim_start_matches('v').to_owned(),

@@ -1,17 +1,17 @@
-//! Which escaping of names the reader of a page asks for.
+//! The escaping of names that a client asks for.
 
-/// One of the types that a header Accept lists.
+/// One of the types in a header Accept.
 struct Clause<'a> {
     media_type: &'a str,
     params: Vec<(&'a str, &'a str)>,
     quality: f32,
 }
 
-/// The escaping, to be repeated: names that had to be escaped do not exist here.
+/// The escaping to repeat in the response: names that need escaping do not exist here.
 ///
-/// As `Negotiate` of common/expfmt for the one format that there is. Who wants another gets this
-/// one, also who wants OpenMetrics: upstream does not offer it, and a Prometheus that gets it
-/// stores `le="1.0"` where there was `le="1"`.
+/// As `Negotiate` of common/expfmt for the one format that there is. A client that asks for another
+/// format gets this one, also for OpenMetrics: upstream does not offer it, and a Prometheus that
+/// gets it stores `le="1.0"` instead of `le="1"`.
 pub(crate) fn escaping(accept: &str) -> &str {
     let mut escaping = "underscores";
     for clause in clauses(accept) {

@@ -1,23 +1,24 @@
-//! The flags that say which values a label may have.
+//! The flags for allowed label values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, Metric, MetricFamily, MetricType};
 
-/// What upstream puts in the place of a value that is not allowed.
+/// Upstream's replacement for a value that is not allowed.
 const UNEXPECTED: &str = "unexpected";
 
-/// The only values that labels may have: by family, by label.
+/// The allowed values of labels: by family, by label.
 ///
-/// Upstream replaces a value when it is used, we when it is shown. On the page the only difference
-/// is in gauges that fall together: we add them up.
+/// Upstream replaces a value when it is used, we when it is shown. The only difference on the page
+/// is in gauges that become one series: we add them up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AllowLists(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 // === impl AllowLists ===
 
 impl AllowLists {
-    /// From upstream's mapping of `metric,label` to `value,value`. Keys were validated.
+    /// From upstream's mapping of `metric,label` to `value,value`. The keys must be validated
+    /// already.
     pub(crate) fn new(mapping: &BTreeMap<String, String>) -> Self {
         let mut lists = Self::default();
         for (key, values) in mapping {
@@ -30,8 +31,8 @@ impl AllowLists {
         lists
     }
 
-    /// Replaces what is not allowed, adds up the series that are alike then, and says how often a
-    /// value that is not allowed was used.
+    /// Replaces values that are not allowed, adds up the series that become equal, and returns how
+    /// often such values were used.
     pub(crate) fn constrain(&self, families: &mut [MetricFamily]) -> u64 {
         if self.0.is_empty() {
             return 0;
@@ -69,7 +70,7 @@ fn constrain(family: &mut MetricFamily, labels: &BTreeMap<String, BTreeSet<Strin
     uses
 }
 
-/// How often a series was used, as far as it shows.
+/// How often a series was used, as far as its value shows that.
 fn uses_of(kind: MetricType, metric: &Metric) -> u64 {
     match kind {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]

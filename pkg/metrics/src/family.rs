@@ -1,4 +1,4 @@
-//! What a metric family is called and what it promises.
+//! The name and the stability of a metric family.
 
 use prometheus::core::{
     Atomic, Collector, GenericCounter, GenericCounterVec, GenericGauge, GenericGaugeVec,
@@ -29,23 +29,22 @@ pub struct Family<'a> {
     deprecated: Option<Version>,
 }
 
-/// What upstream promises for a family, in brackets at the start of its help.
+/// Upstream's stability level of a family, in brackets at the start of its help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stability {
     /// May change at any time.
     Alpha,
-    /// Deprecated for a release before it goes.
+    /// Deprecated for a release before it is removed.
     Beta,
-    /// Deprecated for three releases before it goes.
+    /// Deprecated for three releases before it is removed.
     Stable,
 }
 
-/// The types that can be families: prometheus' counters, gauges and histograms, plain or with
-/// labels.
+/// The types of families: prometheus' counters, gauges and histograms, plain or with labels.
 pub trait Metric: Collector + Clone + 'static {
-    /// Makes it. An error if the description does not fit the type.
+    /// Creates it. An error if the description does not fit the type.
     fn of(family: &Family<'_>) -> Result<Self, Error>;
-    /// As it was when it was made. As upstream's, plain gauges and histograms stay as they are.
+    /// Resets it to its initial state. As upstream's, plain gauges and histograms are not reset.
     fn reset(&self) {}
 }
 
@@ -86,8 +85,8 @@ impl<'a> Family<'a> {
         Self { labels, ..self }
     }
 
-    /// With the upper bounds of a histogram's buckets, without the infinite one. If none are given
-    /// it has Prometheus' own, 0.005 to 10.
+    /// With the upper bounds of a histogram's buckets, without the infinite one. The default is
+    /// Prometheus' own, 0.005 to 10.
     pub const fn buckets(self, buckets: &'a [f64]) -> Self {
         Self { buckets, ..self }
     }
@@ -110,7 +109,7 @@ impl<'a> Family<'a> {
         self.deprecated.map(|version| version.to_string()).unwrap_or_default()
     }
 
-    /// Whether its deprecation was long enough ago that it is only shown on demand
+    /// Whether its deprecation is long enough ago that it is only shown on demand
     /// (component-base/metrics/registry.go, `shouldHide`).
     pub(crate) fn is_outdated(&self) -> bool {
         self.deprecated.is_some_and(|since| {
@@ -145,7 +144,7 @@ impl<'a> Family<'a> {
 // === impl Stability ===
 
 impl Stability {
-    /// As it stands in brackets.
+    /// As in the brackets.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Alpha => "ALPHA",

@@ -1,15 +1,15 @@
-//! Upstream's families, for the tests of those who register some.
+//! Upstream's families, for tests of crates that register some.
 
 use std::collections::BTreeSet;
 
 use crate::registry::Registry;
 
-/// Family, type and labels, a line each: what a leader of 1.36.3 shows, and below that what it
-/// would show had it been used, from component-base.
+/// Family, type and labels, one per line: what a leader of 1.36.3 shows, and below that what it
+/// shows only after use, from component-base.
 const UPSTREAM: &str = include_str!("../testdata/families.txt");
 
 /// The families of `registry` that are not upstream's, or have another type or other labels there.
-/// Those whose names start with `kcm_` are ours alone and are not looked at.
+/// Those whose names start with `kcm_` are ours and not compared.
 pub fn unlike_upstream(registry: &Registry) -> Vec<String> {
     let upstream: BTreeSet<_> = UPSTREAM.lines().collect();
     let mut unlike = families(registry);

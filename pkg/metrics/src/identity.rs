@@ -1,4 +1,4 @@
-//! What this program is: the families that say which version runs, and with which features.
+//! Families with the version and the features of the program.
 
 use prometheus::{GaugeVec, IntGaugeVec};
 
@@ -35,14 +35,14 @@ const FEATURES: Family<'_> = Family::beta(
 )
 .labels(&["name", "stage"]);
 
-/// What upstream shows of a build that was not stamped with a date, as none of ours is.
+/// Upstream's value for a build without a date, as all of ours.
 const BUILD_DATE: &str = "1970-01-01T00:00:00Z";
 
-/// What stands where upstream names its version of Go.
+/// Shown where upstream has its version of Go.
 pub const GO_VERSION: &str = "none";
 
 /// Registers `kubernetes_build_info` and `version_info`: the latter with the release that the
-/// program behaves as and the oldest that it works with, such as `1.36` and `1.35`.
+/// program behaves as and the oldest compatible one, such as `1.36` and `1.35`.
 ///
 /// `git_commit` is `GIT_COMMIT` of the build. Dashboards want the label `go_version`; there is no
 /// Go, so it says `none`.

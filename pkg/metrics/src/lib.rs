@@ -1,8 +1,8 @@
-//! Metric families: how they are registered, and the page that Prometheus scrapes.
+//! Metric families: their registration, and the page that Prometheus scrapes.
 //!
-//! A [`Registry`] makes families from descriptions ([`Family`]) and writes them as a [`Page`],
-//! byte for byte as upstream's does. What every process shows stands in [`identity`] and
-//! [`process`], the results of health checks in [`Slis`], the command line in [`Flags`].
+//! A [`Registry`] makes families from descriptions ([`Family`]) and writes them as a [`Page`], byte
+//! for byte as upstream's does. The families of every process are in [`identity`] and [`process`],
+//! the results of health checks in [`Slis`], the command line in [`Flags`].
 //!
 //! Upstream: k8s.io/component-base/metrics, and expfmt of github.com/prometheus/common.
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-/// From here on down to here Go writes numbers without an exponent.
+/// In this range Go writes numbers without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-4..1e6;
 
-/// Adds `value` as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: the fewest digits that are read
-/// back as `value`. As expfmt does, without the sign of zero.
+/// Adds `value` as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: the fewest digits that parse as
+/// `value`. As expfmt does, without the sign of zero.
 pub(crate) fn push(out: &mut String, value: f64) {
     if value.is_nan() {
         out.push_str("NaN");

@@ -4,7 +4,7 @@ use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
 use crate::{accept, number};
 
-/// What to answer to a scrape.
+/// The response to a scrape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// For the header Content-Type.
@@ -18,7 +18,7 @@ struct Writer {
     out: String,
 }
 
-/// Writes `families`, with what `accept` asks for in the content type.
+/// Writes `families`, with the content type for `accept`.
 pub(crate) fn render(families: &[MetricFamily], accept: &str) -> Page {
     let mut writer = Writer::default();
     for family in families {
@@ -49,7 +49,7 @@ impl Writer {
             MetricType::COUNTER => metric.get_counter().get_value(),
             MetricType::GAUGE => metric.get_gauge().get_value(),
             MetricType::HISTOGRAM => return self.histogram(name, metric),
-            // Nobody can register these.
+            // These cannot be registered.
             MetricType::SUMMARY | MetricType::UNTYPED => return,
         };
         self.sample([name, ""], labels, None, value);
@@ -107,8 +107,8 @@ fn word(kind: MetricType) -> &'static str {
     }
 }
 
-/// Adds `text` with a backslash before each backslash and what else `is_special`; ends of lines
-/// become `\n`.
+/// Adds `text` with a backslash before each backslash and each character that `is_special`; line
+/// ends become `\n`.
 fn escape(out: &mut String, text: &str, is_special: impl Fn(char) -> bool) {
     for c in text.chars() {
         match c {

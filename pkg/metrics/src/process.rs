@@ -1,10 +1,10 @@
-//! What the process takes of its machine: the families that Prometheus' Go library gives every
-//! program, read from `/proc` when a page is made.
+//! The resources that the process uses: the families that Prometheus' Go library gives every
+//! program, read from `/proc` at each scrape.
 //!
 //! Of the families about the Go runtime two have a counterpart here, `go_goroutines` and
-//! `go_threads`, which alerts and dashboards of control planes use. The others would say something
-//! untrue: `go_info`, `go_build_info`, `go_gc_*`, `go_memstats_*`, `go_memory_*`, `go_sched_*`,
-//! `go_cpu_*`, `go_cgo_*`, `go_sync_*` and `go_godebug_*` are left out.
+//! `go_threads`, which alerts and dashboards of control planes use. The others would be false here:
+//! `go_info`, `go_build_info`, `go_gc_*`, `go_memstats_*`, `go_memory_*`, `go_sched_*`, `go_cpu_*`,
+//! `go_cgo_*`, `go_sync_*` and `go_godebug_*` are left out.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::registry::{Error, Registry};
 
-/// Linux tells its user space of times in hundredths of a second.
+/// Linux reports times to user space in hundredths of a second.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The families, in the order of [`Process::values`].
@@ -63,7 +63,7 @@ pub fn register(registry: &Registry, tasks: Handle) -> Result<(), Error> {
     registry.raw(Box::new(Process::new(tasks)))
 }
 
-/// Seconds since the epoch; none where `/proc` does not say.
+/// Seconds since the epoch; none if `/proc` does not have it.
 pub(crate) fn start_time_seconds() -> Option<f64> {
     let stat = Stat::parse(&fs::read_to_string("/proc/self/stat").ok()?)?;
     Some(boot_time(&fs::read_to_string("/proc/stat").ok()?)? + stat.start_seconds)
@@ -76,7 +76,7 @@ struct Process {
     started: Option<f64>,
 }
 
-/// What is of use in `/proc/self/stat`.
+/// The used fields of `/proc/self/stat`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stat {
     pub(crate) cpu_seconds: f64,
@@ -98,7 +98,7 @@ impl Process {
         Self { descs, tasks, started: start_time_seconds() }
     }
 
-    /// None where `/proc` does not say.
+    /// None if `/proc` does not have it.
     fn values(&self) -> [Option<f64>; FAMILIES.len()] {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let stat = Stat::parse(&read("/proc/self/stat"));
@@ -154,11 +154,11 @@ fn family(&(name, help, kind): &(&str, &str, MetricType), value: f64) -> MetricF
 // === impl Stat ===
 
 impl Stat {
-    /// See proc_pid_stat(5). The command may hold spaces and brackets.
+    /// See proc_pid_stat(5). The command may contain spaces and brackets.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(") ")?;
         let fields: Vec<_> = rest.split_ascii_whitespace().collect();
-        // The manual counts from 1, and two fields stand before the bracket.
+        // The manual counts from 1, and two fields precede the bracket.
         let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
         Some(Self {
             cpu_seconds: (field(14)? + field(15)?) / TICKS_PER_SECOND,
@@ -169,12 +169,12 @@ impl Stat {
     }
 }
 
-/// When the machine was started, of `/proc/stat`.
+/// The start time of the machine, from `/proc/stat`.
 pub(crate) fn boot_time(stat: &str) -> Option<f64> {
     stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
 }
 
-/// A soft limit of `/proc/self/limits`; no limit is the greatest number.
+/// A soft limit from `/proc/self/limits`; no limit is the greatest number.
 #[expect(clippy::cast_precision_loss, reason = "the sample's type is a float")]
 pub(crate) fn limit(limits: &str, name: &str) -> Option<f64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -184,7 +184,7 @@ pub(crate) fn limit(limits: &str, name: &str) -> Option<f64> {
     }
 }
 
-/// What `/proc/self/status` says of the resident set.
+/// The resident set, from `/proc/self/status`.
 pub(crate) fn resident_bytes(status: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;

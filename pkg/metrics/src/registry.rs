@@ -42,14 +42,14 @@ struct Inner {
     shown: prometheus::Registry,
     settings: Settings,
     counts: Counts,
-    /// What DELETE resets, in the order of registration.
+    /// The families that DELETE resets, in the order of registration.
     resettable: Mutex<Vec<Box<dyn Resettable>>>,
     hooks: Mutex<Vec<Hook>>,
 }
 
 type Hook = Box<dyn Fn() + Send + Sync>;
 
-/// What the registry counts of itself.
+/// The registry's own counters.
 struct Counts {
     registered: IntCounterVec,
     disabled: IntCounter,
@@ -57,7 +57,7 @@ struct Counts {
     unexpected: IntCounter,
 }
 
-/// A [`Metric`] whose type is not known where it is used.
+/// A [`Metric`] without its type.
 pub(crate) trait Resettable: Send + Sync {
     fn reset(&self);
     #[cfg(any(test, feature = "fixture"))]
@@ -67,7 +67,7 @@ pub(crate) trait Resettable: Send + Sync {
 // === impl Registry ===
 
 impl Registry {
-    /// A registry that shows what `settings` allow; its own four counts are in it.
+    /// A registry that shows what `settings` allow, with its own four counters.
     pub fn new(settings: Settings) -> Self {
         let registry = Self::bare(settings);
         let counts = &registry.0.counts;
@@ -81,7 +81,7 @@ impl Registry {
         registry
     }
 
-    /// As [`Registry::new`], without its own counts.
+    /// As [`Registry::new`], without its own counters.
     pub(crate) fn bare(settings: Settings) -> Self {
         Self(Arc::new(Inner {
             shown: prometheus::Registry::new(),
@@ -92,47 +92,47 @@ impl Registry {
         }))
     }
 
-    /// Registers a family; which kind it is says the type that is asked for. An error if it is
-    /// registered already, or if its description is wrong.
+    /// Registers a family of the requested type. An error if it is registered already, or if its
+    /// description is wrong.
     pub fn family<M: Metric>(&self, family: &Family<'_>) -> Result<M, Error> {
         let metric = M::of(family).map_err(|source| Error::of(family.name(), source))?;
         self.add(family, &metric)?;
         Ok(metric)
     }
 
-    /// Registers families that are neither hidden, nor disabled, nor reset.
+    /// Registers families that are never hidden, disabled or reset.
     pub fn raw(&self, collector: Box<dyn Collector>) -> Result<(), Error> {
         let names: Vec<_> = collector.desc().iter().map(|desc| desc.fq_name.clone()).collect();
         let added = self.0.shown.register(collector);
         added.map_err(|source| Error::of(&names.join(", "), source))
     }
 
-    /// Calls `hook` each time before the families are read, to set those that are not kept up to
-    /// date all the time. Pages are made one after the other. It must not ask this registry for a
-    /// page or for another hook.
+    /// Calls `hook` each time before the families are read, to set the ones that are not kept up to
+    /// date. Pages are rendered one after the other. The hook must not ask this registry for a page
+    /// or for another hook.
     pub fn before_page(&self, hook: impl Fn() + Send + Sync + 'static) {
         lock(&self.0.hooks).push(Box::new(hook));
     }
 
-    /// What to answer a GET whose header Accept is `accept`.
+    /// The response to a GET with the header Accept `accept`.
     pub fn page(&self, accept: &str) -> Page {
         page::render(&self.gather(), accept)
     }
 
-    /// What DELETE does where it is served, which upstream's manager does for /metrics/slis alone:
-    /// families with labels lose their series, counters without are 0 again. A series that
-    /// somebody holds is gone for good.
+    /// The effect of DELETE where it is served, in upstream's manager only for /metrics/slis:
+    /// families with labels lose their series, counters without are 0 again. A series that code
+    /// still holds is no longer shown.
     pub fn reset(&self) {
         lock(&self.0.resettable).iter().for_each(|family| family.reset());
     }
 
-    /// The families that are shown and have series, sorted by name; series sorted by labels.
+    /// The visible families with series, sorted by name; series sorted by labels.
     pub fn gather(&self) -> Vec<MetricFamily> {
         let hooks = lock(&self.0.hooks);
         hooks.iter().for_each(|hook| hook());
         let mut families = self.0.shown.gather();
         let unexpected = self.0.settings.allowed.constrain(&mut families);
-        // Others may have read a page meanwhile, but not counted: that waits for the hooks.
+        // Another page may have been read meanwhile, but not counted: that waits for the hooks.
         let counted = &self.0.counts.unexpected;
         counted.inc_by(unexpected.saturating_sub(counted.get()));
         if let Some(family) = families.iter_mut().find(|family| family.name() == UNEXPECTED.name())

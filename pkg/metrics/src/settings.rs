@@ -1,4 +1,4 @@
-//! What the command line says about metrics.
+//! The command line flags for metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::version::VERSION;
 const LABEL: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
 const METRIC: &str = "[a-zA-Z_:][a-zA-Z0-9_:]*";
 
-/// The flags, as they were given. Upstream: `MetricsConfiguration` of component-base/metrics/api.
+/// The flags, as given. Upstream: `MetricsConfiguration` of component-base/metrics/api.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Flags {
@@ -22,7 +22,7 @@ pub struct Flags {
     /// `--disabled-metrics`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disabled_metrics: Vec<String>,
-    /// `--allow-metric-labels`, if it was given: `metric,label` to `value,value`.
+    /// `--allow-metric-labels`, if given: `metric,label` to `value,value`.
     #[serde(skip_serializing_if = "is_none_or_empty")]
     pub allow_list_mapping: Option<BTreeMap<String, String>>,
     /// `--allow-metric-labels-manifest`.
@@ -30,7 +30,7 @@ pub struct Flags {
     pub allow_list_mapping_manifest: String,
 }
 
-/// What a registry shows. The default shows all but what is outdated.
+/// What a registry shows. The default shows all but outdated families.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     disabled: BTreeSet<String>,
@@ -41,7 +41,7 @@ pub struct Settings {
 // === impl Flags ===
 
 impl Flags {
-    /// What the flags ask for, or all that is wrong with them, in upstream's words
+    /// The settings of the flags, or all errors in them, with upstream's texts
     /// (component-base/metrics/api/v1/config.go). Reads the manifest.
     pub fn settings(&self) -> Result<Settings, Vec<String>> {
         let manifest = self.manifest();
@@ -60,7 +60,7 @@ impl Flags {
         }
         let read = manifest.unwrap_or_default();
         Ok(Settings {
-            // Upstream ignores an empty name; here it never gets so far.
+            // Upstream ignores an empty name; here it is refused before.
             disabled: self.disabled_metrics.iter().cloned().collect(),
             outdated_are_shown: !self.show_hidden_metrics_for_version.is_empty(),
             allowed: AllowLists::new(self.allow_list_mapping.as_ref().unwrap_or(&read)),

@@ -46,7 +46,7 @@ impl Slis {
         Ok(Self { registry, last, all })
     }
 
-    /// Check `name` has run for the endpoint `kind`, such as `healthz`, and is content or not.
+    /// Notes a run of check `name` for the endpoint `kind`, such as `healthz`, and its result.
     pub fn observe(&self, name: &str, kind: &str, is_ok: bool) {
         let (value, status) = if is_ok { (1.0, "success") } else { (0.0, "error") };
         self.last.with_label_values(&[name, kind]).set(value);

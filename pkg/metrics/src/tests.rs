@@ -1,4 +1,4 @@
-//! Pages as a Go program writes them, and what the command line changes.
+//! Pages as a Go program writes them, and the effects of the command line.
 
 mod numbers;
 mod page;

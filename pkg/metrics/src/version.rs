@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The release whose behaviour this program has.
+/// The release that this program behaves as.
 pub const VERSION: Version = Version { major: 1, minor: 36, patch: 3 };
 
 /// A release of Kubernetes. Prints as `1.36.3`.

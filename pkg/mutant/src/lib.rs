@@ -1,16 +1,15 @@
-//! Deliberate bugs, one of which can be switched on in a test build: what is said to find bugs must
-//! find these.
+//! Deliberate bugs, one of which can be enabled in a test build, to test the tests.
 //!
-//! Without the feature `on`, which only the simulation asks for, [`is`] is a constant, which is
-//! checked below, and the bugs are no part of the program. A hook is one condition at the one place
-//! that makes it right; what each bug stands for is said here alone.
+//! Without the feature `on`, which only the simulation enables, [`is`] is a constant (checked
+//! below), and the bugs are not part of the program. A hook is one condition at the place of the
+//! correct code; each bug is described only here.
 
-/// A bug, by what goes wrong.
+/// A bug, by its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
-    /// A key is settled whatever versions its caches have come to.
+    /// A key is settled at any versions of its caches.
     WritesNotAwaited,
-    /// A key is settled although its caches hold what it has deleted.
+    /// A key is settled although its caches still hold an object that it deleted.
     DeletionsNotAwaited,
     /// A DELETE names no uid.
     DeleteWithoutUid,
@@ -18,136 +17,137 @@ pub enum Mutant {
     UpdateWithoutVersion,
     /// An update that is refused with 409 counts as done.
     ConflictIsDone,
-    /// A write that may have been done although it failed counts as not done.
+    /// An ambiguous write counts as not done.
     LostIsNotDone,
-    /// A create that got no answer counts as done.
+    /// A create without a response counts as done.
     LostIsDone,
-    /// All that is to be made is asked for at once.
+    /// All creates are sent at once.
     NoSlowStart,
-    /// A step that failed does not keep those after it from being done.
+    /// A failed step does not stop the following ones.
     StepsGoOn,
-    /// What is collected may have got another owner meanwhile.
+    /// An object is collected although it may have another owner by now.
     CollectUnguarded,
-    /// A sync that failed is not tried again.
+    /// A failed sync is not retried.
     ErrorsNotRetried,
-    /// What a plan says about its next look is forgotten.
+    /// The requeue of a plan is dropped.
     NoLookAgain,
-    /// A list may be older than what was shown.
+    /// A list may be older than the version shown before.
     OlderLists,
-    /// A bookmark says more than it does.
+    /// A bookmark counts for a later version than its own.
     BookmarkTooFar,
-    /// A watch that is too old is followed by another one, without a list.
+    /// An expired watch is followed by another watch, without a list.
     ExpiredNotListed,
-    /// What a watch says was deleted stays in the cache.
+    /// A deletion reported by a watch is ignored.
     DeletionIgnored,
-    /// Another object with the name of one that is gone is taken for that.
+    /// A new object with the name of a deleted one is taken for the same object.
     UidIgnored,
-    /// Nobody hears of what a new list shows to be gone.
+    /// Handlers are not notified of deletions that a new list shows.
     RelistHidesDeletions,
-    /// Orphans are adopted whatever the live owner looks like.
+    /// Orphans are adopted without a recheck of the live owner.
     NoRecheck,
-    /// What is no longer selected is not let go.
+    /// Pods that the selector no longer matches are not released.
     NoRelease,
-    /// What is no longer selected is deleted rather than let go.
+    /// Pods that the selector no longer matches are deleted instead of released.
     ReleasedGoes,
-    /// Orphans are adopted that nobody selects.
+    /// Orphans are adopted although no selector matches them.
     AdoptsUnselected,
-    /// Orphans that an owner selects count as its own without being adopted.
+    /// Orphans that a selector matches count as owned without being adopted.
     OrphansCount,
-    /// A share of pods that may be more is rounded down.
+    /// The maxSurge percentage is rounded down.
     SurgeRoundedDown,
-    /// A share of pods that may be missing is rounded up.
+    /// The maxUnavailable percentage is rounded up.
     MissingRoundedUp,
-    /// The new ReplicaSet gets all pods at once.
+    /// The new ReplicaSet gets all replicas at once.
     NoRoomNeeded,
-    /// Old ReplicaSets are scaled down by one pod more than may be missing.
+    /// Old ReplicaSets are scaled down by one replica more than maxUnavailable allows.
     OldTooFar,
     /// Old ReplicaSets are cleaned up although they have pods.
     HistoryWithPods,
     /// Recreate does not wait for the old pods.
     RecreateOverlaps,
-    /// A Deployment that is paused is rolled out.
+    /// A paused Deployment is rolled out.
     PauseIgnored,
-    /// A status is written although it is right.
+    /// A status is written although it is unchanged.
     EqualStatus,
-    /// A status is written to the object itself.
+    /// A status is written to the object instead of the subresource.
     StatusToObject,
-    /// A ReplicaSet that is being deleted gets pods.
+    /// A ReplicaSet that is being deleted gets new pods.
     DyingSetScales,
-    /// Of too many pods those that are ready go first.
+    /// Of too many pods the ready ones are deleted first.
     ReadyGoFirst,
-    /// A node gets its next pod before the last one is gone.
+    /// A node gets its next pod before the last one is deleted.
     DaemonAlwaysSurges,
-    /// A surge is treated as none.
+    /// maxSurge is treated as zero.
     DaemonNeverSurges,
-    /// An update takes all old pods at once.
+    /// An update deletes all old pods at once.
     DaemonAllAtOnce,
-    /// With a surge, the old pod goes before the new one is available.
+    /// With maxSurge, the old pod is deleted before the new one is available.
     DaemonOldGoesFirst,
-    /// An owner that nobody has seen is taken for absent, without a look.
+    /// An owner that is not in the graph counts as absent, without a live read.
     UnseenIsAbsent,
-    /// An owner that is not in one namespace is absent in all.
+    /// An owner that is absent in one namespace counts as absent in all.
     AbsentAnywhere,
-    /// A kind is gone that one answer of discovery lacks.
+    /// A kind that one discovery lacks counts as no longer served.
     LackedIsGone,
-    /// When another version of a kind is preferred, the old one goes before the new one is there.
+    /// When another version of a kind becomes preferred, the old one is dropped before the new one
+    /// is listed.
     VersionDropsFirst,
-    /// A group that is stale has nothing in a namespace.
+    /// A stale group counts as having no objects in a namespace.
     StaleIsComplete,
-    /// An owner of a kind that is not served is absent.
+    /// An owner of a kind that is not served counts as absent.
     UnservedIsAbsent,
-    /// A kind that cannot be listed has nothing in a namespace.
+    /// A kind that cannot be listed counts as having no objects in a namespace.
     UnlistedIsEmpty,
-    /// Names are put into paths as they are.
+    /// Names are put into paths without escaping.
     NamesNotEscaped,
-    /// What holds a text that is no UTF-8 is left as it came.
+    /// An object with a text that is not UTF-8 is left undecoded.
     OddTextHides,
-    /// The last dependent goes, and its owner is not looked at.
+    /// The last dependent is deleted, and its owner is not enqueued.
     OwnerNotUnblocked,
-    /// An owner that is deleted in the foreground goes before its dependents.
+    /// An owner that is deleted in the foreground is deleted before its dependents.
     ForegroundNotAwaited,
-    /// An owner goes before those that were to stay have been let go.
+    /// An owner is deleted before its dependents are orphaned.
     OrphansLetGoLast,
-    /// A namespace is gone before what is in it.
+    /// A namespace is deleted before its content.
     NamespaceGoesFirst,
-    /// How long a namespace waits for what goes by itself is taken for milliseconds.
+    /// The grace period that a namespace waits for is taken as milliseconds.
     NamespaceHurries,
     /// Pods of a node that is not ready are collected.
     UnreadyIsGone,
-    /// A service account is made although it is there.
+    /// A service account is created although it exists.
     AccountMadeAgain,
-    /// Of what a Secret for a token lacks the token is forgotten.
+    /// Of the missing fields of a token Secret, the token is forgotten.
     TokenForgotten,
-    /// Tokens are cleaned however short a time their use has been noted for.
+    /// Legacy tokens are cleaned up although their use was tracked only briefly.
     NotedSinceEver,
-    /// A root CA is right whatever it says.
+    /// The content of a root CA ConfigMap is not checked.
     RootCaUnread,
-    /// Of the selectors of a role that aggregates others the last one counts.
+    /// Of the selectors of an aggregated role only the last one counts.
     LastSelectorOnly,
-    /// An annotation is written although it is right.
+    /// An annotation is written although it is unchanged.
     TtlEndless,
-    /// A Job whose time is up is deleted although somebody may have given it more.
+    /// An expired Job is deleted without a live read, although its TTL may have been raised.
     ExpiredUnread,
-    /// A certificate is approved whatever the review says.
+    /// A CSR is approved whatever the review returns.
     ReviewIgnored,
-    /// A claim goes if no pod in the cache uses it.
+    /// A claim's finalizer is removed if no pod in the cache uses it, without a live list.
     PodsNotListed,
-    /// Nothing keeps a manager from writing that leads no longer.
+    /// A former leader can still write.
     NoFence,
-    /// A lease counts from when the answer came, not from before it was asked for.
+    /// A lease counts from the response, not from before the request.
     FenceFromAnswer,
-    /// A lease is taken before it has ended.
+    /// A lease is taken before it has expired.
     TakeoverTooEarly,
-    /// Each look at a lease begins its time anew.
+    /// Each read of a lease restarts its duration.
     LeaseSeenAnew,
-    /// Who has lost its lease goes on.
+    /// A process that has lost its lease continues.
     StaysAfterLoss,
-    /// A lease is written whoever has written it meanwhile.
+    /// A lease is written without checking its version.
     LeaseWithoutVersion,
 }
 
 impl Mutant {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [Self; 68] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
@@ -226,15 +226,15 @@ mod switch {
 
     use super::Mutant;
 
-    /// One more than the number of the bug that is on; 0: none is.
+    /// The number of the enabled bug plus one; 0: none.
     static ON: AtomicU8 = AtomicU8::new(0);
 
-    /// From now on there is this bug in the process, and no other one.
+    /// Enables this bug and no other one.
     pub fn only(mutant: Option<Mutant>) {
         ON.store(mutant.map_or(0, |it| it as u8 + 1), Ordering::SeqCst);
     }
 
-    /// Whether there is this bug now.
+    /// Whether this bug is enabled.
     #[inline]
     pub fn is(mutant: Mutant) -> bool {
         ON.load(Ordering::Relaxed) == mutant as u8 + 1
@@ -244,13 +244,13 @@ mod switch {
 #[cfg(feature = "on")]
 pub use switch::{is, only};
 
-/// Whether there is this bug: never.
+/// Whether this bug is enabled: never.
 #[cfg(not(feature = "on"))]
 #[inline]
 pub const fn is(_mutant: Mutant) -> bool {
     false
 }
 
-// Not compiled if it takes the program's run to know.
+// Does not compile unless it is a constant.
 #[cfg(not(feature = "on"))]
 const _: () = assert!(!is(Mutant::ALL[0]));

@@ -1,4 +1,5 @@
-//! The CPU profile: a timer interrupts whoever uses the CPU, and the handler notes the stack.
+//! The CPU profile: a timer interrupts the thread that uses the CPU, and the handler records its
+//! stack.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use tokio::task::spawn_blocking;
 use crate::stacks::{SampleType, Stacks};
 use crate::{Error, SECONDS_MAX, scratch};
 
-/// Samples per second of CPU time, over all threads, as Go's. With [`SECONDS_MAX`] this limits how
-/// many there can be; Linux also takes at most one per tick of its clock.
+/// Samples per second of CPU time, over all threads, as Go's. With [`SECONDS_MAX`] this limits
+/// their number; Linux also takes at most one per tick of its clock.
 const FREQUENCY_HZ: i32 = 100;
 const PERIOD: Duration = Duration::from_millis(10);
 const CPU: SampleType = ("cpu", "nanoseconds");
@@ -19,8 +20,8 @@ const CPU: SampleType = ("cpu", "nanoseconds");
 /// One profile at a time: there is one timer per process.
 static SLOT: Semaphore = Semaphore::const_new(1);
 
-/// Records where the process spends CPU time for so many `seconds`, 1 to [`SECONDS_MAX`], or until
-/// it shuts down: a gzipped profile of pprof. Recording ends too when the future is dropped.
+/// Records where the process spends CPU time for `seconds`, 1 to [`SECONDS_MAX`], or until it shuts
+/// down: a gzipped profile of pprof. Recording also ends when the future is dropped.
 pub async fn cpu(seconds: u64, runtime: &Runtime) -> Result<Vec<u8>, Error> {
     if !(1..=SECONDS_MAX).contains(&seconds) {
         return Err(Error::Seconds(seconds));
@@ -40,8 +41,8 @@ pub(crate) async fn record(end: impl Future<Output = ()>) -> Result<Vec<u8>, Err
     let slot = SLOT.try_acquire().map_err(|_| Error::InUse)?;
     let (start, started) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
-    // On a thread of its own, since starting and ending take milliseconds each, and so that a
-    // caller who goes away ends it by dropping `stop`.
+    // On a thread of its own, since starting and ending take milliseconds each, and so that
+    // dropping the caller ends it by dropping `stop`.
     let recording = spawn_blocking(move || {
         let report = sample(start, stopped);
         drop(slot);
@@ -54,13 +55,13 @@ pub(crate) async fn record(end: impl Future<Output = ()>) -> Result<Vec<u8>, Err
     recording.await.map_err(|error| Error::Collect(error.to_string()))?
 }
 
-/// Until nobody records.
+/// Waits until no recording is in progress.
 #[cfg(test)]
 pub(crate) async fn ended() {
     drop(SLOT.acquire().await);
 }
 
-/// Samples from now, which `start` is told, to the message on `stopped`.
+/// Samples from now, after notifying `start`, to the message on `stopped`.
 fn sample(
     start: oneshot::Sender<()>,
     stopped: oneshot::Receiver<()>,
@@ -78,8 +79,8 @@ fn sample(
 fn encode(report: &UnresolvedReport) -> Vec<u8> {
     let mut stacks = Stacks::default();
     report.data.iter().for_each(|(stack, count)| {
-        // The innermost address is the interrupted instruction, not where a call returns to. All
-        // are taken for the latter, the instruction after the one that counts.
+        // The innermost address is the interrupted instruction, not a return address. The profile
+        // treats all as return addresses, which point behind the call.
         let innermost = stack.frames.first().map(|frame| frame.ip + 1);
         let callers = stack.frames.iter().skip(1).map(|frame| frame.ip);
         let mut addresses: Vec<usize> = innermost.into_iter().chain(callers).collect();

@@ -1,4 +1,4 @@
-//! The heap profile: jemalloc notes the stack of one allocation per 512 KiB.
+//! The heap profile: jemalloc records the stack of one allocation per 512 KiB.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use jemalloc_pprof::{JemallocProfCtl, PROF_CTL};
 use runtime::Runtime;
-// Named so that it is compiled with profiling: without, jemalloc cannot even be asked for it.
+// Named so that jemalloc is compiled with profiling.
 use tikv_jemallocator as _;
 use tokio::task::spawn_blocking;
 
 use crate::stacks::{SampleType, Stacks};
 use crate::{Error, SECONDS_MAX, scratch};
 
-/// How deep jemalloc's own calls are at most.
+/// The greatest depth of jemalloc's own calls.
 const ALLOCATOR_CALLS_MAX: usize = 8;
 const IN_USE: SampleType = ("inuse_space", "bytes");
 const PERIOD: SampleType = ("space", "bytes");
 
-/// The memory that is in use, by who allocated it: a gzipped profile of pprof. Sizes are estimates
-/// from samples. What the kernel counts as memory and no allocation asked for (the binary, stacks,
-/// what the allocator holds back) is not in it.
+/// The memory in use, by allocation site: a gzipped profile of pprof. Sizes are estimates from
+/// samples. Memory that no allocation requested is not in it (the binary, stacks, the allocator's
+/// reserves).
 pub async fn heap() -> Result<Vec<u8>, Error> {
     let stacks = stacks().await?;
     encode(stacks).await
 }
 
-/// What has changed within so many `seconds`, 1 to [`SECONDS_MAX`]. What was freed is negative.
+/// The changes within `seconds`, 1 to [`SECONDS_MAX`]. Freed memory is negative.
 pub(crate) async fn heap_delta(seconds: u64, runtime: &Runtime) -> Result<Vec<u8>, Error> {
     if !(1..=SECONDS_MAX).contains(&seconds) {
         return Err(Error::Seconds(seconds));
@@ -37,7 +37,7 @@ pub(crate) async fn heap_delta(seconds: u64, runtime: &Runtime) -> Result<Vec<u8
     encode(after.since(before)).await
 }
 
-/// jemalloc's own words, which `go tool pprof` and jeprof also read.
+/// jemalloc's own format, which `go tool pprof` and jeprof also read.
 pub(crate) async fn heap_text() -> Result<String, Error> {
     ask(|control| {
         let mut text = String::new();
@@ -60,8 +60,8 @@ async fn stacks() -> Result<Stacks, Error> {
     .await
 }
 
-/// Takes off the innermost calls, which are within jemalloc and the same for all: who asked it for
-/// memory is to be on top. `known` is which addresses are jemalloc's.
+/// Removes the innermost calls, which are inside jemalloc and the same for all: the caller of the
+/// allocator should be on top. `known` caches which addresses are jemalloc's.
 fn cut_allocator(addresses: &mut Vec<usize>, known: &mut BTreeMap<usize, bool>) {
     let inner = addresses.iter().rev().take(ALLOCATOR_CALLS_MAX);
     let own = inner.map(|address| *known.entry(*address).or_insert_with(|| is_jemalloc(*address)));
@@ -70,7 +70,7 @@ fn cut_allocator(addresses: &mut Vec<usize>, known: &mut BTreeMap<usize, bool>) 
     addresses.truncate(addresses.len() - calls);
 }
 
-/// Whether the call that returns to `address` stands in jemalloc.
+/// Whether the return address `address` is in jemalloc.
 fn is_jemalloc(address: usize) -> bool {
     let mut found = false;
     backtrace::resolve((address - 1) as *mut _, |symbol| {
@@ -85,7 +85,7 @@ async fn encode(stacks: Stacks) -> Result<Vec<u8>, Error> {
     encoded.map_err(|error| Error::Collect(error.to_string()))
 }
 
-/// Whatever failed below; only its text is of use.
+/// Any error from below; only its text is used.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 async fn ask<T: Send + 'static>(

@@ -12,7 +12,7 @@ use runtime::Runtime;
 
 use crate::{Error, cpu, heap, tasks};
 
-/// What the index lists: name and description.
+/// The rows of the index: name and description.
 const PAGES: [(&str, &str); 5] = [
     ("cmdline", "The command line invocation of the current program"),
     ("goroutine", "How many tasks and threads there are, with debug=1; stacks are not recorded."),
@@ -30,7 +30,7 @@ const PAGES: [(&str, &str); 5] = [
     ("symbol", "Says that there is nothing to look up: profiles carry the names of functions."),
 ];
 
-/// What Go's runtime records and nothing here does.
+/// Profiles of Go's runtime that do not exist here.
 const ABSENT: [&str; 5] = ["allocs", "block", "mutex", "threadcreate", "trace"];
 
 const SECONDS_DEFAULT: u64 = 30;
@@ -39,7 +39,7 @@ const NOSNIFF: (HeaderName, &str) = (X_CONTENT_TYPE_OPTIONS, "nosniff");
 
 type Pairs = Query<Vec<(String, String)>>;
 
-/// All pages under /debug/pprof/. Who may see them is decided in front of them.
+/// All pages under /debug/pprof/. The caller must authorize requests.
 pub fn router(runtime: &Runtime) -> Router {
     Router::new()
         .route("/debug/pprof/", any(index))
@@ -89,7 +89,7 @@ async fn goroutine(query: Pairs) -> Response {
     if is_debug(&query) {
         return text(StatusCode::OK, tasks::page());
     }
-    let refusal = "stacks of tasks are not recorded; debug=1 tells how many tasks there are";
+    let refusal = "stacks of tasks are not recorded; debug=1 shows the number of tasks";
     error(StatusCode::NOT_IMPLEMENTED, refusal)
 }
 
@@ -135,7 +135,7 @@ async fn other(Path(name): Path<String>) -> Response {
 
 // === Queries ===
 
-/// The first value, as Go's `FormValue`; an empty one is none.
+/// The first value, as Go's `FormValue`; an empty one counts as none.
 fn value<'a>(query: &'a Pairs, key: &str) -> Option<&'a str> {
     let first = query.iter().find(|(name, _)| name == key);
     first.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
@@ -172,7 +172,7 @@ fn failure(failed: &Error) -> Response {
     error(status, &failed.to_string())
 }
 
-/// As `serveError`: the header tells pprof that the text is for people.
+/// As `serveError`: the header says to pprof that the text is for people.
 fn error(status: StatusCode, message: &str) -> Response {
     let mut response = text(status, format!("{message}\n"));
     response.headers_mut().insert("x-go-pprof", HeaderValue::from_static("1"));

@@ -1,4 +1,4 @@
-//! Where the profilers may write.
+//! The folder for the profilers' temporary files.
 
 use std::path::Path;
 use std::sync::Once;
@@ -6,8 +6,8 @@ use std::sync::Once;
 /// A folder in memory, which containers have even if their file system is read-only.
 const FALLBACK: &str = "/dev/shm";
 
-/// Both profilers keep a temporary file, and one of them fails for good if it cannot make it at
-/// first. So this is called before either is touched.
+/// Both profilers keep a temporary file, and one of them fails for good if it cannot create it at
+/// first. So this is called before either is used.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {

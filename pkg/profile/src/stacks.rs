@@ -1,10 +1,10 @@
-//! Call stacks with what they weigh, before they become a profile.
+//! Weighted call stacks, before they become a profile.
 
 use std::collections::BTreeMap;
 
 use jemalloc_pprof::{StackProfile, WeightedStack};
 
-/// What kind of thing a profile counts, and in which unit, in pprof's words.
+/// The type and unit of a profile's values, in pprof's terms.
 pub(crate) type SampleType = (&'static str, &'static str);
 
 /// Stacks of return addresses, the outermost call first, and the weight of each.
@@ -18,18 +18,18 @@ impl Stacks {
         *self.0.entry(addresses).or_default() += weight;
     }
 
-    /// What has changed since `before`. A stack that weighs the same is left out.
+    /// The difference since `before`. An unchanged stack is left out.
     pub(crate) fn since(mut self, before: Self) -> Self {
         for (addresses, weight) in before.0 {
             self.add(addresses, -weight);
         }
-        // Weights become whole numbers in the end.
+        // Weights become integers in the end.
         self.0.retain(|_, weight| weight.abs() >= 1.0);
         self
     }
 
     /// A gzipped profile with the names of the functions. Looks them up in the binary's debug
-    /// information, which takes fractions of a second and does not belong on a worker.
+    /// information, which takes fractions of a second and must not run on a worker thread.
     pub(crate) fn encode(self, kind: SampleType, period: SampleType) -> Vec<u8> {
         let stacks = self.0.into_iter();
         let stacks = stacks.map(|(addrs, weight)| (WeightedStack { addrs, weight }, None));
@@ -39,7 +39,7 @@ impl Stacks {
             ..StackProfile::default()
         };
         let bytes = profile.to_pprof(kind, period, None);
-        // It holds on to megabytes of what it has read, and the next profile may never come.
+        // The cache holds megabytes, and the next profile may never come.
         backtrace::clear_symbol_cache();
         bytes
     }

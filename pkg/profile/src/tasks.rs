@@ -1,4 +1,4 @@
-//! What runs: tasks by number, threads by name.
+//! Tasks by number, threads by name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tokio::runtime::Handle;
 
-/// The threads that are shown; a process with more of them is told so by their number.
+/// The most threads that are listed; beyond that only their number is shown.
 const THREADS_MAX: usize = 1000;
 
 /// The tasks of the current tokio runtime that have not ended.
@@ -15,7 +15,7 @@ pub(crate) fn alive() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
-/// A page for somebody who asks why nothing moves.
+/// A page for finding out why nothing makes progress.
 pub(crate) fn page() -> String {
     let metrics = Handle::current().metrics();
     let threads = threads();

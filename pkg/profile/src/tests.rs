@@ -20,7 +20,7 @@ use crate::{Error, SECONDS_MAX, cpu, heap, router};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Who records CPU: two would refuse each other.
+/// Held while recording CPU: two recordings would refuse each other.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn a_cpu_profile_names_the_function_that_was_busy() {
     assert_eq!(profile.kinds(), ["cpu nanoseconds"]);
     let (busy, all) = (profile.below("keeps_the_cpu_busy"), profile.below(""));
     assert!(busy >= 100_000_000, "{busy} ns of {all} ns in a hundred million turns");
-    // A sample stands for 10 ms. The other tests are sampled too, so no share is certain.
+    // A sample is 10 ms. The other tests are sampled too, so no share is certain.
     assert!(profile.samples.iter().all(|sample| sample.values[0] % 10_000_000 == 0));
     assert!(profile.innermost().any(|name| name.contains("keeps_the_cpu_busy")));
 }
@@ -142,7 +142,7 @@ async fn pages_answer_as_those_of_go() {
     let positive = "invalid value for \"seconds\" - must be a positive integer\n";
     let rows = [
         ("profile?seconds=2&seconds=900", 200, binary, "profile", ""),
-        // As in Go, what is no number of seconds means 30.
+        // As in Go, an invalid number of seconds means 30.
         ("profile?seconds=x", 200, binary, "profile", ""),
         ("profile?seconds=301", 400, text, "", "invalid value for \"seconds\" - must be from 1"),
         ("heap?debug=0", 200, binary, "heap", ""),
@@ -209,7 +209,7 @@ fn keeps_the_cpu_busy(turns: u64) -> u64 {
     (0..turns).fold(1, |sum, turn| black_box(sum ^ turn))
 }
 
-/// So much that a quarter of it is more than five standard deviations: one byte in 512 KiB is
+/// Enough that a quarter of it is more than five standard deviations: one byte in 512 KiB is
 /// sampled.
 #[inline(never)]
 fn holds_memory() -> Vec<Vec<u8>> {
@@ -227,7 +227,7 @@ struct Page {
 impl Page {
     async fn get(path: &str) -> Self {
         let request = Request::get(path).body(Body::empty()).expect("a path");
-        // A process that shuts down ends CPU profiles, so that none of them takes its time here.
+        // A shutdown ends CPU profiles, so none of them takes its time here.
         let runtime = runtime();
         runtime.cancel.cancel();
         let answer: Response =

@@ -12,7 +12,7 @@ use api::Time;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-/// Where [`Clock::uptime`] of the system's clock begins.
+/// The origin of [`Clock::uptime`] of the system's clock.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// A handle on the time. Cheap to clone.
@@ -22,29 +22,29 @@ pub struct Clock {
     origin: Option<Arc<Origin>>,
 }
 
-/// Where simulated clocks begin. They follow tokio's clock, which tests pause and advance.
+/// The origin of simulated clocks. They follow tokio's clock, which tests pause and advance.
 #[derive(Debug)]
 struct Origin {
     /// The wall time at `at`.
     wall: Time,
     at: Instant,
-    /// How much faster they go than tokio's clock.
+    /// How many times faster they run than tokio's clock.
     speed: NonZeroU32,
     /// How long the simulated machine was suspended, in nanoseconds.
     suspended_ns: AtomicU64,
-    /// For how much of what tokio's clock has counted the simulated machine slept, in nanoseconds.
+    /// How long the simulated machine slept while tokio's clock ran, in nanoseconds.
     slept_ns: AtomicU64,
-    /// How far somebody has set the wall clock forward, in nanoseconds.
+    /// By how much a test has set the wall clock forward, in nanoseconds.
     set_ns: AtomicI64,
 }
 
-/// A wait that goes on.
+/// A wait in progress.
 struct Rest {
-    /// The first one; none: it was begun.
+    /// The whole delay; none: it has begun.
     delay: Option<Duration>,
     since: Instant,
     total: Duration,
-    /// How long the machine had slept when it was last looked.
+    /// The machine's sleep when it was last checked.
     slept: Duration,
 }
 
@@ -63,8 +63,8 @@ impl Clock {
         Self::faster(start, NonZeroU32::MIN)
     }
 
-    /// A clock that shows `start` now and goes `speed` times as fast as tokio's; waits are as much
-    /// shorter. Instants of it are not tokio's: whoever waits for one waits here.
+    /// A clock that shows `start` now and runs `speed` times as fast as tokio's; waits are shorter
+    /// by the same factor. Its instants are not tokio's: only its own methods can wait for them.
     pub fn faster(start: Time, speed: NonZeroU32) -> Self {
         let origin = Origin {
             wall: start,
@@ -92,8 +92,8 @@ impl Clock {
         self.origin.as_ref().map_or_else(Instant::now, |origin| origin.at + origin.running())
     }
 
-    /// The monotonic time as a number: how long it is since the process was first asked for it (if
-    /// simulated: since the clock was made). For who compares moments and waits for none.
+    /// The monotonic time as a number: the time since the process first asked for it (if simulated:
+    /// since the clock was made). For comparing moments without waiting.
     pub fn uptime(&self) -> Duration {
         match &self.origin {
             Some(origin) => origin.running(),
@@ -102,8 +102,8 @@ impl Clock {
     }
 
     /// The time since the machine started (if simulated: since the clock was made). Unlike
-    /// [`Clock::instant`] it goes on while the machine is suspended, and unlike [`Clock::now`]
-    /// nobody can set it: what ended at a moment on this clock has ended for everybody.
+    /// [`Clock::instant`] it runs while the machine is suspended, and unlike [`Clock::now`] it
+    /// cannot be set: a moment that has passed on this clock has passed for every process.
     pub fn boottime(&self) -> Duration {
         if let Some(origin) = &self.origin {
             return origin.elapsed();
@@ -113,9 +113,8 @@ impl Clock {
         Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
     }
 
-    /// Lets the simulated machine be suspended for `time`: the wall clock and
-    /// [`Clock::boottime`] go on, [`Clock::instant`] and all waits do not. Nothing on the system's
-    /// clock.
+    /// Suspends the simulated machine for `time`: the wall clock and [`Clock::boottime`] advance,
+    /// [`Clock::instant`] and all waits do not. No effect on the system's clock.
     pub fn suspend(&self, time: Duration) {
         if let Some(origin) = &self.origin {
             let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -123,9 +122,9 @@ impl Clock {
         }
     }
 
-    /// Says that the simulated machine was suspended for this `time`, which tokio's clock has
-    /// counted: [`Clock::instant`] and all waits have stood still. Only who did not run meanwhile
-    /// can believe it. Nothing on the system's clock.
+    /// Declares that the simulated machine was suspended for this `time`, which tokio's clock has
+    /// counted: [`Clock::instant`] and all waits have stood still. Only for a process that did not
+    /// run meanwhile. No effect on the system's clock.
     pub fn slept(&self, time: Duration) {
         if let Some(origin) = &self.origin {
             let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -150,8 +149,8 @@ impl Clock {
         Self { origin: self.origin.as_ref().map(apart) }
     }
 
-    /// Sets the wall clock of the simulated machine: it shows so much more, or less, than it would
-    /// if nobody had ever set it. Nothing on the system's clock.
+    /// Sets the wall clock of the simulated machine: it shows this much more, or less, than if it
+    /// had never been set. No effect on the system's clock.
     pub fn set_wall(&self, ahead_ms: i64) {
         if let Some(origin) = &self.origin {
             origin.set_ns.store(ahead_ms.saturating_mul(1_000_000), Ordering::SeqCst);
@@ -208,7 +207,7 @@ impl Rest {
         Self { delay: Some(delay), since: clock.instant(), total: delay, slept: Duration::ZERO }
     }
 
-    /// How long to wait now. None: that is over. It is not if the machine slept meanwhile.
+    /// How long to wait now. None: the wait is over, unless the machine slept meanwhile.
     fn left(&mut self, clock: &Clock) -> Option<Duration> {
         let slept = clock.slept_so_far();
         let has_slept = std::mem::replace(&mut self.slept, slept) != slept;
@@ -223,24 +222,24 @@ impl Rest {
 // === impl Origin ===
 
 impl Origin {
-    /// What the clock on the wall shows.
+    /// The wall time.
     fn wall(&self) -> Time {
         let set_ns = self.set_ns.load(Ordering::SeqCst);
         let (time, by) = (self.wall + self.elapsed(), Duration::from_nanos(set_ns.unsigned_abs()));
         if set_ns < 0 { time - by } else { time + by }
     }
 
-    /// How long the machine has been there.
+    /// The age of the machine.
     fn elapsed(&self) -> Duration {
         self.running() + Duration::from_nanos(self.suspended_ns.load(Ordering::SeqCst))
     }
 
-    /// For how much of that it was not suspended.
+    /// The part of it for which the machine was not suspended.
     fn running(&self) -> Duration {
         self.at.elapsed().saturating_mul(self.speed.get()).saturating_sub(self.slept())
     }
 
-    /// How long it slept while tokio's clock went on.
+    /// How long it slept while tokio's clock ran.
     fn slept(&self) -> Duration {
         Duration::from_nanos(self.slept_ns.load(Ordering::SeqCst))
     }
@@ -306,7 +305,7 @@ mod tests {
         assert_eq!(site.boottime(), 5 * SECOND);
     }
 
-    /// What rang while the machine slept did not.
+    /// A timer that fired while the machine slept does not count.
     #[tokio::test(start_paused = true)]
     async fn a_process_that_slept_waits_for_what_was_left() {
         let site = Clock::simulated(Time::EPOCH);
@@ -347,7 +346,7 @@ mod tests {
 
     /// As [`Clock::instant`].
     #[tokio::test(start_paused = true)]
-    async fn nobody_sets_the_uptime() {
+    async fn setting_the_wall_clock_does_not_change_the_uptime() {
         let clock = Clock::simulated(Time::EPOCH);
         clock.sleep(SECOND).await;
         clock.set_wall(-60_000);

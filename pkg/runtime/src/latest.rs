@@ -1,4 +1,4 @@
-//! A value that others wait for.
+//! A value that tasks wait for.
 
 #[cfg(test)]
 mod tests;
@@ -9,14 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// A value of which only the latest state counts, and that others wait for. Clones are the same
-/// one.
+/// A value whose latest state counts, and that tasks can wait for. Clones are the same value.
 ///
-/// Whoever waits is woken in the order in which the waiting began, so that a seed replays a run:
-/// the channel of tokio that does the same draws that order by lot.
+/// Tasks are woken in the order in which they began to wait, so that a seed replays a run. tokio's
+/// `watch` channel wakes them in random order.
 pub struct Latest<T>(Arc<Shared<T>>);
 
-/// One who looks at a [`Latest`] again and again, and knows what it has seen.
+/// A task's view of a [`Latest`], which remembers what the task has seen.
 pub struct Reader<T> {
     latest: Latest<T>,
     seen: u64,
@@ -36,24 +35,25 @@ struct State<T> {
 // === impl Latest ===
 
 impl<T> Latest<T> {
-    /// A value that nobody waits for yet.
+    /// A value that no task waits for yet.
     pub fn new(value: T) -> Self {
         let state = Mutex::new(State { value, changes: 0 });
         Self(Arc::new(Shared { state, changed: Notify::new() }))
     }
 
-    /// Replaces the value and wakes all who wait, also if it is the same.
+    /// Replaces the value and wakes all waiting tasks, also if it is the same.
     pub fn set(&self, value: T) {
         let mut before = None;
         self.update(|now| {
             before = Some(mem::replace(now, value));
             true
         });
-        // Only here, where nothing is locked: to drop a value may do anything.
+        // Only here, outside of the lock: dropping a value may run any code.
         drop(before);
     }
 
-    /// Replaces the value and wakes all who wait, unless it is the same. Whether it was another.
+    /// Replaces the value and wakes all waiting tasks, unless it is the same. Returns whether it
+    /// differed.
     pub fn set_if_changed(&self, value: T) -> bool
     where
         T: PartialEq,
@@ -65,8 +65,8 @@ impl<T> Latest<T> {
         is_new
     }
 
-    /// Changes the value, and wakes all who wait if `change` says so. It must not use this value in
-    /// another way.
+    /// Changes the value, and wakes all waiting tasks if `change` returns true. `change` must not
+    /// use this value in another way.
     pub fn update(&self, change: impl FnOnce(&mut T) -> bool) {
         let is_news = {
             let mut state = self.state();
@@ -79,12 +79,12 @@ impl<T> Latest<T> {
         }
     }
 
-    /// Looks at the value, which is locked meanwhile.
+    /// Reads the value, which is locked meanwhile.
     pub fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         look(&self.state().value)
     }
 
-    /// The value as it is now.
+    /// The present value.
     pub fn get(&self) -> T
     where
         T: Clone,
@@ -92,11 +92,11 @@ impl<T> Latest<T> {
         self.with(T::clone)
     }
 
-    /// Waits until `find` finds something in the value, and returns that. It looks at the value as
-    /// it is now, then after each change; but what is replaced at once may be passed over.
+    /// Waits until `find` returns something for the value, and returns that. It is called for the
+    /// present value, then after each change; a value that is replaced at once may be skipped.
     pub async fn wait_for<R>(&self, mut find: impl FnMut(&T) -> Option<R>) -> R {
         loop {
-            // Made before looking: it hears of all changes from here on, polled or not.
+            // Made before reading: it gets all changes from here on, polled or not.
             let changed = self.0.changed.notified();
             if let Some(found) = self.with(&mut find) {
                 return found;
@@ -105,12 +105,12 @@ impl<T> Latest<T> {
         }
     }
 
-    /// One who has seen the value as it is now.
+    /// A reader that has seen the present value.
     pub fn reader(&self) -> Reader<T> {
         Reader { seen: self.state().changes, latest: self.clone() }
     }
 
-    /// Whether there are clones or readers of it.
+    /// Whether it has clones or readers.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -135,14 +135,14 @@ impl<T: fmt::Debug> fmt::Debug for Latest<T> {
 // === impl Reader ===
 
 impl<T> Reader<T> {
-    /// Looks at the value, which is locked meanwhile and has been seen then.
+    /// Reads the value, which is locked meanwhile and counts as seen afterwards.
     pub fn look<R>(&mut self, look: impl FnOnce(&T) -> R) -> R {
         let state = self.latest.state();
         self.seen = state.changes;
         look(&state.value)
     }
 
-    /// Waits until there is something that was not seen, which it then is.
+    /// Waits for a value that was not seen yet, and marks it as seen.
     pub async fn changed(&mut self) {
         loop {
             let changed = self.latest.0.changed.notified();

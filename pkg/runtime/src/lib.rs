@@ -22,7 +22,7 @@ pub use tokio::time::Instant;
 pub use tokio_util::sync::CancellationToken as Cancel;
 pub use zone::Zone;
 
-/// What a part of the program needs of the world besides the network.
+/// What a part of the program needs from its environment besides the network.
 #[derive(Clone, Debug)]
 pub struct Runtime {
     /// The time, wall and monotonic.
@@ -39,13 +39,14 @@ impl Runtime {
         Self { clock: Clock::system(), random: Random::from_os(), cancel: Cancel::new() }
     }
 
-    /// A run that only depends on its arguments: the wall clock starts at `start` and follows
+    /// A run that depends only on its arguments: the wall clock starts at `start` and follows
     /// tokio's (pausable) clock, randomness comes from `seed`.
     pub fn simulated(start: api::Time, seed: u64) -> Self {
         Self { clock: Clock::simulated(start), random: Random::seeded(seed), cancel: Cancel::new() }
     }
 
-    /// The same as the system's, but it is `start` now, and time goes `speed` times as fast.
+    /// The same as the system's, but the wall clock shows `start` now, and time runs `speed` times
+    /// as fast.
     pub fn faster(start: api::Time, speed: NonZeroU32) -> Self {
         Self { clock: Clock::faster(start, speed), ..Self::system() }
     }

@@ -1,4 +1,4 @@
-//! Processes of a simulation: groups of tasks that are stopped, go on and end as one.
+//! Processes of a simulation: groups of tasks that stop, continue and end together.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,13 +10,14 @@ use std::task::{Context, Poll, Waker};
 use futures::future::poll_fn;
 
 thread_local! {
-    /// Whose task is running on this thread; none outside of a simulation.
+    /// The process of the task that runs on this thread; none outside of a simulation.
     static CURRENT: RefCell<Option<Process>> = const { RefCell::new(None) };
 }
 
-/// A process on a simulated machine. What runs in it, and every task that is spawned from there,
-/// stops, goes on and ends with it, between two steps of its own as with SIGSTOP, SIGCONT and
-/// SIGKILL. Its timers go on meanwhile and ring when it does. Clones are the same one.
+/// A process on a simulated machine. All code that runs in it, and every task that is spawned from
+/// there, stops, continues and ends with it, between two polls, as with SIGSTOP, SIGCONT and
+/// SIGKILL. Its timers run while it is stopped, and fire when it continues. Clones are the same
+/// process.
 #[derive(Clone, Debug, Default)]
 pub struct Process(Arc<Mutex<State>>);
 
@@ -24,11 +25,11 @@ pub struct Process(Arc<Mutex<State>>);
 struct State {
     is_stopped: bool,
     is_killed: bool,
-    /// Who would have run if it were not stopped, in that order.
+    /// The tasks to poll once it continues, in that order.
     waiting: Vec<Waker>,
-    /// How many tasks it ever had.
+    /// The number of tasks it ever had.
     spawned: u64,
-    /// Those that it has, to be told of its end.
+    /// Its tasks, to be woken at its end.
     tasks: BTreeMap<u64, Waker>,
 }
 
@@ -42,17 +43,17 @@ struct Contained<F> {
 }
 
 impl Process {
-    /// One that runs.
+    /// A running process.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The one that runs now, if this is a simulation.
+    /// The present process, in a simulation.
     pub(crate) fn current() -> Option<Self> {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// Runs a future in this process. None: the process was killed before the future was done.
+    /// Runs a future in this process. None: the process was killed before the future was ready.
     pub fn run<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>> + use<F> {
         let mut state = self.state();
         state.spawned += 1;
@@ -60,12 +61,12 @@ impl Process {
         Contained { process, number, future: Some(Box::pin(future)) }
     }
 
-    /// No task of it runs until [`Process::go_on`].
+    /// Stops all its tasks until [`Process::go_on`].
     pub fn stop(&self) {
         self.state().is_stopped = true;
     }
 
-    /// All go on that would have run meanwhile.
+    /// Continues all its tasks.
     pub fn go_on(&self) {
         let mut state = self.state();
         state.is_stopped = false;
@@ -74,7 +75,7 @@ impl Process {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// All its tasks end where they are, also if it is stopped.
+    /// Ends all its tasks where they are, also if it is stopped.
     pub fn kill(&self) {
         let mut state = self.state();
         state.is_killed = true;
@@ -84,8 +85,8 @@ impl Process {
         tasks.into_values().chain(waiting).for_each(Waker::wake);
     }
 
-    /// Waits while it is stopped. For who answers to it: what is awaited in one of its own tasks
-    /// comes no sooner than the task runs.
+    /// Waits while it is stopped. For code outside of the process that responds to it: a future
+    /// that one of its own tasks awaits resolves no sooner than the task runs.
     pub async fn running(&self) {
         poll_fn(|cx| self.poll_running(cx)).await;
     }
@@ -113,7 +114,7 @@ impl Process {
     }
 }
 
-/// Does something outside of any process, so that what it spawns outlives the one that it is in.
+/// Runs code outside of any process, so that tasks that it spawns outlive the present process.
 pub fn outside<T>(act: impl FnOnce() -> T) -> T {
     within(None, act)
 }
@@ -123,7 +124,7 @@ fn within<T>(process: Option<Process>, act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Sets the current process back, also if something panics meanwhile.
+/// Restores the current process, also after a panic.
 struct Back(Option<Process>);
 
 impl Drop for Back {
@@ -198,7 +199,7 @@ mod tests {
         process.stop();
         clock.sleep(10 * SECOND).await;
         assert_eq!(count.get(), 3);
-        // The timer that rang meanwhile rings now, the next one a second later.
+        // The timer that fired meanwhile counts now, the next one a second later.
         process.go_on();
         clock.sleep(SECOND / 2).await;
         assert_eq!(count.get(), 4);

@@ -11,12 +11,12 @@ use crate::Process;
 /// A running task.
 pub type Task = JoinHandle<()>;
 
-/// A panic that was caught, as the text that it was raised with.
+/// A caught panic, as the text of its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fenced(pub String);
 
-/// Starts a task on the current tokio runtime, in the process that runs now if that is one of a
-/// simulation. A panic inside ends that task alone and is logged with the task's name.
+/// Starts a task on the current tokio runtime, in the present process if it is one of a simulation.
+/// A panic inside ends only that task and is logged with the task's name.
 #[expect(clippy::disallowed_methods, reason = "this is the wrapper that the ban points to")]
 pub fn spawn(name: &'static str, future: impl Future<Output = ()> + Send + 'static) -> Task {
     let task = async move {
@@ -30,12 +30,12 @@ pub fn spawn(name: &'static str, future: impl Future<Output = ()> + Send + 'stat
     }
 }
 
-/// Runs `body` and returns its panic, if it panics, as a value.
+/// Runs `body`; a panic is returned as a value.
 pub fn fenced<T>(body: impl FnOnce() -> T) -> Result<T, Fenced> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| Fenced(panic_text(&*panic)))
 }
 
-/// Runs `future` and returns its panic, if it panics, as a value.
+/// Runs `future`; a panic is returned as a value.
 pub async fn fenced_async<F: Future>(future: F) -> Result<F::Output, Fenced> {
     let result = AssertUnwindSafe(future).catch_unwind().await;
     result.map_err(|panic| Fenced(panic_text(&*panic)))

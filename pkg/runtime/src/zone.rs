@@ -4,7 +4,7 @@ use api::Time;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
-/// What clocks on walls show here.
+/// The time zone of local times.
 #[derive(Clone, Debug)]
 pub struct Zone(TimeZone);
 
@@ -19,9 +19,9 @@ impl Zone {
         Self(TimeZone::fixed(Offset::from_hours(hours).unwrap_or(Offset::UTC)))
     }
 
-    /// What a clock shows here at that moment.
+    /// The local time at that moment.
     pub fn local(&self, time: Time) -> DateTime {
-        // All that a `Time` can hold fits.
+        // Every `Time` is within the range.
         let stamp = jiff::Timestamp::from_nanosecond(time.unix_nanos().into()).unwrap_or_default();
         self.0.to_datetime(stamp)
     }

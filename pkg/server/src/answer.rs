@@ -1,13 +1,13 @@
-//! Answers in the forms that Go's net/http gives them.
+//! Responses in the forms of Go's net/http.
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
-/// What Go calls plain text.
+/// Go's type of plain text.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Text that no browser takes for anything else.
+/// Text that no browser interprets as anything else.
 pub(crate) fn text(
     status: StatusCode,
     content_type: &'static str,

@@ -1,8 +1,7 @@
 //! CBOR (RFC 8949) as upstream writes it: k8s.io/apimachinery pkg/runtime/serializer/cbor.
 //!
-//! Text is written as byte strings, and behind the tag that says that this is CBOR. Upstream
-//! shuffles the fields of an answer; here they have the order of deterministic encoding, which is
-//! one of those.
+//! Text is written as byte strings, after the tag of self-described CBOR. Upstream shuffles the
+//! fields of a response; we use the order of deterministic encoding, which is one of those.
 
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ enum Major {
     Map = 5,
 }
 
-/// Writes what JSON can say.
+/// Encodes a JSON value.
 pub(crate) fn encode(value: &Value) -> Vec<u8> {
     let mut bytes = SELF_DESCRIBED.to_vec();
     put(&mut bytes, value);
@@ -63,7 +62,7 @@ fn string(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// The start of an item, as short as it can be.
+/// The start of an item, in its shortest form.
 fn head(bytes: &mut Vec<u8>, major: Major, number: u64) {
     let major = (major as u8) << 5;
     let [.., b3, b2, b1, b0] = number.to_be_bytes();

@@ -1,4 +1,4 @@
-//! What every request passes on its way to a page.
+//! The filters that every request passes before its page.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use tracing::{debug, error, warn};
 
 use crate::{Admit, answer};
 
-/// How long a request may take, until the head of its answer is ready. Upstream has no limit.
+/// How long a request may take, until the head of its response is ready. Upstream has no limit.
 pub(crate) const REQUEST_MAX: Duration = Duration::from_mins(1);
 
-/// How long a profile may be recorded. It comes on top of [`REQUEST_MAX`], as far as the request
-/// asks for it with `?seconds=`.
+/// The longest profile. The time that the request asks for with `?seconds=` is added to
+/// [`REQUEST_MAX`].
 pub(crate) const PROFILE_MAX: Duration = Duration::from_mins(5);
 
-/// The words of upstream's panic filter (apiserver/pkg/server/filters/wrap.go).
+/// The text of upstream's panic filter (apiserver/pkg/server/filters/wrap.go).
 const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
 /// The chain in front of the pages, as `BuildHandlerChain` in controller-manager/app/serve.go.
@@ -35,7 +35,7 @@ impl<A: Admit> Chain<A> {
         Self { admit, clock }
     }
 
-    /// The answer to a request, whatever happens behind.
+    /// The response to a request, also after a panic.
     pub(crate) async fn serve(&self, request: Request, next: Next) -> Response {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let (path, started, limit) = (uri.path(), self.clock.instant(), time_limit(&uri));
@@ -43,7 +43,7 @@ impl<A: Admit> Chain<A> {
         let mut response = match runtime::fenced_async(answered).await {
             Ok(Ok(response)) => response,
             Ok(Err(Elapsed)) => {
-                warn!(%method, path, ?limit, "a request took too long and was given up");
+                warn!(%method, path, ?limit, "a request timed out");
                 let text = format!("the request took longer than {limit:?}");
                 answer::error(StatusCode::GATEWAY_TIMEOUT, &text)
             }
@@ -71,7 +71,7 @@ impl<A: Admit> Chain<A> {
     }
 }
 
-/// [`REQUEST_MAX`], and for profiles also the time that they record.
+/// [`REQUEST_MAX`], and for profiles also their recording time.
 fn time_limit(uri: &Uri) -> Duration {
     if !uri.path().starts_with("/debug/pprof/") {
         return REQUEST_MAX;

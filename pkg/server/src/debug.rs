@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 
 use crate::{Debugging, answer};
 
-/// How large the body of a request may be, where one is read.
+/// The largest request body that is read.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// As apiserver/pkg/server/routes/flags.go, whose only flag here is `v`.
@@ -51,7 +51,7 @@ pub(crate) fn router(debugging: Debugging, rest: Router) -> Router {
         .fallback_service(debugging.profiles.fallback_service(rest))
 }
 
-/// As `http.Redirect`: only who asked with GET or HEAD is shown a link.
+/// As `http.Redirect`: only GET and HEAD get a link.
 async fn redirect_to_profiles(method: Method) -> Response {
     let (status, location) = (StatusCode::FOUND, (LOCATION, "/debug/pprof/"));
     if method == Method::GET || method == Method::HEAD {
@@ -77,7 +77,7 @@ async fn put_verbosity(set: &SetVerbosity, method: &Method, body: Body) -> Respo
     }
 }
 
-/// As `GlogSetter` in component-base/logs/logs.go: the number is read twice there, as unsigned and
+/// As `GlogSetter` in component-base/logs/logs.go, which parses the number twice, as unsigned and
 /// as signed.
 fn set_verbosity(set: &SetVerbosity, value: &[u8]) -> Result<String, String> {
     let unsigned = |why| format!("strconv.ParseUint: parsing {}: {why}", api::go::quote(value));

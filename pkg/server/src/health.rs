@@ -14,23 +14,23 @@ use crate::chain::pairs;
 
 /// Named checks, in the order in which they were added. Cheap to clone; clones share the checks.
 ///
-/// Whoever asks learns which checks fail, never why: /healthz is open to all. The reason goes to
-/// the log, once when it changes rather than once per probe. As
-/// apiserver/pkg/server/healthz/healthz.go and controller-manager/pkg/healthz.
+/// A client learns which checks fail, never why: /healthz is open to all. The reason is logged,
+/// once when it changes instead of once per probe. As apiserver/pkg/server/healthz/healthz.go and
+/// controller-manager/pkg/healthz.
 #[derive(Clone)]
 pub struct Health(Arc<Inner>);
 
-/// How a run of a check ended.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckResult {
     /// It passed.
     Success,
     /// It failed.
     Error,
 }
 
-/// Hears the name of a check and how it ended.
-type Observe = Box<dyn Fn(&str, Verdict) + Send + Sync>;
+/// Called with the name of a check and its result.
+type Observe = Box<dyn Fn(&str, CheckResult) + Send + Sync>;
 
 struct Inner {
     observe: Observe,
@@ -45,7 +45,7 @@ struct Check {
     run: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// What a probe found.
+/// The results of a probe.
 #[derive(Default)]
 struct Report {
     /// A line per check.
@@ -56,15 +56,15 @@ struct Report {
 // === impl Health ===
 
 impl Health {
-    /// No checks yet. `observe` hears of each run of a check, for the service level indicators
+    /// No checks yet. `observe` is called at each run of a check, for the service level indicators
     /// (type "healthz").
-    pub fn new(observe: impl Fn(&str, Verdict) + Send + Sync + 'static) -> Self {
+    pub fn new(observe: impl Fn(&str, CheckResult) + Send + Sync + 'static) -> Self {
         let observe = Box::new(observe);
         Self(Arc::new(Inner { observe, checks: Mutex::default(), reasons: Mutex::default() }))
     }
 
-    /// Adds a check behind the others; a check of the same name is replaced where it stands.
-    /// `check` answers at once: it is run anew by each probe, on the probe's own task.
+    /// Adds a check after the others; a check of the same name is replaced in its position. `check`
+    /// must return at once: each probe runs it, on the probe's own task.
     pub fn add(&self, name: &str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
         let check = Check { name: name.to_owned(), run: Arc::new(check) };
         let mut checks = locked(&self.0.checks);
@@ -74,7 +74,7 @@ impl Health {
         }
     }
 
-    /// The answer to a request for /healthz.
+    /// The response to a request for /healthz.
     pub(crate) fn answer(&self, uri: &Uri) -> Response {
         let query = pairs(uri);
         let excluded = query.iter().filter(|(key, _)| key == "exclude");
@@ -100,12 +100,12 @@ impl Health {
             }
             let result = runtime::fenced(|| (check.run)())
                 .unwrap_or_else(|Fenced(panic)| Err(format!("the check panicked: {panic}")));
-            let verdict = if result.is_ok() { Verdict::Success } else { Verdict::Error };
-            (self.0.observe)(name, verdict);
+            let passed = if result.is_ok() { CheckResult::Success } else { CheckResult::Error };
+            (self.0.observe)(name, passed);
             self.log(name, result);
-            match verdict {
-                Verdict::Success => report.line(format_args!("[+]{name} ok")),
-                Verdict::Error => {
+            match passed {
+                CheckResult::Success => report.line(format_args!("[+]{name} ok")),
+                CheckResult::Error => {
                     report.failed = true;
                     report.line(format_args!("[-]{name} failed: reason withheld"));
                 }
@@ -119,7 +119,7 @@ impl Health {
         report
     }
 
-    /// The checks as they are now. Without any, upstream asks itself whether it is there.
+    /// The present checks. Without any, upstream checks a ping.
     fn checks(&self) -> Vec<Check> {
         let checks = locked(&self.0.checks).clone();
         if checks.is_empty() {
@@ -138,7 +138,7 @@ impl Health {
                 }
             }
             Err(reason) => {
-                // That it goes on failing, now for 20 s rather than for 10, is no news.
+                // A reason that differs only in numbers, such as 20 s instead of 10 s, is not new.
                 let kind: String = reason.chars().filter(|c| !c.is_ascii_digit()).collect();
                 if reasons.get(name) != Some(&kind) {
                     warn!(check = name, reason, "a health check fails");

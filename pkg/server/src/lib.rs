@@ -1,14 +1,14 @@
-//! What the secure port serves: health, metrics, configuration and debug pages.
+//! The pages of the secure port: health, metrics, configuration and debug pages.
 //!
-//! [`router`] makes of the [`Pages`] one axum router. Paths, status codes, headers and texts are
+//! [`router`] makes one axum router from the [`Pages`]. Paths, status codes, headers and texts are
 //! those of upstream's manager (k8s.io/controller-manager/app/serve.go and the packages that it
-//! installs). A path matches exactly or not at all; unless a page says otherwise it answers every
-//! method alike, as upstream's do.
+//! installs). A path matches exactly or not at all; unless a page documents otherwise it responds
+//! to every method alike, as upstream's do.
 //!
 //! Each request passes, from the outside in: the panic fence, `Cache-Control`, the time limit,
-//! [`Admit`], the page. So who may not see a page does not learn whether it exists. Limits that
-//! upstream lacks: 60 seconds per request, for profiles also what `?seconds=` asks for, up to five
-//! minutes; 64 KiB of a body.
+//! [`Admit`], the page. So a user that may not see a page does not learn whether it exists. Limits
+//! that upstream lacks: 60 seconds per request, for profiles plus `?seconds=`, up to five minutes;
+//! 64 KiB of a body.
 
 mod answer;
 mod cbor;
@@ -38,13 +38,13 @@ use http::{HeaderMap, Method, Uri};
 use runtime::Runtime;
 use serde_json::value::RawValue;
 
-pub use health::{Health, Verdict};
+pub use health::{CheckResult, Health};
 
 use crate::chain::Chain;
 use crate::negotiate::Offers;
 use crate::zpages::{Flagz, Statusz};
 
-/// Everything that is served.
+/// All pages.
 pub struct Pages {
     /// The name of the program, as /flagz and /statusz show it.
     pub component: &'static str,
@@ -54,25 +54,25 @@ pub struct Pages {
     pub metrics: Expose,
     /// /metrics/slis.
     pub slis: Expose,
-    /// What DELETE /metrics/slis does.
+    /// The effect of DELETE /metrics/slis.
     pub reset_slis: Box<dyn Fn() + Send + Sync>,
     /// /configz: a configuration object per name.
     pub configs: BTreeMap<String, Box<RawValue>>,
-    /// /flagz: each flag with its value, secrets blotted out. None: the page does not exist
-    /// (feature gate ComponentFlagz).
+    /// /flagz: each flag with its value, secrets masked. None: the page does not exist (feature
+    /// gate ComponentFlagz).
     pub flags: Option<BTreeMap<String, String>>,
     /// /statusz. None: the page does not exist (feature gate ComponentStatusz).
-    pub status: Option<Status>,
-    /// Whether /flagz and /statusz can be had as CBOR too (feature gate CBORServingAndStorage).
+    pub status: Option<ProcessStatus>,
+    /// Whether /flagz and /statusz also support CBOR (feature gate CBORServingAndStorage).
     pub cbor: bool,
     /// /debug/pprof and /debug/flags. None: neither exists (`--profiling=false`).
     pub debugging: Option<Debugging>,
-    /// Pages that are not known here, under their full paths: /debug/controllers. Where a path is
-    /// known here too, this crate's page wins.
+    /// Pages of other crates, under their full paths: /debug/controllers. A path of this crate
+    /// takes precedence.
     pub extra: Router,
 }
 
-/// Writes a page of metrics in the format that fits the header `Accept`, empty if there is none.
+/// Renders the metrics in the format for the header `Accept`, empty if there is none.
 pub type Expose = Box<dyn Fn(&str) -> Exposition + Send + Sync>;
 
 /// A page of metrics.
@@ -84,20 +84,20 @@ pub struct Exposition {
     pub body: String,
 }
 
-/// What /statusz tells.
+/// The content of /statusz.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct ProcessStatus {
     /// When the process started.
     pub started: Time,
-    /// What stands where upstream names the version of Go.
+    /// Shown where upstream has the version of Go.
     pub go_version: String,
-    /// The version of Kubernetes that this program stands for, such as 1.36.3.
+    /// The version of Kubernetes that this program corresponds to, such as 1.36.3.
     pub binary_version: String,
     /// The version that it behaves as, such as 1.36.
     pub emulation_version: Option<String>,
 }
 
-/// What `--profiling` switches on.
+/// The pages of `--profiling`.
 pub struct Debugging {
     /// Everything under /debug/pprof/, under its full paths.
     pub profiles: Router,
@@ -105,19 +105,19 @@ pub struct Debugging {
     pub set_verbosity: Box<dyn Fn(u32) -> Result<(), String> + Send + Sync>,
 }
 
-/// Who may see what: authentication and authorization.
+/// Authentication and authorization.
 pub trait Admit: Send + Sync + 'static {
-    /// Who asks. Pages find it among the extensions of their requests.
+    /// The user. Pages find it among the extensions of their requests.
     type User: Clone + Send + Sync + 'static;
 
-    /// Who asks if the request may go on, otherwise the answer to it (401, 403, 500).
+    /// The user, if the request is allowed; otherwise its response (401, 403, 500).
     fn admit(
         &self,
         request: &Parts,
     ) -> impl Future<Output = Result<Self::User, Response<Bytes>>> + Send;
 }
 
-/// The whole chain in front of the pages.
+/// All pages behind all filters.
 pub fn router(pages: Pages, admit: impl Admit, runtime: &Runtime) -> Router {
     let chain = Arc::new(Chain::new(admit, runtime.clock.clone()));
     let rest = pages.extra.fallback(async || answer::not_found());

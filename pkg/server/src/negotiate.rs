@@ -1,4 +1,4 @@
-//! Which form of /flagz or /statusz a client wants.
+//! The negotiated form of /flagz or /statusz.
 //!
 //! As apiserver/pkg/endpoints/handlers/negotiation and its parser goautoneg, with the restrictions
 //! of apiserver/pkg/server/{flagz,statusz}/negotiate.
@@ -8,13 +8,13 @@ use http::{HeaderMap, Uri};
 
 use crate::chain::pairs;
 
-/// How many alternatives of a header `Accept` are looked at. Upstream looks at all.
+/// How many alternatives of a header `Accept` are parsed. Upstream parses all.
 const CLAUSES_MAX: usize = 32;
 
 /// The group of both structured pages.
 pub(crate) const GROUP: &str = "config.k8s.io";
 
-/// What both pages are offered as, in upstream's order.
+/// The forms of both pages, in upstream's order.
 const OFFERS: [(&str, &str, Offer); 4] = [
     ("application", "json", Offer::Json),
     ("application", "yaml", Offer::Yaml),
@@ -22,11 +22,11 @@ const OFFERS: [(&str, &str, Offer); 4] = [
     ("application", "cbor", Offer::Cbor),
 ];
 
-/// The first so many of [`OFFERS`].
+/// The first of [`OFFERS`], this many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offers(usize);
 
-/// The form of an answer.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// For people.
@@ -66,9 +66,9 @@ struct Clause<'a> {
     subtype: &'a str,
     quality: f64,
     pretty: bool,
-    /// What the object shall be converted to.
+    /// The requested conversion of the object.
     target: Option<Target<'a>>,
-    /// It asks for a stream or for a version of the server, and gets neither.
+    /// It asks for a stream or for a version of the server, which are not supported.
     beyond: bool,
 }
 
@@ -79,7 +79,7 @@ struct Target<'a> {
     kind: &'a str,
 }
 
-/// The form in which the page `kind` is wanted, or how to say that it cannot be had.
+/// The form of the page `kind`, or the form of the error if there is none.
 pub(crate) fn negotiate(
     headers: &HeaderMap,
     uri: &Uri,
@@ -104,8 +104,8 @@ pub(crate) fn negotiate(
 fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').take(CLAUSES_MAX).filter_map(Clause::parse).collect();
-    // Upstream's order is no order in the strict sense, so that only the same steps give the same
-    // result: Go sorts few elements by insertion.
+    // Upstream's order is not a strict one, so only the same algorithm gives the same result: Go
+    // sorts few elements by insertion.
     for end in 1..clauses.len() {
         for at in (1..=end).rev() {
             if !clauses[at].before(&clauses[at - 1]) {
@@ -117,7 +117,7 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
     clauses
 }
 
-/// As `isPrettyPrint`: asked for in the query, or the client is one that people use by hand.
+/// As `isPrettyPrint`: requested in the query, or the client is an interactive one.
 fn is_pretty(headers: &HeaderMap, uri: &Uri) -> bool {
     let asked = pairs(uri).into_iter().find(|(key, _)| key == "pretty").map(|(_, value)| value);
     if let Some(value) = asked.filter(|value| !value.is_empty()) {
@@ -141,7 +141,7 @@ impl Offers {
         names.join(", ")
     }
 
-    /// The first clause and offer that fit each other and `takes` makes something of.
+    /// The first matching clause and offer for which `takes` returns something.
     fn first<T>(
         self,
         clauses: &[Clause<'_>],
@@ -169,7 +169,7 @@ impl Version {
 // === impl Clause ===
 
 impl<'a> Clause<'a> {
-    /// As `ParseAccept` of goautoneg, for one clause. None: it names no media type.
+    /// As `ParseAccept` of goautoneg, for one clause. None: it has no media type.
     fn parse(clause: &'a str) -> Option<Self> {
         let spaces = |text: &'a str| text.trim_matches(' ');
         let mut parts = clause.split(';');
@@ -192,7 +192,7 @@ impl<'a> Clause<'a> {
         Some(parsed)
     }
 
-    /// As `acceptMediaTypeOptions`. Parameters that nobody knows change nothing.
+    /// As `acceptMediaTypeOptions`. Unknown parameters are ignored.
     fn set(&mut self, key: &str, raw: &'a str) {
         let value = raw.trim_matches(' ');
         match key {
@@ -218,7 +218,7 @@ impl<'a> Clause<'a> {
         any_subtype || self.media == media && self.subtype == subtype
     }
 
-    /// What this clause makes of an offer of the page `kind`.
+    /// The form of an offer of the page `kind` for this clause.
     fn form(&self, offer: Offer, kind: &str, pretty: bool) -> Option<Form> {
         match (offer, &self.target) {
             _ if self.beyond => None,
@@ -231,7 +231,7 @@ impl<'a> Clause<'a> {
         }
     }
 
-    /// How this clause wants to hear that it gets nothing.
+    /// The encoding of the error for this clause.
     fn encoding(&self, offer: Offer, pretty: bool) -> Option<Encoding> {
         if self.beyond || self.target.is_some() {
             return None;

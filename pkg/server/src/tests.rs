@@ -1,4 +1,4 @@
-//! The router, asked in process.
+//! The router, called in process.
 
 mod cbor;
 mod chain;
@@ -20,15 +20,15 @@ use tracing::{Dispatch, Level};
 
 use super::*;
 
-/// Who asks with this header may see everything.
+/// A request with this header may see everything.
 const LET_IN: (&str, &str) = ("authorization", "let me in");
 
 const PRIVATE: &str = "no-cache, private";
 
-/// Lets in who has the word, everybody to /healthz, and nobody who lies.
+/// Admits requests with the header, all requests to /healthz, and refuses invalid credentials.
 struct Door;
 
-/// How somebody was let in.
+/// The way in which a request was admitted.
 #[derive(Clone, Copy, Debug)]
 struct Entered;
 
@@ -49,7 +49,7 @@ impl Admit for Door {
     }
 }
 
-/// An answer, read to its end.
+/// A response, read to its end.
 #[derive(Debug)]
 struct Answer {
     status: u16,
@@ -63,7 +63,7 @@ impl Answer {
     }
 }
 
-/// A manager with all pages, at a moment of its life.
+/// A manager with all pages, at one moment.
 fn pages() -> Pages {
     Pages {
         component: "kube-controller-manager",
@@ -73,7 +73,7 @@ fn pages() -> Pages {
         reset_slis: Box::new(|| {}),
         configs: BTreeMap::new(),
         flags: Some(BTreeMap::from([("a", "1m0s"), ("b", "<a>&")].map(owned))),
-        status: Some(Status {
+        status: Some(ProcessStatus {
             started: Time::parse("2026-11-21T18:02:03.7Z").unwrap(),
             go_version: "go1.26.8".to_owned(),
             binary_version: "1.36.3".to_owned(),
@@ -114,7 +114,7 @@ async fn ask(router: &Router, request: Builder, body: impl Into<Body>) -> Answer
     Answer { status: parts.status.as_u16(), headers: parts.headers, body }
 }
 
-/// Asks as somebody who may see everything.
+/// A request that may see everything.
 async fn get(router: &Router, uri: &str) -> Answer {
     call(router, "GET", uri).await
 }
@@ -130,8 +130,8 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
     fn record(level: Level) -> (Self, DefaultGuard) {
-        // With one log in the process, whichever test comes to a line first says for all whether
-        // anybody reads it; with two, both are asked.
+        // With one log in the process, the first test that reaches a line decides for all tests
+        // whether the line is enabled; with two, both are asked each time.
         static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
         LazyLock::force(&OTHER);
         let lines = Self::default();

@@ -13,16 +13,15 @@ use http::{HeaderMap, StatusCode, Uri};
 use runtime::{Random, Runtime};
 use serde::Serialize;
 
-use crate::Status;
+use crate::ProcessStatus;
 use crate::answer::TEXT;
 use crate::cbor;
 use crate::negotiate::{Encoding, Form, GROUP, Offers, Version, negotiate};
 
-/// One of these is drawn, so that nobody parses the text.
+/// One of these is chosen at random, so that no client parses the text.
 const DELIMITERS: [&str; 4] = [":", ": ", "=", " "];
 
-/// The page /flagz, as apiserver/pkg/server/flagz. Nothing in it changes, so its text is written
-/// once.
+/// The page /flagz, as apiserver/pkg/server/flagz. It never changes, so its text is rendered once.
 pub(crate) struct Flagz {
     component: &'static str,
     flags: BTreeMap<String, String>,
@@ -33,7 +32,7 @@ pub(crate) struct Flagz {
 /// The page /statusz, as apiserver/pkg/server/statusz.
 pub(crate) struct Statusz {
     component: &'static str,
-    status: Status,
+    status: ProcessStatus,
     paths: Vec<&'static str>,
     offers: Offers,
     runtime: Runtime,
@@ -128,7 +127,7 @@ impl Flagz {
 impl Statusz {
     pub(crate) fn new(
         component: &'static str,
-        mut status: Status,
+        mut status: ProcessStatus,
         paths: Vec<&'static str>,
         offers: Offers,
         runtime: Runtime,
@@ -164,7 +163,7 @@ impl Statusz {
         }
     }
 
-    /// As `statuszTextSerializer`: a line stays empty where there is no emulation version.
+    /// As `statuszTextSerializer`: the line is empty if there is no emulation version.
     fn text(&self) -> String {
         let (up, delimiter) = (self.uptime_seconds(), delimiter(&self.runtime.random));
         let (hours, minutes, seconds) = (up / 3600, up / 60 % 60, up % 60);

@@ -1,13 +1,13 @@
-//! The queue of keys between the caches and the workers, and the rate limits around it.
+//! The queue of keys between the caches and the workers, and its rate limits.
 //!
-//! - [`Core`] decides: which key comes next, which waits, which is being worked on. It is pure;
-//!   every call is told the time.
-//! - [`Limiter`] decides how long a failed key stays away. [`TokenBucket`] is of use by itself.
-//! - [`Queue`] puts both behind a lock and lets workers wait: the only part that is asynchronous.
-//! - [`WorkqueueMetrics`] shows what upstream shows of its queues.
+//! - [`Core`] decides which key is next, which ones are delayed, and which ones workers have. It is
+//!   pure; the caller passes in the time.
+//! - [`Limiter`] decides how long a failed key is delayed. [`TokenBucket`] can be used on its own.
+//! - [`Queue`] puts both behind a lock and lets workers wait: the only asynchronous part.
+//! - [`WorkqueueMetrics`] shows upstream's metrics of queues.
 //!
-//! **Invariant:** a key is never worked on twice at once, and an add is never lost: after it, the
-//! key is taken at least once more, unless the queue is shut down.
+//! **Invariant:** two workers never have the same key, and no add is lost: after it, the key is
+//! taken at least once more, unless the queue is shut down.
 //!
 //! Upstream: `k8s.io/client-go/util/workqueue`.
 

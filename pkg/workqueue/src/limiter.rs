@@ -1,14 +1,14 @@
-//! How long to wait before the next try: per key, and for all together.
+//! The delay before a retry: per key, and for all keys together.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use runtime::Instant;
 
-/// A delay for each key that doubles with each failure.
+/// A delay per key that doubles with each failure.
 ///
-/// Holds one counter for each key that failed since it was last forgotten, so that its size is
-/// bounded by its owner's number of keys; a key that is gone for good must be forgotten. Upstream:
+/// Holds one counter for each key that has failed since it was last forgotten, so its size is
+/// bounded by the number of keys. A key that will not come back must be forgotten. Upstream:
 /// `ItemExponentialFailureRateLimiter` of `default_rate_limiters.go`.
 #[derive(Clone, Debug)]
 pub struct ItemBackoff<K> {
@@ -21,21 +21,20 @@ pub struct ItemBackoff<K> {
 /// A limit on how often something happens: `burst` times at once, and `qps` times a second in the
 /// long run.
 ///
-/// Time that goes back refills nothing and takes nothing away. Upstream:
-/// `golang.org/x/time/rate`.
+/// A clock that goes back neither adds nor removes tokens. Upstream: `golang.org/x/time/rate`.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     /// Tokens a second. None: no limit. Invariant: finite and positive.
     qps: Option<f64>,
     burst: f64,
-    /// What was left at `last`; below zero by what callers wait for. Invariant: at most `burst`.
+    /// The tokens left at `last`; negative by what callers wait for. Invariant: at most `burst`.
     tokens: f64,
-    /// The latest time that was seen. None: nothing was taken yet.
+    /// The latest time seen. None: nothing was taken yet.
     last: Option<Instant>,
 }
 
-/// The delay before a failed key is tried again: what its own failures ask for, or what all
-/// failures of the queue together ask for, whichever is longer.
+/// The delay before a failed key is retried: the longer one of the key's own back-off and the
+/// common rate limit.
 ///
 /// The default is upstream's `DefaultTypedControllerRateLimiter`.
 #[derive(Clone, Debug)]
@@ -68,7 +67,8 @@ impl<K: Clone + Ord> ItemBackoff<K> {
             Some(failures) => failures,
             None => self.failures.entry(key.clone()).or_default(),
         };
-        // A higher exponent gives infinity, which is no factor for a first delay of zero.
+        // A larger exponent gives infinity, and infinity times a first delay of zero is not a
+        // number.
         let factor = 2_f64.powi((*failures).min(1023).cast_signed());
         *failures = failures.saturating_add(1);
         let delay = Duration::try_from_secs_f64(self.first.as_secs_f64() * factor);
@@ -90,8 +90,8 @@ impl<K: Clone + Ord> ItemBackoff<K> {
 
 impl TokenBucket {
     /// A full bucket of `burst` tokens (at least one, or nothing could ever be taken) that gains
-    /// `qps` tokens a second. A `qps` that is not above zero means no limit, as in client-go's
-    /// REST configuration.
+    /// `qps` tokens a second. A `qps` of zero or less means no limit, as in client-go's REST
+    /// configuration.
     pub fn new(qps: f64, burst: u32) -> Self {
         let qps = (qps.is_finite() && qps > 0.0).then_some(qps);
         let burst = f64::from(burst.max(1));
@@ -103,8 +103,8 @@ impl TokenBucket {
         Self::new(0.0, 1)
     }
 
-    /// Takes a token, if need be one that is yet to come, and returns how long the caller must
-    /// wait for it. Callers that do not limit how many of them wait get ever longer delays.
+    /// Takes a token, possibly a future one, and returns how long the caller must wait for it. If
+    /// callers do not limit how many of them wait, the delays grow without bound.
     pub fn reserve(&mut self, now: Instant) -> Duration {
         let Some(qps) = self.qps else { return Duration::ZERO };
         self.refill(now, qps);
@@ -116,7 +116,8 @@ impl TokenBucket {
     pub fn try_take(&mut self, now: Instant) -> bool {
         let Some(qps) = self.qps else { return true };
         self.refill(now, qps);
-        // Not `tokens >= 1`: by rounding a hair may be missing of a token that is due exactly now.
+        // Not `tokens >= 1`: rounding may leave a token that is due exactly now slightly
+        // incomplete.
         let enough = delay(self.tokens - 1.0, qps).is_zero();
         if enough {
             self.tokens -= 1.0;
@@ -132,7 +133,7 @@ impl TokenBucket {
     }
 }
 
-/// How long it takes until `tokens` are at least zero, to the nearest nanosecond.
+/// How long until `tokens` are at least zero, to the nearest nanosecond.
 fn delay(tokens: f64, qps: f64) -> Duration {
     Duration::try_from_secs_f64((-tokens).max(0.0) / qps).unwrap_or(Duration::MAX)
 }

@@ -1,4 +1,4 @@
-//! What operators see of the queues: upstream's seven families, by queue name.
+//! Metrics of the queues: upstream's seven families, by queue name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -28,9 +28,9 @@ const BUCKETS: &[f64] = &[
 
 /// The metrics of all queues of a process. Cheap to clone.
 ///
-/// The three gauges are computed while metrics are gathered, so that they are never out of date
-/// (upstream refreshes two of them every 500 ms). Queues of one name are added up; for the
-/// longest-running worker the longest counts.
+/// The three gauges are computed at scrape, so they are always current (upstream refreshes two of
+/// them every 500 ms). Queues of one name are added up; for the longest-running worker the maximum
+/// counts.
 ///
 /// Names, help texts and buckets: `k8s.io/component-base/metrics/prometheus/workqueue`.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub struct QueueMetrics {
     families: Arc<Families>,
 }
 
-/// A queue that can tell how busy it is.
+/// A queue that can report its load.
 pub(crate) trait Probe: Send + Sync {
     fn load(&self) -> Load;
 }
@@ -59,7 +59,7 @@ struct Families {
     unfinished: GaugeVec,
     longest: GaugeVec,
     retries: IntCounterVec,
-    /// The living queues by name. A name stays when its queues are gone: its series stay too, and
+    /// The live queues by name. A name stays when its queues are dropped: its series stay too, and
     /// must show zero.
     queues: Mutex<BTreeMap<String, Vec<Weak<dyn Probe>>>>,
 }
@@ -70,15 +70,15 @@ impl WorkqueueMetrics {
     /// Registers the families. Fails if `registry` has one of them already.
     pub fn new(registry: &Registry) -> Result<Self, Error> {
         let families = Arc::new(Families::new(registry)?);
-        // A look at the queues may count adds whose delay is over, so it comes before any family
-        // is read.
+        // Reading the load of a queue may count adds whose delay is over, so it happens before any
+        // family is read.
         let looked_at = Arc::clone(&families);
         registry.before_page(move || looked_at.refresh());
         Ok(Self(families))
     }
 
     /// The metrics of the queue `name`, which show zeros from now on. Several queues may have the
-    /// same name. A queue that should not be seen gets none.
+    /// same name. A queue without metrics is not shown.
     pub fn for_queue(&self, name: &str) -> QueueMetrics {
         let Families { depth, adds, waited, worked, unfinished, longest, retries, .. } = &*self.0;
         depth.with_label_values(&[name]);
@@ -98,7 +98,7 @@ impl WorkqueueMetrics {
 // === impl QueueMetrics ===
 
 impl QueueMetrics {
-    /// Shows `queue` as long as it lives.
+    /// Shows `queue` for as long as it lives.
     pub(crate) fn watch(&self, queue: Weak<dyn Probe>) {
         let mut queues = self.families.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.entry(self.name.clone()).or_default().push(queue);

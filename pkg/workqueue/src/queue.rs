@@ -1,4 +1,4 @@
-//! Which key is next: the queue without locks, clocks or waiting.
+//! The order of keys: the queue without locks, clocks or waiting.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,21 +6,20 @@ use std::time::Duration;
 
 use runtime::Instant;
 
-/// A longer delay is cut to this, about ten years, so that instants cannot overflow. No process
-/// lives that long.
+/// Longer delays are cut to this, about ten years, so that instants cannot overflow.
 const DELAY_MAX: Duration = Duration::from_hours(24 * 3650);
 
-/// How urgent a key is. A key is taken only when none of a higher priority is queued.
+/// How urgent a key is. A key is taken only when no key of a higher priority is queued.
 ///
-/// Upstream's queues have one priority; a queue whose keys are all `Normal` is one of those.
+/// Upstream's queues have one priority; a queue whose keys are all `Normal` behaves the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// May wait for everything else, such as the keys of a first list.
+    /// After everything else, such as the keys of a first list.
     Low,
-    /// What [`Queue::add`](crate::Queue::add) gives.
+    /// The priority of [`Queue::add`](crate::Queue::add).
     #[default]
     Normal,
-    /// Goes before everything else.
+    /// Before everything else.
     High,
 }
 
@@ -29,40 +28,40 @@ pub enum Priority {
 pub struct Taken<K> {
     /// The key. It is not handed out again before [`Core::done`].
     pub key: K,
-    /// The highest priority that it was added with.
+    /// The highest priority of its adds.
     pub priority: Priority,
     /// The time from its first add, or from the end of its delay, until now.
     pub waited: Duration,
 }
 
-/// How busy a queue is at one moment.
+/// The load of a queue at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Keys that wait to be looked at, also those which a worker still has from before.
+    /// Keys that wait for a worker, including those that a worker has from an earlier add.
     pub depth: usize,
-    /// The sum of the times for which the keys that workers have now were worked on.
+    /// The sum of the times for which workers have had their present keys.
     pub unfinished: Duration,
     /// The longest of these times; zero when no worker has a key.
     pub longest: Duration,
 }
 
-/// How a queue gets on, for somebody who looks at it from outside.
+/// The state of a queue, for health checks and debug pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Keys that wait to be looked at, also those which a worker still has from before.
+    /// Keys that wait for a worker, including those that a worker has from an earlier add.
     pub depth: usize,
-    /// Keys that are added when their delay is over.
+    /// Keys that are added after their delay.
     pub delayed: usize,
     /// Keys that workers have.
     pub working: usize,
-    /// Since when keys could be taken and none was; none while there is none to take.
+    /// Since when keys were ready and none was taken; none while no key is ready.
     pub untaken_since: Option<Instant>,
 }
 
 /// Where a key is; it can be in several places at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whereabouts {
-    /// Waits to be looked at, since then.
+    /// It waits for a worker, since then.
     pub queued_since: Option<Instant>,
     /// A worker has it, since then.
     pub working_since: Option<Instant>,
@@ -70,20 +69,20 @@ pub struct Whereabouts {
     pub delayed_until: Option<Instant>,
 }
 
-/// The queue's state. Time is what callers say it is; it may stand still or go back without harm,
-/// but then delays take longer.
+/// The queue's state. The caller passes in the time; a clock that stands still or goes back is
+/// harmless, but then delays take longer.
 ///
-/// There is no limit on the number of keys, and none is needed while workers take them: a key is
-/// held at most once in each set, and what is gone leaves none behind ([`Core::gone`]), so that the
-/// queue is as large as the set of objects that its owner watches. A queue that nobody takes from
-/// would grow with all that ever were: it must not be fed.
+/// The number of keys has no limit, and needs none while workers take them. A key is at most once
+/// in each set, and a deleted object leaves none behind ([`Core::deleted`]), so the queue is at
+/// most as large as the set of watched objects. A queue without workers would grow with every
+/// object that ever existed, so it must not get keys.
 ///
-/// Every call that is given the time first queues the keys whose delay is over, in the order of
-/// their times. Upstream: `queue.go` and `delaying_queue.go`.
+/// Every method with a time first queues the keys whose delay is over, in the order of their times.
+/// Upstream: `queue.go` and `delaying_queue.go`.
 #[derive(Clone, Debug)]
 pub struct Core<K> {
-    /// The keys to hand out, next first. Invariant: exactly the keys that are in `dirty` and not
-    /// in `processing`, each under its place in `dirty`.
+    /// The keys to hand out, next first. Invariant: exactly the keys that are in `dirty` and not in
+    /// `processing`, each under its place in `dirty`.
     queue: BTreeMap<Place, K>,
     /// The keys that were added and not handed out since. Invariant: places are unique.
     dirty: BTreeMap<K, Dirty>,
@@ -98,8 +97,8 @@ pub struct Core<K> {
     next: u64,
     /// How many adds made a key dirty. Never falls.
     adds: u64,
-    /// The last take, or the moment since which there is something to take if that is later.
-    /// Invariant: none exactly if `queue` is empty.
+    /// The last take, or the moment since which a key is ready if that is later. Invariant: none
+    /// exactly if `queue` is empty.
     untaken_since: Option<Instant>,
     phase: Phase,
 }
@@ -113,7 +112,7 @@ struct Place {
 
 #[derive(Clone, Debug)]
 struct Dirty {
-    /// Where the key is queued. While a worker has the key: where it would have been.
+    /// The key's position in the queue. While a worker has the key: the position it would have.
     place: Place,
     added: Instant,
 }
@@ -122,7 +121,7 @@ struct Dirty {
 struct Delayed {
     alarm: Alarm,
     priority: Priority,
-    /// The number of the last delay that was asked for, whether or not it is the one that counts.
+    /// The number of the last requested delay, whether or not it is the one that counts.
     asked: u64,
 }
 
@@ -130,11 +129,11 @@ struct Delayed {
 #[derive(Clone, Debug)]
 struct Work {
     since: Instant,
-    /// Delays that were asked for before the worker took the key have lower numbers.
+    /// Delays that were requested before the worker took the key have lower numbers.
     number: u64,
 }
 
-/// A moment at which a key is added. The number puts alarms of the same moment in order.
+/// A time at which a key is added. The number orders alarms of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Alarm {
     at: Instant,
@@ -143,11 +142,11 @@ struct Alarm {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Adds are taken.
+    /// Adds are accepted.
     Open,
-    /// Adds are dropped, and somebody waits until no key is left.
+    /// Adds are dropped, and a caller waits until no key is left.
     Draining,
-    /// Adds are dropped, and nobody waits.
+    /// Adds are dropped, and no caller waits.
     Closed,
 }
 
@@ -170,18 +169,18 @@ impl<K> Default for Core<K> {
 }
 
 impl<K: Clone + Ord> Core<K> {
-    /// Queues `key`, behind all others of the same priority. If it is queued already, it stays
-    /// once in the queue; a higher priority then moves it among the keys of that priority, to
-    /// where its age belongs. If a worker has it, it is queued when the worker is done. Does
-    /// nothing once shut down.
+    /// Queues `key`, behind all others of the same priority. If it is queued already, it stays once
+    /// in the queue; a higher priority then moves it among the keys of that priority, to the
+    /// position of its age. If a worker has it, it is queued when the worker is done. Does nothing
+    /// once shut down.
     pub fn add(&mut self, now: Instant, key: K, priority: Priority) {
         self.advance(now);
         self.insert(now, key, priority);
     }
 
-    /// Adds `key` when `delay` has passed. Of several delays of one key the earliest end counts,
-    /// with the highest priority of all; an [`add`](Self::add) meanwhile does not take it back.
-    /// A delay of zero adds at once. Does nothing once shut down.
+    /// Adds `key` after `delay`. Of several delays of one key the earliest end counts, with the
+    /// highest priority of all; an [`add`](Self::add) meanwhile does not cancel it. A delay of zero
+    /// adds at once. Does nothing once shut down.
     pub fn add_after(&mut self, now: Instant, key: K, priority: Priority, delay: Duration) {
         self.advance(now);
         if delay.is_zero() {
@@ -214,8 +213,8 @@ impl<K: Clone + Ord> Core<K> {
         Some(Taken { key, priority: place.priority.0, waited })
     }
 
-    /// Takes `key` back from its worker and queues it if it was added meanwhile, even once shut
-    /// down. Returns how long the worker had it; none, and nothing happens, if none had it.
+    /// Returns `key` from its worker and queues it if it was added meanwhile, even once shut down.
+    /// Returns how long the worker had it; none, and nothing happens, if no worker had it.
     pub fn done(&mut self, now: Instant, key: &K) -> Option<Duration> {
         self.advance(now);
         let (key, work) = self.processing.remove_entry(key)?;
@@ -228,10 +227,10 @@ impl<K: Clone + Ord> Core<K> {
         Some(now.saturating_duration_since(work.since))
     }
 
-    /// What `key` stands for is gone, as the worker found that has it: the delay of the key is
-    /// dropped, if there is one. Not if it was asked for since the worker took the key: what is
-    /// new by that name wants it then. Nothing happens if no worker has the key.
-    pub fn gone(&mut self, now: Instant, key: &K) {
+    /// The object of `key` was deleted, as the worker that has the key found: drops the delay of
+    /// the key, if there is one. A delay that was requested since the worker took the key stays: it
+    /// is for a new object of the same name. Nothing happens if no worker has the key.
+    pub fn deleted(&mut self, now: Instant, key: &K) {
         self.advance(now);
         let Some(work) = self.processing.get(key) else { return };
         if self.delayed.get(key).is_some_and(|delayed| delayed.asked < work.number)
@@ -244,7 +243,7 @@ impl<K: Clone + Ord> Core<K> {
     /// Queues the keys whose delay is over.
     pub fn advance(&mut self, now: Instant) {
         while let Some(alarm) = self.alarms.first_entry().filter(|entry| entry.key().at <= now) {
-            // Added when the delay ended, not when somebody came to look.
+            // Added at the end of the delay, not at the time of this call.
             let (Alarm { at, .. }, key) = alarm.remove_entry();
             let priority = self.delayed.remove(&key).map_or_else(Priority::default, |d| d.priority);
             self.insert(at, key, priority);
@@ -256,13 +255,13 @@ impl<K: Clone + Ord> Core<K> {
         self.alarms.first_key_value().map(|(alarm, _)| alarm.at)
     }
 
-    /// From now on adds are dropped, and with them the keys whose delay is not over. Queued keys
-    /// can still be taken. A drain that somebody waits for ends.
+    /// Drops adds from now on, and the delayed keys. Queued keys can still be taken. A drain in
+    /// progress ends.
     pub fn shut_down(&mut self, now: Instant) {
         self.close(now, Phase::Closed);
     }
 
-    /// Like [`shut_down`](Self::shut_down), but somebody waits until the queue is idle.
+    /// Like [`shut_down`](Self::shut_down), but a caller waits until the queue is idle.
     pub fn drain(&mut self, now: Instant) {
         self.close(now, Phase::Draining);
     }
@@ -298,13 +297,13 @@ impl<K: Clone + Ord> Core<K> {
         self.processing.len()
     }
 
-    /// How many adds there were, without those that changed nothing because their key was to be
-    /// handed out anyway. Never falls.
+    /// The number of adds, without those that changed nothing because the key was queued already.
+    /// Never falls.
     pub fn adds(&self) -> u64 {
         self.adds
     }
 
-    /// How busy the queue is.
+    /// The load of the queue.
     pub fn load(&self, now: Instant) -> Load {
         let ages = self.processing.values().map(|work| now.saturating_duration_since(work.since));
         let load = Load { depth: self.dirty.len(), ..Load::default() };
@@ -315,7 +314,7 @@ impl<K: Clone + Ord> Core<K> {
         })
     }
 
-    /// How the queue gets on.
+    /// The state of the queue.
     pub fn backlog(&self) -> Backlog {
         Backlog {
             depth: self.dirty.len(),
@@ -371,7 +370,7 @@ impl<K: Clone + Ord> Core<K> {
 
 #[cfg(test)]
 impl<K: Clone + Ord + std::fmt::Debug> Core<K> {
-    /// Asserts what the fields' docs promise.
+    /// Asserts the invariants of the fields.
     pub(crate) fn check(&self) {
         let queued: BTreeMap<_, _> = self
             .dirty

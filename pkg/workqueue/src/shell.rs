@@ -20,8 +20,8 @@ use crate::queue::{Backlog, Core, Load, Priority, Taken, Whereabouts};
 #[derive(Clone)]
 pub struct Queue<K: Clone + Ord>(Arc<Shared<K>>);
 
-/// A key that a worker has. Nobody else gets it meanwhile; when this value is dropped, also by a
-/// panic or because the worker's task is stopped, the worker is done with it.
+/// A key that a worker has. No other worker gets it meanwhile. When this value is dropped, also by
+/// a panic or because the worker's task is stopped, the worker is done with the key.
 ///
 /// Upstream's workers must call `Done` themselves; here it cannot be forgotten.
 pub struct Processing<K: Clone + Ord> {
@@ -30,10 +30,10 @@ pub struct Processing<K: Clone + Ord> {
     queue: Arc<Shared<K>>,
 }
 
-/// The queue was not empty when the wait for that ended.
+/// The queue was not empty when the drain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotDrained {
-    /// Keys that nobody has taken.
+    /// Keys that no worker has taken.
     pub queued: usize,
     /// Keys that workers still have.
     pub processing: usize,
@@ -41,28 +41,29 @@ pub struct NotDrained {
 
 /// # No wake-up is lost
 ///
-/// A worker prepares to wait on `wake` before it looks at the state, and looks under the lock. A
-/// change that its look has not seen comes after that, and so does the signal that follows the
-/// change. [`Shared::with`] sends three signals:
+/// A worker prepares to wait on `wake` before it reads the state, and reads it under the lock. A
+/// change that it has not seen comes after that, and so does the signal that follows the change.
+/// [`Shared::with`] sends three signals:
 ///
-/// 1. A key can be taken: one waiting worker is woken, or if none waits, the signal is kept for the
-///    next that would. It is sent after each change that *leaves* keys, a take included. So as long
-///    as there are keys, a signal is kept or a woken worker is on its way. That worker takes a key
-///    and so passes the signal on if there are more; if it is stopped on its way, tokio does.
-/// 2. A delay ends sooner than all others: every worker is woken and sleeps anew. So each waiting
+/// 1. A key can be taken: one waiting worker is woken; if none waits, the signal is kept for the
+///    next worker that would. It is sent after each change that *leaves* keys, a take included. So
+///    as long as there are keys, a signal is kept or a woken worker is about to run. That worker
+///    takes a key and passes the signal on if there are more; if the worker is stopped before that,
+///    tokio passes it on.
+/// 2. A delay ends earlier than all others: every worker is woken and sleeps again. So each waiting
 ///    worker sleeps no longer than until the next delay ends, and it does not matter which of them
-///    other keys call away.
-/// 3. The queue is shut down: every worker is woken, and takes what is left or ends.
+///    gets another key first.
+/// 3. The queue is shut down: every worker is woken, and takes the remaining keys or ends.
 ///
-/// The last two reach each worker that has prepared, even if it does not wait yet. A signal too
-/// many costs a look at the state and nothing else. Who waits for the drain has a signal of its
-/// own, for it would swallow one of the first kind.
+/// The last two reach each worker that has prepared, even if it does not wait yet. A spurious
+/// signal costs one look at the state. The drain has a signal of its own, since its caller would
+/// swallow one of the first kind.
 struct Shared<K> {
     clock: Clock,
     state: Mutex<State<K>>,
     /// For workers.
     wake: Notify,
-    /// For those who wait for the drain.
+    /// For callers that wait for the drain.
     drained: Notify,
     metrics: Option<QueueMetrics>,
 }
@@ -75,8 +76,7 @@ struct State<K> {
 // === impl Queue ===
 
 impl<K: Clone + Ord + Send + 'static> Queue<K> {
-    /// An empty queue. Without `metrics` it is not seen by operators, as upstream's queues without
-    /// a name.
+    /// An empty queue. Without `metrics` it has no metrics, as upstream's queues without a name.
     pub fn new(clock: Clock, limiter: Limiter<K>, metrics: Option<QueueMetrics>) -> Self {
         let shared = Arc::new(Shared {
             clock,
@@ -95,9 +95,11 @@ impl<K: Clone + Ord + Send + 'static> Queue<K> {
 
 impl<K: Clone + Ord> Queue<K> {
     /// Waits for the next key. None: the queue is shut down and no key is left, and the worker
-    /// should end (a key that another worker has may still come back; that worker then gets it).
+    /// should end (a key that another worker has may still be queued again; that worker then gets
+    /// it).
     ///
-    /// Waits without a limit, for there may be no work for days. Dropping the future loses nothing.
+    /// Waits without a limit, since there may be no work for days. Dropping the future loses
+    /// nothing.
     pub async fn get(&self) -> Option<Processing<K>> {
         let queue = &*self.0;
         loop {
@@ -127,12 +129,12 @@ impl<K: Clone + Ord> Queue<K> {
         self.0.with(|state, now| state.core.add(now, key, priority));
     }
 
-    /// Queues `key` when `delay` has passed. See [`Core::add_after`].
+    /// Adds `key` after `delay`. See [`Core::add_after`].
     pub fn add_after(&self, key: K, delay: Duration) {
         self.0.with(|state, now| self.0.retry(state, now, key, delay));
     }
 
-    /// Counts a failure of `key` and queues it when the limiter allows.
+    /// Counts a failure of `key` and adds it after the limiter's delay.
     pub fn add_rate_limited(&self, key: K) {
         self.0.with(|state, now| {
             let delay = state.limiter.delay(&key, now);
@@ -140,18 +142,18 @@ impl<K: Clone + Ord> Queue<K> {
         });
     }
 
-    /// Sets the failures of `key` to none. To be called after each success, and when the key is
-    /// given up.
+    /// Sets the failures of `key` to none. The caller must do so after each success, and when it
+    /// gives up the key.
     pub fn forget(&self, key: &K) {
         self.0.with(|state, _| state.limiter.forget(key));
     }
 
-    /// What `key`, which a worker has, stands for is gone: as [`forget`](Self::forget), and the key
-    /// does not come back for a delay of before. See [`Core::gone`].
-    pub fn gone(&self, key: &K) {
+    /// The object of `key`, which a worker has, was deleted: as [`forget`](Self::forget), and an
+    /// earlier delay no longer adds the key. See [`Core::deleted`].
+    pub fn deleted(&self, key: &K) {
         self.0.with(|state, now| {
             state.limiter.forget(key);
-            state.core.gone(now, key);
+            state.core.deleted(now, key);
         });
     }
 
@@ -173,7 +175,7 @@ impl<K: Clone + Ord> Queue<K> {
         self.len() == 0
     }
 
-    /// How the queue gets on.
+    /// The state of the queue.
     pub fn backlog(&self) -> Backlog {
         self.0.with(|state, now| {
             state.core.advance(now);
@@ -194,21 +196,21 @@ impl<K: Clone + Ord> Queue<K> {
         self.0.with(|state, _| state.core.is_shutting_down())
     }
 
-    /// From now on adds are dropped. Workers take what is queued and then get none. Ends all waits
-    /// of [`shut_down_with_drain`](Self::shut_down_with_drain).
+    /// Drops adds from now on. Workers take what is queued and then get none. Ends all waits of
+    /// [`shut_down_with_drain`](Self::shut_down_with_drain).
     pub fn shut_down(&self) {
         self.0.with(|state, now| state.core.shut_down(now));
     }
 
     /// Like [`shut_down`](Self::shut_down), and waits until all keys are taken and done, at most
-    /// for `limit`. Workers must go on until they get none. An error if keys are left: the time
-    /// was up, or the queue was shut down without drain meanwhile.
+    /// for `limit`. Workers must continue until they get none. An error if keys are left: the limit
+    /// passed, or the queue was shut down without drain meanwhile.
     ///
     /// Upstream waits without limit, and only for the keys that workers have.
     pub async fn shut_down_with_drain(&self, limit: Duration) -> Result<(), NotDrained> {
         let queue = &*self.0;
         queue.with(|state, now| state.core.drain(now));
-        // Both ways to end the wait are told apart by what is left.
+        // What is left tells both ends of the wait apart.
         let _ = queue.clock.timeout(limit, queue.drained()).await;
         queue.with(|State { core, .. }, _| {
             let left = NotDrained { queued: core.len(), processing: core.processing() };
@@ -220,7 +222,7 @@ impl<K: Clone + Ord> Queue<K> {
 // === impl Processing ===
 
 impl<K: Clone + Ord> Processing<K> {
-    /// The highest priority that the key was added with.
+    /// The highest priority of the key's adds.
     pub fn priority(&self) -> Priority {
         self.priority
     }
@@ -255,10 +257,10 @@ impl std::error::Error for NotDrained {}
 
 // === impl Shared ===
 
-/// What a worker finds when it looks.
+/// What a worker finds in the queue.
 enum Next<K> {
     Key(Taken<K>),
-    /// Nothing until this time, if no key is added.
+    /// Nothing until this time, unless a key is added.
     Wait(Option<Instant>),
     /// Nothing any more.
     End,

@@ -1,4 +1,4 @@
-//! Tests of the queue. Comments name the upstream test that a test stands for.
+//! Tests of the queue. Comments name the corresponding upstream tests.
 
 use std::time::Duration;
 

@@ -58,7 +58,7 @@ fn the_api_server_is_asked_with_all_that_is_known() {
 
 /// authorization.k8s.io/v1, resourceAttributes.
 #[test]
-fn whether_somebody_may_get_an_object_is_asked_too() {
+fn access_to_an_object_is_reviewed_too() {
     run(async {
         let object =
             Object { group: "apps", version: "v1", resource: "sets", namespace: "shop", name: "a" };
@@ -192,7 +192,8 @@ fn decisions_are_kept_for_their_time() {
     }
 }
 
-/// webhook.go, shouldCache: what a stranger can make long is not kept; errors neither.
+/// webhook.go, shouldCache: requests whose length the client controls are not cached; errors
+/// neither.
 #[test]
 fn long_questions_and_errors_are_not_kept() {
     run(async {
@@ -212,7 +213,7 @@ fn long_questions_and_errors_are_not_kept() {
     });
 }
 
-/// authorization.go, ClientTimeout: 10 s a try; a try that took so long is the last.
+/// authorization.go, ClientTimeout: 10 s a try; a try that took this long is the last.
 #[test]
 fn a_silent_api_server_ends_in_500_after_ten_seconds() {
     run(async {
@@ -227,7 +228,7 @@ fn a_silent_api_server_ends_in_500_after_ten_seconds() {
     });
 }
 
-/// authorization.go: without a client, groups and paths are all there is.
+/// authorization.go: without a client, only groups and paths count.
 #[test]
 fn without_a_client_only_masters_and_open_paths_are_allowed() {
     run(async {

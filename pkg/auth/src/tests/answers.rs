@@ -1,4 +1,4 @@
-//! The answers, byte by byte as a kube-controller-manager 1.36.3 gave them.
+//! The responses, byte by byte as a kube-controller-manager 1.36.3 gave them.
 
 use http::{Method, Version};
 use serde_json::json;
@@ -11,7 +11,7 @@ struct Answer {
     body: String,
 }
 
-/// The answer when the API server says this of access.
+/// The response if the API server returns this SubjectAccessReview.
 async fn answer(ask: Ask, access: super::Reply) -> Answer {
     let world = World::new();
     world.api(|api| api.access = Some(access));
@@ -126,10 +126,10 @@ fn what_nobody_could_decide_is_an_internal_error() {
     });
 }
 
-/// filters/authentication.go, UnauthenticatedHTTP2DOSMitigation: over HTTP/2 the connection of
-/// who is not known ends with the answer.
+/// filters/authentication.go, UnauthenticatedHTTP2DOSMitigation: over HTTP/2 the connection of an
+/// anonymous user ends with the response.
 #[test]
-fn nobody_unknown_keeps_an_http2_connection() {
+fn anonymous_users_cannot_keep_an_http2_connection() {
     let rows = [
         ("unknown, HTTP/1.1", get("/metrics"), Version::HTTP_11, false),
         ("unknown, HTTP/2", get("/metrics"), Version::HTTP_2, true),

@@ -55,7 +55,7 @@ fn of_several_names_the_last_one_counts() {
     });
 }
 
-/// x509.go: the rest of a certificate's life is measured before it is verified.
+/// x509.go: the remaining validity of a certificate is measured before it is verified.
 #[test]
 fn the_rest_of_a_certificates_life_is_measured_and_may_be_negative() {
     for (until, seconds) in [(2027, "3.1536e+07"), (2025, "-3.1536e+07")] {
@@ -71,8 +71,8 @@ fn the_rest_of_a_certificates_life_is_measured_and_may_be_negative() {
     }
 }
 
-/// x509_test.go: what makes a certificate count for nothing is an error, so it ends in 401
-/// (union with FailOnError before anonymous); no name is no error.
+/// x509_test.go: an invalid certificate is an error, so it ends in 401 (union with FailOnError
+/// before anonymous); a missing name is no error.
 #[test]
 fn a_certificate_that_proves_nothing_is_refused() {
     let client = Leaf::client("alice").with(DnType::OrganizationName, "system:masters");
@@ -123,10 +123,10 @@ fn only_the_configured_authority_counts_also_through_intermediates() {
     });
 }
 
-/// What the certificate of an authority may say.
+/// The content of a CA's certificate.
 type Says = fn(&mut CertificateParams);
 
-/// Go's crypto/x509, `CheckSignatureFrom` and `isValid` of a root and of what stands below it.
+/// Go's crypto/x509, `CheckSignatureFrom` and `isValid` of a root and of the certificates below it.
 #[test]
 fn only_what_says_that_it_is_an_authority_signs_certificates() {
     let plain: Says = |_| {};
@@ -193,7 +193,7 @@ fn only_what_says_that_it_is_an_authority_signs_certificates() {
     }
 }
 
-/// `Verify` of Go's crypto/x509: a certificate that is in the pool needs nobody to vouch for it.
+/// `Verify` of Go's crypto/x509: a certificate in the pool needs no issuer.
 #[test]
 fn a_certificate_in_the_file_itself_is_known_but_vouches_for_nobody() {
     run(async {
@@ -217,7 +217,7 @@ fn a_certificate_in_the_file_itself_is_known_but_vouches_for_nobody() {
     });
 }
 
-/// Go's verification looks at the authority's validity too.
+/// Go's verification also checks the CA's validity.
 #[test]
 fn an_authority_that_has_expired_vouches_for_nobody() {
     run(async {
@@ -239,15 +239,15 @@ fn without_an_authority_a_certificate_is_ignored() {
     });
 }
 
-/// request/union: one proof that holds is enough, whatever was wrong with others.
+/// request/union: one set of valid credentials is enough, whatever is wrong with others.
 #[test]
 fn a_good_token_outweighs_a_bad_certificate() {
     run(async {
         let (world, authority) = (World::new(), Authority::new("ca"));
         world.api(|api| api.tokens.insert("good".to_owned(), owner_of("bob")));
         let (guard, _file) = guard(&world, &authority, "union").await;
-        let stranger = Authority::new("other").issue(&Leaf::client("alice"));
-        let ask = get("/metrics").showing(&stranger);
+        let unknown = Authority::new("other").issue(&Leaf::client("alice"));
+        let ask = get("/metrics").showing(&unknown);
         assert_eq!(ask.clone().bearer("good").name(&guard).await, "bob");
         assert_eq!(ask.clone().bearer("bad").code(&guard).await, 401);
         let known = authority.issue(&Leaf::client("alice"));
@@ -256,7 +256,7 @@ fn a_good_token_outweighs_a_bad_certificate() {
     });
 }
 
-/// dynamic_cafile_content.go: read again every minute; what is broken changes nothing.
+/// dynamic_cafile_content.go: read again every minute; a broken file changes nothing.
 #[test]
 fn a_changed_file_takes_effect_and_a_broken_one_does_not() {
     run(async {

@@ -30,7 +30,7 @@ fn data(clients: &Authority, proxies: &Authority) -> Value {
     })
 }
 
-/// A user's own certificate, and a proxy that speaks for alice.
+/// Requests with a user's own certificate, and of a proxy for alice.
 fn asks(clients: &Authority, proxies: &Authority) -> [Ask; 2] {
     let masters = |name| Leaf::client(name).with(DnType::OrganizationName, "system:masters");
     let proxy = get("/metrics").header("x-remote-user", "alice");
@@ -51,12 +51,12 @@ fn what_the_flags_leave_out_comes_from_the_cluster() {
         let [user, proxy] = asks(&clients, &proxies);
         assert_eq!(user.name(&guard).await, "bob");
         assert_eq!(proxy.name(&guard).await, "alice");
-        let [_, stranger] = asks(&clients, &clients);
-        assert_eq!(stranger.name(&guard).await, "proxy", "a user is no front proxy");
+        let [_, user] = asks(&clients, &clients);
+        assert_eq!(user.name(&guard).await, "proxy", "a user is no front proxy");
     });
 }
 
-/// authentication.go, ApplyTo: what a flag names is not looked up.
+/// authentication.go, ApplyTo: what a flag sets is not looked up.
 #[test]
 fn a_flag_replaces_its_part_of_the_configmap() {
     run(async {
@@ -135,8 +135,8 @@ fn a_failed_lookup_is_fatal_unless_it_is_tolerated() {
     }
 }
 
-/// A proxy's authority without readable headers must not fall back to the flags' defaults, which
-/// allow every name.
+/// A proxy's CA without readable headers must not fall back to the flags' defaults, which allow
+/// every name.
 #[test]
 fn an_authority_without_readable_headers_speaks_for_nobody() {
     run(async {
@@ -151,7 +151,7 @@ fn an_authority_without_readable_headers_speaks_for_nobody() {
     });
 }
 
-/// dynamiccertificates: read again every minute; what is broken or gone changes nothing.
+/// dynamiccertificates: read again every minute; a broken or deleted ConfigMap changes nothing.
 #[test]
 fn changes_take_effect_within_a_minute_and_broken_ones_never() {
     run(async {
@@ -166,7 +166,7 @@ fn changes_take_effect_within_a_minute_and_broken_ones_never() {
         let guard = world.guard(&settings()).await.unwrap();
         let asks = asks(&clients, &proxies);
         let rows = [
-            ("gone", failure(404, "NotFound", "no"), [200, 200]),
+            ("deleted", failure(404, "NotFound", "no"), [200, 200]),
             ("down", failure(500, "InternalError", "no"), [200, 200]),
             ("no object", (200, json!("x")), [200, 200]),
             ("no authority", without("client-ca-file", json!("")), [200, 200]),

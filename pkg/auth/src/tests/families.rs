@@ -4,8 +4,8 @@ use metrics::{Registry, fixture};
 
 use crate::Metrics;
 
-/// metrics.md, "Delegated auth and linked apiserver library". The fixture knows what a leader
-/// showed whom nobody had sent a token: the rest stands here.
+/// metrics.md, "Delegated auth and linked apiserver library". The fixture has what a leader showed
+/// before any client sent a token: the rest is here.
 #[test]
 fn names_types_and_labels_are_those_of_upstream() {
     let registry = Registry::default();

@@ -59,7 +59,7 @@ fn a_proxy_speaks_for_others() {
     });
 }
 
-/// x509.go, Verifier: authority, then name; who is no proxy may still be a user.
+/// x509.go, Verifier: CA, then name; a client that is not a proxy may still be a user.
 #[test]
 fn only_a_proxy_is_believed() {
     run(async {
@@ -85,7 +85,7 @@ fn only_a_proxy_is_believed() {
     });
 }
 
-/// pkg/authentication/group: who is anonymous through a proxy stays so.
+/// pkg/authentication/group: an anonymous user behind a proxy stays anonymous.
 #[test]
 fn the_group_of_the_authenticated_is_added_once() {
     run(async {

@@ -6,14 +6,14 @@ use rcgen::{
 };
 use rustls::pki_types::CertificateDer;
 
-/// An authority.
+/// A CA.
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(super) pem: String,
     pub(super) der: CertificateDer<'static>,
 }
 
-/// What a certificate says.
+/// The content of a certificate.
 #[derive(Clone)]
 pub(super) struct Leaf {
     /// Attributes of the subject.
@@ -59,19 +59,19 @@ impl Authority {
         Self::root(Self::params(name, years))
     }
 
-    /// One whose certificate says something else than that of others.
+    /// A CA whose certificate has other content.
     pub(super) fn saying(name: &'static str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name, (2020, 2040));
         change(&mut params);
         Self::root(params)
     }
 
-    /// An authority that this one vouches for.
+    /// A CA below this one.
     pub(super) fn below(&self, name: &'static str) -> Self {
         self.below_saying(name, |_| {})
     }
 
-    /// An authority that this one vouches for, and whose certificate says something else.
+    /// A CA below this one, whose certificate has other content.
     pub(super) fn below_saying(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! How much is kept.
+//! The size of the cache.
 
 use std::time::Duration;
 
@@ -51,9 +51,9 @@ fn what_is_old_is_dropped_though_there_is_room() {
     });
 }
 
-/// So nobody has to look for dead ones among those of a crowd.
+/// So no cleanup of abandoned requests is needed.
 #[test]
-fn a_question_stands_as_long_as_somebody_waits_for_its_answer() {
+fn a_request_lasts_as_long_as_a_caller_waits() {
     run(async {
         let runtime = Runtime::simulated(Time::EPOCH, 1);
         let lookup = Lookup::new(100, &runtime);
@@ -71,11 +71,11 @@ fn a_question_stands_as_long_as_somebody_waits_for_its_answer() {
         assert_eq!(second.await, 7);
         assert_eq!(lookup.sizes(), (0, 0));
         assert_eq!(Box::pin(lookup.ask(digest, slow())).now_or_never(), None);
-        assert_eq!(lookup.sizes(), (0, 0), "nobody waited for an answer");
+        assert_eq!(lookup.sizes(), (0, 0), "no caller waited for a result");
     });
 }
 
-/// Upstream keys its cache by an HMAC with a random key, so that nobody can prepare collisions.
+/// Upstream keys its cache by an HMAC with a random key, so that clients cannot prepare collisions.
 #[test]
 fn a_digest_depends_on_the_question_and_on_a_key_of_its_own() {
     let one = Lookup::<u32>::new(1, &Runtime::simulated(Time::EPOCH, 1));

@@ -7,7 +7,7 @@ use super::{World, failure, get, run, settings};
 use crate::{Guard, Settings};
 use Kubeconfig::{Absent, Broken, Good};
 
-/// What a kubeconfig leads to.
+/// The server that a kubeconfig reaches.
 #[derive(Clone, Copy)]
 enum Kubeconfig {
     Absent,
@@ -23,7 +23,7 @@ struct Row {
     skip_lookup: bool,
     open: Option<&'static str>,
     path: &'static str,
-    /// What the request shows; upstream's test sends the scheme `Token`, which counts for nothing.
+    /// The credentials of the request; upstream's test sends the scheme `Token`, which is ignored.
     credentials: Option<&'static str>,
     code: u16,
 }
@@ -67,7 +67,7 @@ fn upstream() -> Vec<Row> {
     ]
 }
 
-/// What the scheme `Bearer` would have changed.
+/// The same rows with the scheme `Bearer`.
 fn ours() -> Vec<Row> {
     let (known, other) = (Some("Bearer known"), Some("Bearer other"));
     let unknowable = "a token that nobody can review, even for an open path";

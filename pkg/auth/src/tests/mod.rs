@@ -1,4 +1,4 @@
-//! The guard against an API server that is a function, under paused time.
+//! The guard against a fake API server, under paused time.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,22 +34,22 @@ mod lookup;
 mod matrix;
 mod tokens;
 
-/// What the API server does, and what it saw.
+/// The behaviour of the API server, and the requests it received.
 #[derive(Default)]
 struct Api {
-    /// The answer to GET of the ConfigMap.
+    /// The response to GET of the ConfigMap.
     configmap: Option<Reply>,
-    /// When the next watch says that the ConfigMap changed; none: there are no watches.
+    /// When the next watch reports a change of the ConfigMap; none: watches are refused.
     changes_after: Option<Duration>,
-    /// Answers to TokenReviews, by token. Others are nobody's.
+    /// Responses to TokenReviews, by token. Other tokens are not valid.
     tokens: BTreeMap<String, Reply>,
-    /// The answer to SubjectAccessReviews.
+    /// The response to SubjectAccessReviews.
     access: Option<Reply>,
-    /// Answers that come before all of these.
+    /// Responses that come before all of these.
     first: Vec<Reply>,
-    /// How long every answer takes.
+    /// The delay of each response.
     delay: Duration,
-    /// Method, path and body of each request, and when it came.
+    /// Method, path and body of each request, and its time.
     seen: Vec<(String, Value, Duration)>,
 }
 
@@ -107,7 +107,7 @@ fn owner_of(name: &str) -> Reply {
     (201, json!({"status": {"authenticated": true, "user": user}}))
 }
 
-/// A file of this test that is gone with it.
+/// A temporary file of this test.
 struct TempFile(PathBuf);
 
 impl TempFile {
@@ -125,12 +125,12 @@ impl Drop for TempFile {
 }
 
 thread_local! {
-    /// What was logged on this thread, down to the least important. A test is a thread.
+    /// What was logged on this thread, at all levels. A test is a thread.
     static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Starts logging, for all tests: a logger for one alone would miss what another thread came across
-/// while there was none.
+/// Starts logging, for all tests: a logger for one test alone would miss lines that another thread
+/// had reached before.
 fn start_logging() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
@@ -208,12 +208,12 @@ impl World {
         change(&mut self.api.lock().unwrap())
     }
 
-    /// How many requests came whose method and path start with this.
+    /// How many requests had a method and path with this prefix.
     fn count(&self, start: &str) -> usize {
         self.api(|api| api.seen.iter().filter(|(what, ..)| what.starts_with(start)).count())
     }
 
-    /// The value of a counter or gauge, or how often a histogram was fed.
+    /// The value of a counter or gauge, or the count of a histogram.
     fn metric(&self, name: &str, label: &str) -> u64 {
         let families = self.registry.gather();
         let Some(family) = families.iter().find(|family| family.name() == name) else {
@@ -231,7 +231,7 @@ impl World {
 }
 
 impl Api {
-    /// The answer, and how long it takes.
+    /// The response, and its delay.
     fn reply(&mut self, what: &str, body: &Value) -> (Reply, Duration) {
         if !what.contains("watch=true") {
             return (self.object(what, body), self.delay);
@@ -292,12 +292,12 @@ impl Ask {
         guard.admit(&self.parts(), &self.chain).await
     }
 
-    /// The code that the client sees, 200 if it is let in.
+    /// The code of the response, 200 if the request is admitted.
     async fn code(&self, guard: &Guard) -> u16 {
         self.of(guard).await.map_or_else(|response| response.status().as_u16(), |_| 200)
     }
 
-    /// Who the user is for the guard, however far they may go.
+    /// The name of the user for the guard, whether or not the request is allowed.
     async fn name(&self, guard: &Guard) -> String {
         let response = match self.of(guard).await {
             Ok(user) => return user.name,

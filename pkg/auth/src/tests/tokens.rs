@@ -42,7 +42,7 @@ fn only_a_bearer_token_is_reviewed() {
         ("  bearer good  ", 200),
         ("BEARER good and more", 200),
         ("Bearer bad", 401),
-        // Nothing was shown: nobody asks, and /healthz is open.
+        // No credentials: no review, and /healthz is open.
         ("Bearer", 200),
         ("Bearer  good", 200),
         ("Token bad", 200),
@@ -62,7 +62,7 @@ fn only_a_bearer_token_is_reviewed() {
     }
 }
 
-/// cached_token_authenticator.go: verdicts are kept for the TTL, errors are not.
+/// cached_token_authenticator.go: results are cached for the TTL, errors are not.
 #[test]
 fn a_verdict_is_kept_for_its_time_and_an_error_is_not() {
     let nobody = (201, json!({"status": {"authenticated": false, "user": null}}));
@@ -201,9 +201,9 @@ fn a_silent_api_server_costs_ten_seconds() {
     });
 }
 
-/// A flood of tokens waits here, and does not take the turns of the client's rate limit.
+/// A flood of tokens waits here, and does not fill the client's rate limit.
 #[test]
-fn only_so_many_reviews_are_asked_for_at_once() {
+fn concurrent_reviews_are_limited() {
     run(async {
         let world = World::new();
         let guard = world.guard(&settings()).await.unwrap();

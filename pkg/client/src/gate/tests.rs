@@ -21,7 +21,7 @@ use crate::{
     Client, ConnectOptions, Connection, GatedUser, Guard, Metrics, Settings, Transport, connect,
 };
 
-/// Answers each request, all of which come in one piece, and counts them.
+/// Answers each request, which must come in one piece, and counts them.
 async fn serve(listener: TcpListener, requests: Arc<AtomicUsize>) {
     while let Ok((stream, _)) = listener.accept().await {
         let requests = Arc::clone(&requests);
@@ -46,8 +46,8 @@ async fn read(stream: &TcpStream) -> std::io::Result<usize> {
     }
 }
 
-/// Decision 0008: what was allowed and has not left yet does not leave later, neither on a
-/// connection that is open nor on a new one; other connections go on.
+/// Decision 0008: a request that was allowed and has not left yet does not leave later, neither on
+/// an open connection nor on a new one; other connections are not affected.
 #[tokio::test]
 async fn nothing_leaves_while_the_guard_refuses() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -81,8 +81,8 @@ async fn nothing_leaves_while_the_guard_refuses() {
     assert_eq!(requests.load(Ordering::SeqCst), 3);
 }
 
-/// In this process as over the network: who stood still between the question and the sending, as
-/// by SIGSTOP, is asked again.
+/// The same inside the process as over the network: a process that stood still between the check
+/// and the sending, as by SIGSTOP, is checked again.
 #[tokio::test]
 async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let requests = Arc::new(AtomicUsize::new(0));
@@ -101,21 +101,21 @@ async fn a_request_that_was_allowed_and_has_not_left_is_refused_inside_too() {
     let (runtime, metrics) = (Runtime::system(), Metrics::new(&Registry::default()).unwrap());
     let settings = Settings { qps: 0.0, burst: 0, user_agent: "t".into(), host: gated.host };
     let client = Client::new(gated.transport, settings, &metrics, &runtime);
-    let mut late = Box::pin(client.create("/x", Bytes::new()));
-    assert!(late.as_mut().now_or_never().is_none());
-    // The task of the connection takes it from there, and has a future for who asked.
+    let mut pending = Box::pin(client.create("/x", Bytes::new()));
+    assert!(pending.as_mut().now_or_never().is_none());
+    // The connection's task takes over from here, and has a future for the caller.
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
     open.store(false, Ordering::SeqCst);
-    let error = late.await.unwrap_err();
+    let error = pending.await.unwrap_err();
     assert!(error.to_string().contains("the lease ended"), "{error}");
     assert_eq!(requests.load(Ordering::SeqCst), 0);
 }
 
-/// Decision 0008: what the kernel has taken over leaves in time or not at all.
+/// Decision 0008: data in the kernel leaves in time or not at all.
 #[tokio::test]
-async fn the_kernel_gives_up_when_it_is_told() {
+async fn the_kernel_gives_up_at_its_limit() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server: http::Uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
     for limit in [None, Some(Duration::from_secs(4))] {

@@ -5,7 +5,7 @@ use serde_yaml::{Mapping, Value as Yaml};
 
 use crate::encoding::base64_decoded;
 
-/// A mapping, and where it stands.
+/// A mapping, and its place in the file.
 #[derive(Default)]
 pub(crate) struct Fields<'a> {
     place: String,
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
         format!("{}: {what}", self.place_of(name))
     }
 
-    /// A text that is not empty.
+    /// A text; none: it is empty or absent.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, String> {
         match self.value(name) {
             None => Ok(None),
@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What a text in base64 stands for.
+    /// The bytes of a text in base64.
     pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         match base64_decoded(text) {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// What is made of a kubeconfig with one of each, whose cluster and user have these fields.
+/// The configuration of a kubeconfig with one entry of each kind, whose cluster and user have these
+/// fields.
 fn config(cluster: &str, user: &str) -> Result<Config, String> {
     kubeconfig(cluster, user).config(None)
 }
@@ -39,7 +40,7 @@ fn shown(source: &Source) -> String {
 }
 
 /// `GetClusterFileReferences`, `GetAuthInfoFileReferences` and `ResolvePaths` of loader.go: a path
-/// starts where the file is. Data goes before a file.
+/// is relative to the file. Data takes precedence over a file.
 #[test]
 fn files_and_data_are_found() {
     let authority = |fields: &str| {
@@ -68,13 +69,13 @@ fn files_and_data_are_found() {
     assert_eq!(user.token_file.unwrap(), Path::new("/etc/kubernetes/token"));
 }
 
-/// Who we are, in headers.
+/// Our credentials, as headers.
 #[test]
 fn tokens_passwords_and_impersonation_are_sent() {
     for (user, authorization) in [
         ("token: t", "Bearer t"),
         ("token: ' t '", "Bearer t"),
-        // Both: the file goes first, and that is not known here.
+        // Both: the file takes precedence, but its content is not known here.
         ("token: t, tokenFile: f", "Bearer t"),
         ("username: me, password: 'p:ss'", "Basic bWU6cDpzcw=="),
         ("username: me", "Basic bWU6"),
@@ -113,7 +114,7 @@ fn credentials_are_for_tls_only() {
     }
 }
 
-/// exec.go, `UpdateTransportConfig`: a plugin is for who has nothing else.
+/// exec.go, `UpdateTransportConfig`: a plugin is only for users without other credentials.
 #[test]
 fn a_plugin_is_the_last_resort() {
     let exec = "exec: {command: c, apiVersion: client.authentication.k8s.io/v1beta1}";
@@ -140,7 +141,7 @@ fn a_master_replaces_the_server() {
     assert_eq!(plain.server_name, Some(ServerName::try_from("name.test").unwrap()));
     let config = kubeconfig.config(master()).unwrap();
     assert_eq!(config.server, "https://master.test");
-    // That name was the other server's; who signs and who we are stay.
+    // That name belonged to the other server; the CA and our credentials stay.
     assert_eq!(config.server_name, None);
     assert!(config.authority.is_some() && config.user.authorization.is_some());
     let config = self::kubeconfig("", "token: t").config(master()).unwrap();
@@ -150,7 +151,7 @@ fn a_master_replaces_the_server() {
     }
 }
 
-/// What is wrong is named by its place, and what may be secret is not shown.
+/// An error names its place, and contains nothing that may be secret.
 #[test]
 fn errors_name_the_field() {
     let (cluster, user) = ("clusters[1].cluster", "users[0].user");
@@ -208,7 +209,7 @@ fn errors_name_the_field() {
     }
 }
 
-/// The same of a plugin (`validateAuthInfo`, and exec.go, `newAuthenticator`).
+/// The same for a plugin (`validateAuthInfo`, and exec.go, `newAuthenticator`).
 #[test]
 fn errors_name_the_field_of_a_plugin() {
     let v1 = "apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never";
@@ -234,7 +235,7 @@ fn errors_name_the_field_of_a_plugin() {
     }
 }
 
-/// Contexts that lead nowhere. Of the user client-go says nothing, and asks as nobody.
+/// Contexts with missing entries. client-go does not report a missing user, and is anonymous.
 #[test]
 fn contexts_lead_to_clusters_and_users() {
     let rest = "contexts: [{name: x, context: {cluster: c, user: u}}]\n\
@@ -266,7 +267,7 @@ fn contexts_lead_to_clusters_and_users() {
     }
     let nobody = parsed(&format!("current-context: x\n{rest}")).config(None).unwrap();
     assert!(nobody.user.authorization.is_none() && nobody.user.identity.is_none());
-    // The place in the file, and none of its text.
+    // The place in the file, without its text.
     let Err(error) =
         Kubeconfig::parse(b"users:\n- {name: u, user: {token: se\"cret\n", PathBuf::new())
     else {
@@ -309,7 +310,7 @@ current-context: y
 
 /// rest/config.go, `InClusterConfig`.
 #[test]
-fn a_pod_is_told_by_its_environment() {
+fn a_pod_is_configured_by_its_environment() {
     let config = |host: &'static str, port: &'static str| {
         let set = |value: &str| Some(value.to_owned());
         Config::in_cluster(|name| match name {

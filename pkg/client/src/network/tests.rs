@@ -1,5 +1,5 @@
-//! An API server on a real socket behind TLS: through proxies, over wires that are cut, and with
-//! files that change.
+//! An API server on a real socket behind TLS: through proxies, over connections that are cut, and
+//! with files that change.
 
 mod identity;
 
@@ -34,7 +34,7 @@ use crate::{ApiError, Client, ConfigError, ConnectOptions, Connection, Metrics, 
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Who signs certificates.
+/// A CA.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -61,7 +61,8 @@ impl Authority {
         Pair(cert.pem(), key.serialize_pem())
     }
 
-    /// How TLS is served by somebody whom this authority knows, to whoever it knows or nobody.
+    /// The TLS configuration of a server with a certificate of this CA, which accepts clients with
+    /// a certificate of it and clients without one.
     fn serving(&self, name: &str) -> Arc<ServerConfig> {
         let Pair(cert, key) = self.issue(name);
         let mut roots = RootCertStore::empty();
@@ -76,11 +77,11 @@ impl Authority {
     }
 }
 
-/// An API server that says who asks: by certificate, by token, for whom.
+/// An API server that answers with the identity of the client: certificate, token, impersonation.
 struct Server {
     address: String,
     tls: Arc<Mutex<Arc<ServerConfig>>>,
-    /// Whom it does not know: part of what it says, nobody if empty.
+    /// The identity that it rejects, as a part of its answer; none if empty.
     refused: Arc<Mutex<String>>,
 }
 
@@ -109,7 +110,7 @@ impl Server {
 }
 
 async fn answer(stream: TcpStream, tls: Arc<ServerConfig>, refused: Arc<Mutex<String>>) {
-    // Who does not trust us leaves.
+    // A client that does not trust us disconnects.
     let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
     let chain = stream.get_ref().1.peer_certificates();
     let who = chain.map(|chain| chain[0].to_vec()).unwrap_or_default();
@@ -138,10 +139,10 @@ async fn answer(stream: TcpStream, tls: Arc<ServerConfig>, refused: Arc<Mutex<St
     drop(http.serve_connection(TokioIo::new(stream), service).await);
 }
 
-/// What a proxy was asked for.
+/// The requests that a proxy received.
 type Heads = Arc<Mutex<Vec<String>>>;
 
-/// A proxy that knows one server, whatever it is asked for.
+/// A proxy that connects to one server, whatever the request names.
 async fn proxy(server: &str, tls: Option<Arc<ServerConfig>>) -> (String, Heads) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -167,7 +168,7 @@ async fn proxy(server: &str, tls: Option<Arc<ServerConfig>>) -> (String, Heads) 
 async fn pass(mut stream: impl AsyncRead + AsyncWrite + Unpin, server: &str, log: &Heads) {
     let first = stream.read_u8().await.unwrap();
     if first == 5 {
-        // RFC 1928: no user is asked for; a name and a port come.
+        // RFC 1928: no authentication; a name and a port follow.
         let mut hello = [0; 2];
         stream.read_exact(&mut hello).await.unwrap();
         stream.write_all(&[5, 0]).await.unwrap();
@@ -244,14 +245,14 @@ async fn ask(client: &Client) -> Result<String, ApiError> {
     answer.map(|body| String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Asks until the answer is this one.
+/// Repeats a request until this is the response.
 async fn becomes(client: &Client, expected: &str) {
     let again = async { while !ask(client).await.is_ok_and(|answer| answer == expected) {} };
     Clock::system().timeout(LIMIT, again).await.unwrap_or_else(|_| panic!("never {expected}"));
 }
 
-/// client-go: `proxy-url` goes before the environment, and a proxy may be HTTP, HTTPS or SOCKS 5.
-/// What is encrypted goes through a tunnel.
+/// client-go: `proxy-url` takes precedence over the environment, and a proxy may be HTTP, HTTPS or
+/// SOCKS 5. TLS goes through a tunnel.
 #[tokio::test]
 async fn an_api_server_is_reached_through_a_proxy() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -286,7 +287,7 @@ async fn an_api_server_is_reached_through_a_proxy() {
     }
 }
 
-/// As Go's net/http: what is not encrypted is sent on request by request.
+/// As Go's net/http: plain HTTP is forwarded request by request.
 #[tokio::test]
 async fn plain_requests_are_forwarded() {
     let folder = Folder::new();
@@ -301,7 +302,7 @@ async fn plain_requests_are_forwarded() {
     assert!(head.contains("proxy-authorization: basic bwu6cdpzcw==\r\n"), "{head}");
 }
 
-/// Whoever is paged must see that it is the proxy.
+/// An operator must see that the proxy is at fault.
 #[tokio::test]
 async fn a_proxy_that_fails_is_named() {
     let folder = Folder::new();
@@ -333,7 +334,7 @@ async fn a_proxy_that_fails_is_named() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// client-go reads them again too: transport/cert_rotation.go, ca_rotation.go, token_source.go.
+/// client-go reloads them too: transport/cert_rotation.go, ca_rotation.go, token_source.go.
 #[tokio::test]
 async fn files_that_change_are_followed() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -371,13 +372,13 @@ async fn files_that_change_are_followed() {
     folder.write("ca.crt", &authority.pem);
     becomes(&client, "user-one, Bearer two").await;
 
-    // Another connection, as nobody, follows the CA.
+    // Another connection, without credentials, follows the CA.
     let open: crate::Guard = Arc::new(|| Ok(()));
     let nobody = connection.gated(&open, crate::GatedUser::Nobody, None);
     assert_eq!(ask(&self::client(&nobody)).await.unwrap(), "nobody, no token");
 }
 
-/// What cannot be read at the start is named.
+/// A file that cannot be read at the start is named.
 #[tokio::test]
 async fn a_file_that_is_missing_is_named() {
     let folder = Folder::new();
@@ -389,8 +390,8 @@ async fn a_file_that_is_missing_is_named() {
     assert!(error.to_string().starts_with(&expected), "{error}");
 }
 
-/// Passes bytes on, until it is told that the connections which are open are cut: then nothing of
-/// them arrives any more, and nobody is told.
+/// Forwards bytes, until the test cuts the open connections: then nothing arrives on them any more,
+/// and neither end is notified.
 async fn wire(server: &str, cut: Arc<AtomicBool>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -427,8 +428,8 @@ async fn wire(server: &str, cut: Arc<AtomicBool>) -> String {
     address
 }
 
-/// Decision 0008: a leader whose connection is dead, half open as after a firewall has forgotten
-/// it, must find that out early enough to renew its lease over another one.
+/// Decision 0008: a leader with a dead connection, half open as after a firewall has forgotten it,
+/// must notice that early enough to renew its lease over another one.
 #[tokio::test]
 async fn a_dead_wire_is_left_within_the_limit() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -447,7 +448,7 @@ async fn a_dead_wire_is_left_within_the_limit() {
     Clock::system().timeout(limit, renewed).await.unwrap();
 }
 
-/// The answers to pings may come, and those to requests not: who gives one up sends the next over
+/// Pings may be answered while requests are not: after a request is given up, the next one uses
 /// another connection.
 #[tokio::test]
 async fn a_connection_without_an_answer_is_left() {
@@ -468,7 +469,7 @@ async fn a_connection_without_an_answer_is_left() {
     ask(&client).await.unwrap();
 }
 
-/// 10 seconds are the usual renew deadline; nothing is asked more often than it helps.
+/// 10 seconds are the usual renew deadline; pings are not more frequent than useful.
 #[test]
 fn liveness_follows_the_limit() {
     let ms = Duration::from_millis;

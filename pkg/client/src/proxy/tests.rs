@@ -80,7 +80,7 @@ fn no_proxy_exempts() {
         ("[fd00::1]:6443", "[fd00::1]:6443", true),
         ("fd00::1", "[fd00::1]", true),
         ("::/0", "1.2.3.4", false),
-        // A name is none of an address.
+        // A name does not match an address.
         ("3.4", "1.2.3.4", false),
     ] {
         let chosen = chosen("http://p:3128", no, &format!("https://{server}"));

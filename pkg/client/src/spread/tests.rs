@@ -1,4 +1,4 @@
-//! Many streams, over connections that are functions and to an HTTP/2 server on a real socket.
+//! Many streams, over fake connections and to an HTTP/2 server on a real socket.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 type Connection = BoxService<Request<Body>, Response<Full<Bytes>>, BoxError>;
 type Answer = Response<super::Counted>;
 
-/// What names its connections in the answers: `0`, `1` and so on.
+/// Connections that answer with their own name: `0`, `1` and so on.
 fn named() -> Spread<Connection> {
     let made = AtomicUsize::default();
     let connect = move || {
@@ -54,7 +54,7 @@ where
     answers
 }
 
-/// The connection that an answer came over.
+/// The connection that a response came over.
 async fn name(answer: Answer) -> String {
     String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }
@@ -62,17 +62,17 @@ async fn name(answer: Answer) -> String {
 #[tokio::test]
 async fn a_full_connection_is_left_for_another_one() {
     let mut spread = named();
-    // A clone counts the same streams: one of those who send makes a clone for each request.
+    // A clone counts the same streams: a sender makes a clone for each request.
     let mut first = streams(&mut spread.clone(), STREAMS_MAX).await;
     let mut second = streams(&mut spread, 2).await;
     assert_eq!(name(second.pop().unwrap()).await, "1");
     assert_eq!(name(first.pop().unwrap()).await, "0");
-    // There is room again, and the other one still has a stream.
+    // There is room again, and the other connection still has a stream.
     first.extend(streams(&mut spread, 1).await);
     second.extend(streams(&mut spread, 1).await);
     assert_eq!(name(second.pop().unwrap()).await, "1");
 
-    // The other one is closed once it has none and is not needed.
+    // The other one is closed once it has no streams and is not needed.
     drop(second);
     assert_eq!(name(first.pop().unwrap()).await, "0");
     first.extend(streams(&mut spread, 1).await);
@@ -88,7 +88,7 @@ async fn requests_without_an_answer_count_too() {
     let mut spread = named();
     let mut waiting: Vec<_> = (0..STREAMS_MAX).map(|_| spread.call(request())).collect();
     assert_eq!(name(spread.call(request()).await.unwrap()).await, "1");
-    // Nobody waits for it any more.
+    // The request is given up.
     drop(waiting.pop());
     assert_eq!(name(spread.call(request()).await.unwrap()).await, "0");
 }
@@ -104,7 +104,7 @@ async fn connections_are_limited_and_share_the_rest() {
     assert_eq!(name(all.pop().unwrap()).await, (CONNECTIONS_MAX - 1).to_string());
 }
 
-/// What a server has seen and sent.
+/// What a server has received and sent.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
@@ -112,7 +112,7 @@ struct Seen {
     flooded: AtomicUsize,
 }
 
-/// Admits 100 streams on each connection, as the API server. `/watch` sends a byte and does not
+/// Allows 100 streams on each connection, as the API server. `/watch` sends a byte and does not
 /// end, `/flood` sends as much as it can.
 async fn serve(listener: TcpListener, seen: Arc<Seen>) {
     while let Ok((stream, _)) = listener.accept().await {
@@ -140,7 +140,7 @@ async fn serve(listener: TcpListener, seen: Arc<Seen>) {
     }
 }
 
-/// The first bytes of so many answers to this path, none of which is read further.
+/// The first bytes of this many responses to this path, none of which is read further.
 async fn begin<S>(spread: &mut Spread<S>, uri: &str, count: usize) -> Vec<(usize, super::Counted)>
 where
     Spread<S>: Service<Request<Body>, Future = super::Answered<super::Counted>>,
@@ -156,8 +156,8 @@ where
     Clock::system().timeout(LIMIT, all).await.unwrap()
 }
 
-/// What it is for: 250 watches, none of which ends, and each has its answer; and answers that
-/// nobody reads hold up no other one on their connection.
+/// The purpose: 250 watches, none of which ends, all get their response; and responses that are not
+/// read do not block others on their connection.
 #[tokio::test]
 async fn more_streams_than_a_server_admits_are_all_answered() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
-//! What documents mean: client-go's tables (discovery, aggregated_discovery_test.go and
-//! discovery_client_test.go), what Kubernetes recorded, and what its code says.
+//! The content of documents: client-go's tables (discovery, aggregated_discovery_test.go and
+//! discovery_client_test.go), Kubernetes' recording, and the rules in its code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ fn document(content_type: &str, body: &str) -> Document {
     Document { content_type: content_type.to_owned(), etag: None, body }
 }
 
-/// What is served by these two aggregated documents.
+/// The kinds in these two aggregated documents.
 fn served(core: &str, groups: &str) -> Result<Served, ApiError> {
     let core = Page::parse("/api", &document(AGGREGATED, core))?;
     let groups = Page::parse("/apis", &document(AGGREGATED, groups))?;
@@ -93,7 +93,7 @@ const SPLIT: [Row<'_>; 8] = [
     ),
 ];
 
-/// TestAggregatedServerPreferredResources, and what ServerPreferredResources says beyond it.
+/// TestAggregatedServerPreferredResources, and further rules of ServerPreferredResources.
 const PREFERRED: [Row<'_>; 6] = [
     (
         "only resources from preferred apps/v2 group/version",
@@ -140,7 +140,7 @@ const PREFERRED: [Row<'_>; 6] = [
         &[],
     ),
     (
-        "resources are told apart by group, versions by place and not by name",
+        "resources are distinguished by group, versions by place and not by name",
         &[],
         &[("g", &["v1: a/A", "v2: a/A"]), ("h", &["v2: a/A", "v1: a/A"])],
         &["*g/v1 a A", "g/v2 a A", "*h/v2 a A", "h/v1 a A"],
@@ -160,8 +160,7 @@ fn aggregated_documents_mean_what_they_mean_upstream() {
     }
 }
 
-/// Rows of TestSplitGroupsAndResources that are about what a resource says of itself, and
-/// convertAPIResource.
+/// Rows of TestSplitGroupsAndResources about the description of a resource, and convertAPIResource.
 #[test]
 fn resources_mean_what_they_mean_upstream() {
     use Verb::{Create, Delete, DeleteCollection, Get, List, Watch};
@@ -190,9 +189,9 @@ fn resources_mean_what_they_mean_upstream() {
         (with("responseKind", json!(null)), None),
         (with("responseKind", json!({})), None),
         (with("responseKind", json!({"group": "", "version": "", "kind": ""})), None),
-        // Something is said, so it counts; that it is not the kind does not matter.
+        // Something is given, so it counts; that it is not the kind does not matter.
         (with("responseKind", json!({"version": "v1"})), Some(("*apps/v1 deployments ", all))),
-        // As the API server writes kinds that are of the group version itself.
+        // As the API server writes kinds of the group version itself.
         (
             with("responseKind", json!({"group": "", "version": "", "kind": "X"})),
             Some(("*apps/v1 deployments X", all)),
@@ -211,8 +210,8 @@ fn resources_mean_what_they_mean_upstream() {
     }
 }
 
-/// The API server's `/apis/apps/v1`, in both forms: a part belongs to its kind, whichever comes
-/// first, and a part whose kind is not there to nobody.
+/// The API server's `/apis/apps/v1`, in both forms: a subresource belongs to its kind, in any
+/// order, and is dropped if its kind is missing.
 #[test]
 fn parts_belong_to_their_kinds_in_both_forms() {
     let part = |name, verbs: &[&str]| json!({"subresource": name, "verbs": verbs});
@@ -275,9 +274,9 @@ fn the_recorded_document_is_read() {
     assert_eq!(served.find("autoscaling/v1", "Scale"), None, "subresources are no kinds");
 }
 
-/// TestDiscoveryContentTypeVersion; v2beta1 is as good.
+/// TestDiscoveryContentTypeVersion; v2beta1 works as well.
 #[test]
-fn the_form_is_told_by_the_content_type() {
+fn the_content_type_decides_the_form() {
     for (content_type, form) in [
         ("application/json; g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", true),
         ("application/json; v=v2;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io", true),
@@ -300,7 +299,7 @@ fn the_form_is_told_by_the_content_type() {
     }
 }
 
-/// Go writes empty lists as null, and later versions may say more.
+/// Go writes empty lists as null, and later versions may have more fields.
 #[test]
 fn what_is_missing_is_empty_and_what_is_unknown_is_skipped() {
     for body in [
@@ -345,8 +344,8 @@ fn a_broken_document_is_named() {
 }
 
 proptest! {
-    /// Whatever is served where: nothing is lost, a resource is preferred in the preferred version
-    /// of its group if that has it, else in the first that has it, and never in two.
+    /// For any set of kinds: nothing is lost, a resource is preferred in the preferred version of
+    /// its group if that has it, else in the first that has it, and never in two.
     #[test]
     fn every_resource_is_preferred_once(
         groups in prop::collection::btree_map(

@@ -1,5 +1,5 @@
-//! How documents are asked for: plainly where a server has no other form, once where nothing has
-//! changed, and together where several wait.
+//! The requests for documents: plain ones if a server has no others, none for unchanged ones, and
+//! shared ones if several callers wait.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,7 @@ fn core_versions() -> Page {
     Page::plain(&json!({"versions": ["v1"]}))
 }
 
-/// Issue: whoever asks often pays little. What one document says anew is put together with what the
-/// other one still says.
+/// Issue: repeated calls are cheap. A changed document is combined with the unchanged other one.
 #[test]
 fn what_has_not_changed_is_not_sent_again() {
     run(async {
@@ -48,7 +47,7 @@ fn what_has_not_changed_is_not_sent_again() {
         assert_eq!(rows(&third), ["*apps/v2 deployments Deployment"]);
         assert_eq!(server.seen(), ["/apis \"c\"", "/api \"a\"", "/apis"]);
 
-        // Another API server, which names the same state otherwise.
+        // Another API server, which has another etag for the same state.
         server.set("/apis", Page::aggregated(&apps("v2")).etag("\"e\""));
         assert!(Arc::ptr_eq(&third, &server.served().await));
         assert!(Arc::ptr_eq(&third, &server.served().await));
@@ -57,7 +56,7 @@ fn what_has_not_changed_is_not_sent_again() {
     });
 }
 
-/// What was known is not forgotten over an error, and an error is not kept.
+/// An error neither replaces the last result nor is kept.
 #[test]
 fn an_error_does_not_last() {
     run(async {
@@ -79,8 +78,8 @@ fn an_error_does_not_last() {
     });
 }
 
-/// Calls that wait for each other share what is asked for after all of them began; none gets what
-/// was asked for before.
+/// Callers that wait together share a result that is requested after all of them began; none gets a
+/// result that was requested before.
 #[test]
 fn calls_that_wait_share_one_answer_that_is_not_older_than_they_are() {
     run(async {
@@ -101,7 +100,7 @@ fn calls_that_wait_share_one_answer_that_is_not_older_than_they_are() {
         assert!(Arc::ptr_eq(&second, &third));
         assert_eq!(server.seen(), ["/apis", "/api", "/apis", "/api"]);
         server.served().await;
-        assert_eq!(server.seen(), ["/apis", "/api"], "who comes afterwards asks anew");
+        assert_eq!(server.seen(), ["/apis", "/api"], "a later call requests again");
 
         server.set("/apis", Page::status(403, "no"));
         let waiting = async {
@@ -114,7 +113,7 @@ fn calls_that_wait_share_one_answer_that_is_not_older_than_they_are() {
     });
 }
 
-/// A call that is given up lets the others go on.
+/// A cancelled call does not stop the others.
 #[test]
 fn a_call_that_is_given_up_stops_nobody() {
     run(async {
@@ -198,8 +197,8 @@ fn plain_documents_mean_what_they_mean_upstream() {
     });
 }
 
-/// TestServerPreferredResources and TestServerPreferredResourcesRetries: if a version fails, all is
-/// asked for once more; what still fails is named, and the others are there.
+/// TestServerPreferredResources and TestServerPreferredResourcesRetries: if a version fails, all
+/// are requested once more; versions that fail again are named, and the others are there.
 #[test]
 fn a_version_that_fails_is_asked_for_once_more() {
     run(async {
@@ -230,8 +229,8 @@ fn a_version_that_fails_is_asked_for_once_more() {
     });
 }
 
-/// client-go's ServerResourcesForGroupVersion, and what a group that goes between two requests or
-/// sends rubbish does to the others.
+/// client-go's ServerResourcesForGroupVersion, and the effect on other groups of one that is
+/// removed between two requests or sends garbage.
 #[test]
 fn a_version_without_a_document_has_failed_unless_it_is_the_core_group() {
     run(async {
@@ -277,7 +276,7 @@ fn one_plain_document_makes_both_plain() {
     });
 }
 
-/// Kubernetes' api/discovery: both forms of the recording say the same.
+/// Kubernetes' api/discovery: both forms of the recording have the same content.
 #[test]
 fn both_forms_of_the_recording_mean_the_same() {
     run(async {
@@ -303,8 +302,8 @@ fn both_forms_of_the_recording_mean_the_same() {
     });
 }
 
-/// Version documents are asked for together, but not all at once: 40 of them take three turns of 16
-/// at most, after the list of groups and that of the core.
+/// Version documents are requested concurrently, but not all at once: 40 of them take three rounds
+/// of at most 16, after the list of groups and that of the core.
 #[test]
 fn documents_are_asked_for_some_at_a_time() {
     run(async {

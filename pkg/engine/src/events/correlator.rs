@@ -1,7 +1,7 @@
-//! What becomes of an event: a new Event, a higher count of a known one, or nothing. No I/O.
+//! Decides about each event: a new Event, a higher count of a known one, or nothing. No I/O.
 //!
-//! Upstream: client-go, `tools/record/events_cache.go`. It remembers the API server's answers as
-//! well; nothing that it sends depends on them, so we do not.
+//! Upstream: client-go, `tools/record/events_cache.go`. It also remembers the API server's
+//! responses; nothing that it sends depends on them, so we do not.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) const DISTINCT_MAX: usize = 10;
 pub(super) const SIMILAR_WITHIN: Duration = Duration::from_mins(10);
 /// Events of one type about one object that pass at once.
 pub(super) const SPAM_BURST: u32 = 25;
-/// How long it takes until one more of them passes.
+/// The time until one more of them passes.
 pub(super) const SPAM_REFILL: Duration = Duration::from_mins(5);
 /// What the message of a combined event starts with.
 pub(super) const COMBINED: &str = "(combined from similar events): ";
@@ -72,12 +72,12 @@ pub(super) struct Correlator {
     names: Names,
     similar: Lru<Similar>,
     seen: Lru<Option<Seen>>,
-    /// When the bucket of tokens of an object and type is full again. That one moment is the whole
-    /// bucket: each token that was taken moves it one refill further.
+    /// When the token bucket of an object and type is full again. That one moment is the whole
+    /// state of the bucket: each token taken moves it one refill further.
     full_at: Lru<Option<Time>>,
 }
 
-/// What is known of events that differ by their message alone.
+/// The state of events that differ only by their message.
 #[derive(Default)]
 struct Similar {
     /// The digests of their messages, oldest first, fewer than [`DISTINCT_MAX`].
@@ -85,14 +85,14 @@ struct Similar {
     last: Option<Time>,
 }
 
-/// What is known of equal events.
+/// The state of equal events.
 struct Seen {
     name: Text,
     first: Time,
     count: i32,
 }
 
-/// Makes names of Events.
+/// Generates names of Events.
 struct Names {
     /// The last one's nanoseconds: two events in the same nanosecond must not share a name.
     nanos: i64,
@@ -101,7 +101,7 @@ struct Names {
 
 /// Values for the [`KEYS_MAX`] most recently used keys.
 struct Lru<V> {
-    /// How many uses there were: the time by which age is measured.
+    /// The number of uses: the clock that ages are measured by.
     uses: u64,
     by_key: BTreeMap<u64, (u64, V)>,
     by_use: BTreeMap<u64, u64>,
@@ -110,7 +110,7 @@ struct Lru<V> {
 // === impl Correlator ===
 
 impl Correlator {
-    /// Nothing seen yet from `component`.
+    /// A correlator that has seen nothing yet from `component`.
     pub(super) fn new(component: &'static str, random: Random) -> Self {
         Self {
             component,
@@ -121,8 +121,8 @@ impl Correlator {
         }
     }
 
-    /// What to send; nothing if it is spam. Spam is counted all the same, so the next one that
-    /// passes tells of it. As upstream's `EventCorrelate`.
+    /// What to send; none if it is spam. Spam is counted too, so the next event that passes reports
+    /// it. As upstream's `EventCorrelate`.
     pub(super) fn correlate(&mut self, recorded: Recorded, now: Time) -> Option<EventObject> {
         let Recorded { event, at } = recorded;
         let Event { about, r#type, reason, message } = event;
@@ -160,9 +160,9 @@ impl Correlator {
         self.passes(bucket, now).then_some(object)
     }
 
-    /// Notes a message, and whether there were so many different ones that they are to be combined.
-    /// As upstream's `EventAggregate`, except that the message that is forgotten to keep the number
-    /// bounded is the oldest, not any.
+    /// Notes a message. Returns whether there were so many different ones that they are to be
+    /// combined. As upstream's `EventAggregate`, except that the oldest message is forgotten to
+    /// bound their number, not any.
     fn is_one_of_many(&mut self, similar: u64, message: u64, now: Time) -> bool {
         let known = self.similar.touch(similar);
         if known.last.is_some_and(|last| now.since(last) > SIMILAR_WITHIN) {
@@ -180,8 +180,8 @@ impl Correlator {
     }
 
     /// Takes a token of an object and type, if there is one. As upstream's
-    /// `EventSourceObjectSpamFilter`, whose clock never goes back: here that costs the tokens, but
-    /// never more than all of them.
+    /// `EventSourceObjectSpamFilter`, whose clock never goes back: here a clock that is set back
+    /// costs the tokens, but never more than all of them.
     fn passes(&mut self, bucket: u64, now: Time) -> bool {
         let known = self.full_at.touch(bucket);
         let empty = now + SPAM_REFILL * SPAM_BURST;
@@ -192,8 +192,8 @@ impl Correlator {
     }
 }
 
-/// Keys are kept as digests: a few bytes instead of a long text each. The hasher has no random
-/// seed, so that runs repeat.
+/// Keys are stored as digests: a few bytes instead of a long text. The hasher has no random seed,
+/// so that runs are reproducible.
 fn digest(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -208,12 +208,12 @@ impl EventObject {
         self.count > 1
     }
 
-    /// Where it is made.
+    /// The path to create it.
     pub(super) fn collection_path(&self) -> String {
         EVENTS.collection_path(&self.key.namespace)
     }
 
-    /// Where it is.
+    /// Its own path.
     pub(super) fn path(&self) -> Result<String, InvalidName> {
         EVENTS.object_path(&self.key)
     }
@@ -259,7 +259,7 @@ impl EventObject {
         Bytes::from(object.to_string())
     }
 
-    /// What a strategic merge patch must say of it if it was sent before.
+    /// The strategic merge patch for an Event that was sent before.
     pub(super) fn patch(&self) -> Bytes {
         let patch = json!({
             "count": self.count,
@@ -274,8 +274,8 @@ impl EventObject {
 
 impl Names {
     /// A name for an Event about the object called `about`: with the time in hexadecimal
-    /// nanoseconds, or a random one where the object's name is not fit for it. As upstream's
-    /// `GenerateEventName` in `tools/record/util/util.go`; upstream does not look at the names of
+    /// nanoseconds, or a random one if the object's name is not a valid part of it. As upstream's
+    /// `GenerateEventName` in `tools/record/util/util.go`; upstream does not check the names of
     /// combined events, which the API server may then refuse.
     fn next(&mut self, about: &str, at: Time) -> Text {
         self.nanos = at.unix_nanos().max(self.nanos.saturating_add(1));
@@ -318,7 +318,7 @@ impl<V> Default for Lru<V> {
 
 impl<V: Default> Lru<V> {
     /// The value of a key, which becomes the most recently used one. A new key starts with the
-    /// default and may cost the least recently used one its place.
+    /// default and may evict the least recently used one.
     fn touch(&mut self, key: u64) -> &mut V {
         self.uses += 1;
         if let Some((used, _)) = self.by_key.get(&key) {

@@ -1,4 +1,4 @@
-//! Sends events, without ever holding up those who record them.
+//! Sends events without ever blocking the code that records them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 
 use super::correlator::{Correlator, EventObject, Recorded};
 
-/// Events that wait; more are dropped.
+/// The length of the queue; further events are dropped.
 pub(super) const QUEUED_MAX: usize = 1000;
 /// How often an event is sent before it is given up.
 pub(super) const TRIES_MAX: u32 = 12;
 /// The wait between two tries.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
-/// How long events are still sent once nothing is recorded any more.
+/// How long events are still sent after [`Recorder::finish`].
 pub(super) const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// The shortest time between two log lines about dropped events.
 pub(super) const DROP_LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ struct Shared {
     queue: mpsc::Sender<Recorded>,
     clock: Clock,
     dropped: Mutex<Dropped>,
-    /// Nothing is recorded any more.
+    /// Set once no more events are recorded.
     end: Cancel,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Dropped {
     logged: Option<Instant>,
 }
 
-/// The one who sends.
+/// The task that sends.
 struct Sink {
     client: Client,
     correlator: Correlator,
@@ -54,9 +54,9 @@ struct Sink {
 // === impl Recorder ===
 
 impl Recorder {
-    /// Starts the task that sends the events of `component` as `client`. It ends when all clones
-    /// are gone, or with [`Recorder::finish`]. `runtime.cancel` does not end it: syncs that are
-    /// under way then still have something to tell.
+    /// Starts the task that sends the events of `component` with `client`. It ends when all clones
+    /// are dropped, or with [`Recorder::finish`]. `runtime.cancel` does not end it: syncs in
+    /// progress may still record events.
     pub fn start(client: Client, component: &'static str, runtime: &Runtime) -> Self {
         let (sender, queue) = mpsc::channel(QUEUED_MAX);
         let correlator = Correlator::new(component, runtime.random.clone());
@@ -69,8 +69,8 @@ impl Recorder {
         Self(Arc::new(Shared { component, queue: sender, clock, dropped, end }))
     }
 
-    /// Records that `event` happens now. Never waits: when 1000 events are queued it is dropped,
-    /// and a log line says so, at most every 10 s.
+    /// Records that `event` happens now. Never blocks: if 1000 events are queued, it is dropped and
+    /// logged, at most every 10 s.
     pub fn record(&self, event: Event) {
         let Shared { component, queue, clock, dropped, .. } = &*self.0;
         let Event { about, r#type, reason, message } = &event;
@@ -84,7 +84,7 @@ impl Recorder {
         }
     }
 
-    /// Nothing is recorded any more: tries what is queued, once each, for at most a second.
+    /// Ends recording: tries the queued events once each, for at most a second.
     pub async fn finish(&self) {
         self.0.end.cancel();
         self.0.queue.closed().await;
@@ -94,7 +94,7 @@ impl Recorder {
 // === impl Dropped ===
 
 impl Dropped {
-    /// Counts one. How many a log line should tell of, if it is time for one.
+    /// Counts one. Returns how many to log, if a log line is due.
     pub(super) fn add(&mut self, now: Instant) -> Option<u64> {
         self.count += 1;
         if self.logged.is_some_and(|at| now.duration_since(at) < DROP_LOG_INTERVAL) {
@@ -123,7 +123,7 @@ impl Sink {
         }
     }
 
-    /// Sends all there is, then waits for more unless the process shuts down.
+    /// Sends the queued events, then waits for more unless the process shuts down.
     async fn drain(&mut self, queue: &mut mpsc::Receiver<Recorded>) {
         let cancel = self.runtime.cancel.clone();
         loop {
@@ -140,7 +140,7 @@ impl Sink {
         }
     }
 
-    /// Sends until the API server has answered; meanwhile the others wait, as upstream's
+    /// Sends until the API server has responded; meanwhile other events wait, as upstream's
     /// `recordToSink`.
     async fn send(&self, event: &EventObject) {
         let Runtime { clock, random, cancel } = &self.runtime;
@@ -160,7 +160,7 @@ impl Sink {
                 return;
             }
             tracing::warn!(%key, %about, %reason, %error, "Unable to write event (may retry)");
-            // A random first wait keeps many clients from coming back all at once.
+            // A random first delay keeps many clients from retrying at the same time.
             let delay = if tries == 1 { RETRY_DELAY.mul_f64(random.unit()) } else { RETRY_DELAY };
             tokio::select! {
                 biased;
@@ -186,12 +186,13 @@ impl Sink {
     }
 }
 
-/// Whether the API server asks to come back later. An Event has a name, so it is made once.
+/// Whether the API server asks to retry later. An Event has a name, so a retry cannot create it
+/// twice.
 fn is_put_off(error: &ApiError) -> bool {
     error.status().is_some_and(|status| status.code >= 500 && status.retry_after.is_some())
 }
 
-/// Refusals that nobody needs to know of.
+/// Refusals that are logged at debug only.
 fn is_expected(error: &ApiError) -> bool {
     let made_before = error.status().is_some_and(|status| status.reason == "AlreadyExists");
     made_before || error.is_namespace_terminating()

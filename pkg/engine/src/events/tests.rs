@@ -1,4 +1,4 @@
-//! Tests of the correlator by tables, and of the recorder over a service that plays the API server.
+//! Tests of the correlator by tables, and of the recorder against a fake API server.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -33,7 +33,7 @@ const NODES: Resource = Resource {
     namespaced: false,
 };
 
-/// Longer than anything takes, in simulated time.
+/// Longer than any step takes, in simulated time.
 const WAIT_LIMIT: Duration = Duration::from_hours(1);
 
 /// 2026-11-21T12:33:55Z and the nanoseconds of the first sample.
@@ -162,7 +162,7 @@ fn names_are_dns_subdomains() {
     }
 }
 
-/// Under a simulated clock time stands still while events happen.
+/// The simulated clock does not move while events happen.
 #[test]
 fn names_differ_within_a_nanosecond() {
     let mut bench = Bench::new();
@@ -170,14 +170,14 @@ fn names_differ_within_a_nanosecond() {
         .filter_map(|i| bench.say(event(&set("u"), "R", &format!("message {i}"))))
         .map(|said| said.key.name)
         .collect();
-    // Nine of their own, and one of all that were combined.
+    // Nine of their own, and one for all the combined ones.
     assert_eq!(names.len(), DISTINCT_MAX);
     assert!(names.contains("my-rs.18ea0f7df6e51c93") && names.contains("my-rs.18ea0f7df6e51c94"));
 }
 
-/// What was said, how many seconds apart, and what becomes of the last of it. Rows with dashes are
-/// those of `TestEventCorrelator`, one is `TestEventSpamFilter`, the others are ours. For the words
-/// see [`said`].
+/// The events, the seconds between them, and the result of the last one. Rows with dashes are those
+/// of `TestEventCorrelator`, one is `TestEventSpamFilter`, the others are ours. For the syntax see
+/// [`said`].
 const CORRELATION: &[(&str, &str, u64, &str)] = &[
     ("create-a-single-event", "same", 5, "1 duplicate: me again"),
     ("the-same-event-should-just-count", "same*2", 5, "2 duplicate: me again"),
@@ -226,7 +226,7 @@ const CORRELATION: &[(&str, &str, u64, &str)] = &[
     ("spam is per type", "same*26 warning", 1, "1 duplicate: me again"),
 ];
 
-/// The events that a row of [`CORRELATION`] tells of.
+/// The events of a row of [`CORRELATION`].
 fn said(words: &str) -> Vec<Event> {
     let about = set("u");
     let one = |word: &str, i: usize| match word {
@@ -268,14 +268,14 @@ fn correlation() {
     }
 }
 
-/// events_cache.go, `EventAggregate` and `eventObserve`: what a combined event looks like, and what
+/// events_cache.go, `EventAggregate` and `eventObserve`: the content of a combined event, and what
 /// the next one keeps of it.
 #[test]
 fn combined_events_are_one_event() {
     let mut bench = Bench::new();
     let mut said = |i: usize| {
         bench.now = bench.now + Duration::from_secs(1);
-        // It waited in the queue for a second.
+        // The event was in the queue for a second.
         let recorded = Recorded {
             event: event(&set("u"), "R", &format!("m{i}")),
             at: bench.now - Duration::from_secs(1),
@@ -303,7 +303,7 @@ fn combined_events_are_one_event() {
     );
 }
 
-/// `EventSourceObjectSpamFilter`: a token comes back every 300 s, and the count tells of all that
+/// `EventSourceObjectSpamFilter`: a token comes back every 300 s, and the count includes all that
 /// was skipped.
 #[test]
 fn spam_is_counted_and_passes_slowly() {
@@ -331,7 +331,7 @@ fn spam_is_counted_and_passes_slowly() {
     assert!(bench.say(again()).is_some());
 }
 
-/// `maxLruCacheEntries`: what was not used for longest is forgotten, and starts anew.
+/// `maxLruCacheEntries`: the least recently used key is forgotten, and starts anew.
 #[test]
 fn memory_is_bounded() {
     let mut bench = Bench::new();
@@ -346,7 +346,7 @@ fn memory_is_bounded() {
     assert_eq!(say(3), Some(2), "is remembered");
 }
 
-/// Dropped events are told of once in a while, with their number.
+/// Dropped events are logged from time to time, with their number.
 #[test]
 fn dropped_events_are_logged_rarely() {
     let start = Runtime::simulated(START, 1).clock.instant();
@@ -361,7 +361,7 @@ fn dropped_events_are_logged_rarely() {
 
 // === Recorder ===
 
-/// What the API server does with a request.
+/// How the API server handles a request.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Ok,
@@ -369,11 +369,11 @@ enum Answer {
     Refuse(u16, &'static str, &'static str),
     /// The connection breaks.
     Break,
-    /// No answer comes.
+    /// No response comes.
     Hang,
 }
 
-/// A request as the API server saw it.
+/// A request that the API server received.
 #[derive(Debug)]
 struct Seen {
     at: Instant,
@@ -382,7 +382,7 @@ struct Seen {
     body: Value,
 }
 
-/// A recorder over an API server that answers as it is told to, and then with success.
+/// A recorder with an API server that gives the scripted responses, and then success.
 struct Fixture {
     recorder: Recorder,
     runtime: Runtime,
@@ -422,7 +422,7 @@ impl Fixture {
         next.expect("a request comes in time").expect("the recorder runs")
     }
 
-    /// Ends the recorder; the requests that were not looked at yet.
+    /// Ends the recorder; returns the requests that the test has not read.
     async fn finish(mut self) -> Vec<Seen> {
         let finished = self.runtime.clock.timeout(WAIT_LIMIT, self.recorder.finish()).await;
         finished.expect("the recorder stops in time");
@@ -449,8 +449,8 @@ async fn respond(answer: Answer) -> Result<Response<Full<Bytes>>, std::io::Error
     Ok(response)
 }
 
-/// `TestEventf`, `TestMultiSinkCache`: Events of several objects and reasons are made once and
-/// counted then, each for itself.
+/// `TestEventf`, `TestMultiSinkCache`: Events of several objects and reasons are created once and
+/// then counted, each separately.
 #[tokio::test(start_paused = true)]
 async fn events_are_created_then_patched() {
     let mut fixture = Fixture::new([]);
@@ -505,8 +505,8 @@ async fn expired_event_is_created_again() {
     assert_eq!(again.body, expected, "the same name and first time, no resource version");
 }
 
-/// `TestWriteEventError`: how often an event is sent, by the answers. Another event follows, so
-/// that nothing of the first can come later.
+/// `TestWriteEventError`: how often an event is sent, by the responses. Another event follows, so
+/// that nothing of the first one can come later.
 #[tokio::test(start_paused = true)]
 async fn only_broken_connections_are_retried() {
     for (row, answer, times, tries) in [
@@ -546,7 +546,8 @@ async fn retries_are_ten_seconds_apart() {
     }
 }
 
-/// `TestLotsOfEvents`, and beyond: as many as the queue holds are sent, more are dropped.
+/// `TestLotsOfEvents`, and beyond: as many events as fit into the queue are sent, further ones are
+/// dropped.
 #[tokio::test(start_paused = true)]
 async fn full_queue_drops() {
     let mut fixture = Fixture::new([]);
@@ -573,7 +574,7 @@ async fn shutdown_tries_what_is_queued_once() {
         fixture.finish().await.into_iter().map(|mut seen| seen.body["reason"].take()).collect();
     assert_eq!(reasons, ["First", "Second"]);
     assert_eq!(runtime.clock.instant(), start);
-    // Nobody listens any more; that must not hurt.
+    // Recording after the end has no effect.
     recorder.record(event(&set("u"), "Late", "m"));
 }
 

@@ -1,4 +1,4 @@
-//! Series that come and go.
+//! Series that are added and removed.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ fn custom(plural: &'static str) -> Resource {
     Resource::namespaced("example.com", "v1", plural, "Custom")
 }
 
-/// Kinds of CRDs come and go for as long as the process lives, and so do their series.
+/// Kinds of CRDs are added and removed for as long as the process lives, and so are their series.
 #[test]
-fn a_kind_that_is_gone_leaves_no_series() {
+fn a_removed_kind_leaves_no_series() {
     let registry = Registry::default();
     let metrics = Metrics::new(&registry).unwrap();
     let shown = || {
@@ -40,10 +40,10 @@ fn a_kind_that_is_gone_leaves_no_series() {
     };
     let unknown = BTreeMap::from([("example.com/v1".to_owned(), "no answer".to_owned())]);
     metrics.keep(&Served::new(vec![kind(Pod::RESOURCE)], unknown));
-    assert_eq!(shown().len(), 4, "what is not known is not gone");
+    assert_eq!(shown().len(), 4, "a kind that cannot be discovered keeps its series");
     metrics.keep(&Served::new(vec![kind(Pod::RESOURCE)], BTreeMap::new()));
     assert_eq!(shown(), ["pods", "pods"]);
-    // It may come again.
+    // It may be added again.
     count(&two);
     assert_eq!(shown().len(), 4);
 }

@@ -1,4 +1,4 @@
-//! What counts come to on the page.
+//! What the metrics page shows of counts.
 
 use api::Time;
 use controller::Family;
@@ -31,15 +31,15 @@ impl Test {
         Self { registry, metrics, runtime, telemetry }
     }
 
-    /// The lines about the families that start so.
+    /// The lines of the families with this prefix.
     fn shows(&self, start: &str) -> Vec<String> {
         let page = self.registry.page("").body;
         page.lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect()
     }
 }
 
-/// metrics.md: a family without labels is there from the start, at zero; one with labels once there
-/// is a series of it, which may be zero. Deprecated alpha families are hidden.
+/// metrics.md: a family without labels is shown from the start, at zero; one with labels once it
+/// has a series, which may be zero. Deprecated alpha families are hidden.
 #[test]
 fn what_is_shown_before_anything_happened() {
     let test = Test::new();
@@ -57,7 +57,7 @@ fn what_is_shown_before_anything_happened() {
     assert!(test.registry.page("").body.contains(help));
 }
 
-/// When each count is added, whatever became of its write.
+/// When each count is added, by the result of its write.
 #[test]
 fn a_count_is_added_when_it_says() {
     for (became, expected) in [
@@ -93,7 +93,7 @@ fn time_is_measured_when_it_is_counted() {
     });
 }
 
-/// A counter does not fall, and what is no number is none.
+/// A counter does not fall, and NaN is not counted.
 #[test]
 fn what_is_no_value_is_not_counted() {
     let test = Test::new();
@@ -105,7 +105,7 @@ fn what_is_no_value_is_not_counted() {
     assert_eq!(test.shows("size"), Vec::<String>::new(), "gauges are computed for the page");
 }
 
-/// Gauges are what their sources say now, added up; what nobody speaks of any longer is gone.
+/// Gauges are the sum of what their sources return now; a series that no source returns is removed.
 #[test]
 fn gauges_are_computed_for_each_page() {
     let test = Test::new();
@@ -127,8 +127,8 @@ fn gauges_are_computed_for_each_page() {
     assert_eq!((test.shows("size"), test.shows("all")), (vec![], vec!["all 0".to_owned()]));
 }
 
-/// ReplicaSets and ReplicationControllers have a family in common, as have several queues of a row.
-/// A description that differs is a mistake, and does not end the process.
+/// ReplicaSets and ReplicationControllers share a family, and so do several queues of one row. A
+/// differing description is a mistake, but does not end the process.
 #[test]
 fn controllers_share_a_family_that_they_describe_alike() {
     const OTHER: Family = Family::gauge("plain_total", "[ALPHA] Other.");
@@ -141,7 +141,7 @@ fn controllers_share_a_family_that_they_describe_alike() {
     assert_eq!(test.shows("plain_total"), ["plain_total 2"]);
 }
 
-/// Limits: names come and go for as long as the process lives.
+/// Limits: names vary for as long as the process lives.
 #[test]
 fn the_series_of_a_family_are_bounded() {
     let registry = Registry::default();

@@ -40,8 +40,8 @@ fn event(reason: &'static str) -> Action {
     })
 }
 
-/// Within a list one write after the other; a failure ends its own list and no other one, and then
-/// the step has failed, so that the next one does not begin.
+/// Within a chain the writes run one after the other. A failure ends its own chain and no other
+/// one; then the step has failed, and the next one does not begin.
 #[test]
 fn a_failure_ends_its_own_chain() {
     run(async {
@@ -76,9 +76,9 @@ fn a_failure_ends_its_own_chain() {
     });
 }
 
-/// The error is that of the first list that failed, in the plan's order and not in time.
+/// The error is that of the first failed chain, in the plan's order and not in time.
 #[test]
-fn the_first_error_in_order_is_told() {
+fn the_first_error_in_order_is_reported() {
     run(async {
         let plan =
             |_: &_, _: &_| chains(&[&[create("a")], &[create("b1"), create("b2")], &[create("c")]]);
@@ -94,7 +94,7 @@ fn the_first_error_in_order_is_told() {
     });
 }
 
-/// At most 64 lists are under way; the next one begins when one has ended, not before.
+/// At most 64 chains run at once; the next one begins when one has ended, not before.
 #[test]
 fn many_chains_take_turns() {
     run(async {
@@ -129,7 +129,7 @@ fn many_chains_take_turns() {
     });
 }
 
-/// An Event stands behind the write that it tells of.
+/// An Event follows the write that it reports.
 #[test]
 fn an_event_follows_its_write() {
     run(async {
@@ -145,8 +145,9 @@ fn an_event_follows_its_write() {
     });
 }
 
-/// What pod garbage collection asks for: the mark goes to the status and names the pod by uid, the
-/// delete follows, by force; the key acts again once the cache shows both.
+/// Pod garbage collection: the mark goes to the status and names the pod by uid, the delete
+/// follows, with grace period zero; the controller acts for the key again once the cache shows
+/// both.
 #[test]
 fn a_pod_is_marked_and_deleted() {
     run(async {
@@ -173,7 +174,7 @@ fn a_pod_is_marked_and_deleted() {
     });
 }
 
-/// As above, but the delete is seen first: the key waits for the version of the mark too.
+/// As above, but the deletion is seen first: the key waits for the version of the mark too.
 #[test]
 fn a_mark_is_awaited() {
     run(async {

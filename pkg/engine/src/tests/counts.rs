@@ -1,4 +1,4 @@
-//! When what a controller counts shows on the page.
+//! When the counts of a controller show on the metrics page.
 
 use api::{Edit, Key, Kind, Raw, ReplicaSet};
 use cache::fixture::run;
@@ -17,7 +17,7 @@ const HEARD: Family = Family::counter("t_heard_total", "[ALPHA] Events.");
 const ENDS: Family = Family::counter("t_ends_total", "[ALPHA] Syncs.").labels(&["how", "seen"]);
 const SETS: Family = Family::gauge("t_sets", "[ALPHA] Sets.").labels(&["namespace"]);
 
-/// A [`Probe`] that counts everything it can.
+/// A [`Probe`] that counts everything possible.
 struct Counting(Probe);
 
 /// One for each case.
@@ -91,7 +91,7 @@ fn one_create() -> Plan {
     Plan::one("one", Step::InOrder(vec![create("a")]))
 }
 
-/// The series of this family: the values of its labels, and its value.
+/// The series of this family: its label values, and its value.
 fn shown(world: &World, family: Family) -> String {
     let page = world.registry.page("").body;
     let lines = page.lines().filter_map(|line| line.strip_prefix(family.name));
@@ -103,8 +103,8 @@ fn shown(world: &World, family: Family) -> String {
     series.collect::<Vec<_>>().join(", ")
 }
 
-/// Card of the Job controller: what a status write stands for counts once the API server has taken
-/// it. What a plan measured counts at once.
+/// Card of the Job controller: a count of a status write is added once the API server has accepted
+/// it. A count of a plan is added at once.
 #[test]
 fn counts_follow_the_writes() {
     run(async {
@@ -120,7 +120,7 @@ fn counts_follow_the_writes() {
         world.settle().await;
         assert_eq!(shown(&world, STATUS), "always 1, done 1");
         assert_eq!(shown(&world, ENDS), "200 yes 1");
-        // The cache does not show the pod: the status is all that is written. Then the set goes.
+        // The cache does not show the pod: only the status is written. Then the set is deleted.
         world.sets.modified(&set(13, 0, 0)).await;
         refuse(world.put().await, 409, "Conflict", "changed").await;
         world.sets.deleted(&set(14, 0, 0)).await;
@@ -144,7 +144,7 @@ fn a_plan_that_fails_is_not_done() {
     });
 }
 
-/// metrics.md: gauges are computed at scrape. A standby shows none, though its caches are full.
+/// metrics.md: gauges are computed at scrape. A standby shows none, although its caches are full.
 #[test]
 fn gauges_show_what_the_caches_hold_now() {
     run(async {

@@ -1,5 +1,5 @@
-//! Read your writes, for creates: each way in which the watch event and the answer can come, or
-//! not come.
+//! Read your writes, for creates: every order of the watch event and the response, and each of them
+//! missing.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use super::world::{
 };
 use crate::Engine;
 
-/// The set has one pod and awaits nothing: it acts when it is to have two.
+/// The set has one pod and no expectations: the controller acts when the set wants two.
 async fn acts(mut world: World) {
     world.quiet().await;
     world.sets.modified(&set(20, 2, 1)).await;
     let _post = world.post().await;
 }
 
-/// Issue, a test for each way: the watch event of a create before the answer.
+/// Issue, a test for each order: the watch event of a create before the response.
 #[test]
 fn event_before_the_answer() {
     run(async {
@@ -38,7 +38,7 @@ fn event_before_the_answer() {
     });
 }
 
-/// Issue, a test for each way: the watch event of a create after the answer.
+/// Issue, a test for each order: the watch event of a create after the response.
 #[test]
 fn event_after_the_answer() {
     run(async {
@@ -53,7 +53,7 @@ fn event_after_the_answer() {
     });
 }
 
-/// Decision 0002: a cache that has not seen the last write for minutes is no better than it was.
+/// Decision 0002: a cache that has not shown the last write for minutes is still stale.
 #[test]
 fn no_event_for_more_than_five_minutes() {
     run(async {
@@ -69,7 +69,7 @@ fn no_event_for_more_than_five_minutes() {
     });
 }
 
-/// Decision 0002: the version of the cache settles, so a bookmark does.
+/// Decision 0002: the version of the cache settles the key, so a bookmark does.
 #[test]
 fn bookmark_instead_of_the_event() {
     run(async {
@@ -84,7 +84,7 @@ fn bookmark_instead_of_the_event() {
     });
 }
 
-/// Issue, a test for each way: the pod is made and deleted again before the answer.
+/// Issue, a test for each order: the pod is created and deleted again before the response.
 #[test]
 fn deleted_before_the_answer() {
     run(async {
@@ -117,9 +117,9 @@ fn list_instead_of_the_event() {
     });
 }
 
-/// A create of which nobody knows whether it was done: its failure is reported, then the API server
-/// is asked what there is, as the user of the informers. Returns that request.
-async fn doubts(world: &mut World, words: &str) -> Call {
+/// An ambiguous create: its failure is reported, then the API server is asked for the existing
+/// objects, with the informers' user. Returns that request.
+async fn ambiguous(world: &mut World, words: &str) -> Call {
     let put = world.put().await;
     let status = world.done(put, 11).await;
     let message = status["conditions"][0]["message"].as_str().unwrap();
@@ -127,7 +127,7 @@ async fn doubts(world: &mut World, words: &str) -> Call {
     lists(world).await
 }
 
-/// A create under a name that the API server chooses.
+/// A create with a generated name.
 fn unnamed() -> Action {
     let body = r#"{"metadata":{"generateName":"a-"}}"#;
     Write::create(Pod::RESOURCE, "shop".into(), body).into()
@@ -140,13 +140,13 @@ async fn lists(world: &mut World) -> Call {
     list
 }
 
-/// There are more pods than the answer shows.
+/// There are more pods than the response shows.
 async fn lists_at(list: Call, version: u64) {
     let meta = json!({"resourceVersion": version.to_string(), "continue": "more"});
     accept(list, &json!({"kind": "PodList", "metadata": meta, "items": [pod("x", 5)]})).await;
 }
 
-/// The pod of a create that was doubted turns up: it is the only one.
+/// The pod of an ambiguous create shows up: no other pod is created.
 async fn turns_up(mut world: World, post: &serde_json::Value) {
     world.counts(0, 12).await;
     world.sets.modified(&set(13, 1, 0)).await;
@@ -158,8 +158,8 @@ async fn turns_up(mut world: World, post: &serde_json::Value) {
     world.quiet().await;
 }
 
-/// Issue, read-your-writes; upstream makes a second pod here: the connection breaks after the pod
-/// was made.
+/// Issue, read-your-writes; upstream creates a second pod here: the connection breaks after the pod
+/// was created.
 #[test]
 fn answer_lost() {
     run(async {
@@ -167,27 +167,27 @@ fn answer_lost() {
         let post = world.post().await;
         let pod = born(&post, "a", 11);
         post.reset();
-        let list = doubts(&mut world, "connection reset").await;
+        let list = ambiguous(&mut world, "connection reset").await;
         lists_at(list, 12).await;
         turns_up(world, &pod).await;
     });
 }
 
-/// The same for an answer that does not come in time.
+/// The same for a response that does not come in time.
 #[test]
-fn answer_late() {
+fn answer_timed_out() {
     run(async {
         let mut world = World::new(&[set(1, 1, 0)], &[]).await;
         let post = world.post().await;
         world.wait(Duration::from_secs(65)).await;
-        let list = doubts(&mut world, "no answer within 65s").await;
+        let list = ambiguous(&mut world, "no answer within 65s").await;
         assert!(post.is_given_up());
         lists_at(list, 12).await;
         turns_up(world, &born(&post, "a", 11)).await;
     });
 }
 
-/// The same for an answer that is cut off.
+/// The same for a response that is cut off.
 #[test]
 fn answer_broken() {
     run(async {
@@ -195,33 +195,33 @@ fn answer_broken() {
         let post = world.post().await;
         let pod = born(&post, "a", 11);
         post.reply(201, r#"{"metadata":{"name":"a""#).await;
-        let list = doubts(&mut world, "EOF").await;
+        let list = ambiguous(&mut world, "EOF").await;
         assert!(world.event().await.starts_with("Warning FailedCreate Error creating: "));
         lists_at(list, 12).await;
         turns_up(world, &pod).await;
     });
 }
 
-/// The request was lost, not the answer: the cache is as new as the list, so a pod is made.
+/// The request was lost, not the response: the cache is as new as the list, so a pod is created.
 #[test]
 fn create_lost() {
     run(async {
         let mut world = World::new(&[set(1, 1, 0)], &[]).await;
         world.post().await.reset();
-        let list = doubts(&mut world, "connection reset").await;
+        let list = ambiguous(&mut world, "connection reset").await;
         lists_at(list, 10).await;
         let _again = world.post().await;
         world.quiet().await;
     });
 }
 
-/// As long as nobody says how far the API server has come, nothing is written.
+/// Nothing is written until the version of the API server is known.
 #[test]
-fn doubts_stay_until_they_are_answered() {
+fn a_create_stays_ambiguous_until_the_list_is_answered() {
     run(async {
         let mut world = World::new(&[set(1, 1, 0)], &[]).await;
         world.post().await.reset();
-        let mut list = doubts(&mut world, "connection reset").await;
+        let mut list = ambiguous(&mut world, "connection reset").await;
         for _ in 0..3 {
             refuse(list, 500, "InternalError", "no").await;
             list = lists(&mut world).await;
@@ -232,24 +232,24 @@ fn doubts_stay_until_they_are_answered() {
     });
 }
 
-/// All 5xx: etcd's timeouts come as 500, and load balancers say what they like.
+/// All 5xx: etcd's timeouts come as 500, and load balancers use others.
 #[test]
-fn every_5xx_leaves_a_doubt() {
+fn every_5xx_is_ambiguous() {
     for code in [500, 502, 503, 504] {
         run(async {
             let mut world = World::new(&[set(1, 1, 0)], &[]).await;
             let post = world.post().await;
             let pod = born(&post, "a", 11);
             refuse(post, code, "InternalError", "etcdserver: request timed out").await;
-            let list = doubts(&mut world, "request timed out").await;
+            let list = ambiguous(&mut world, "request timed out").await;
             lists_at(list, 12).await;
             turns_up(world, &pod).await;
         });
     }
 }
 
-/// A list that shows all there is is as good as the versions in it: a quiet kind does not come to
-/// the version of the list for a minute.
+/// A complete list is as good as the versions in it: the cache of a kind without changes reaches
+/// the version of the list only with a bookmark, after a minute.
 #[test]
 fn a_whole_list_needs_no_bookmark() {
     run(async {
@@ -259,7 +259,7 @@ fn a_whole_list_needs_no_bookmark() {
         let whole = |pods: &[serde_json::Value]| json!({"metadata": version, "items": pods});
         let mut world = World::new(&[set(1, 1, 0)], std::slice::from_ref(&other)).await;
         world.post().await.reset();
-        let list = doubts(&mut world, "connection reset").await;
+        let list = ambiguous(&mut world, "connection reset").await;
         accept(list, &whole(std::slice::from_ref(&other))).await;
         let post = world.post().await;
         let made = born(&post, "a", 20);
@@ -273,14 +273,15 @@ fn a_whole_list_needs_no_bookmark() {
     });
 }
 
-/// A kind that is gone or cannot be listed: nobody will ever know, and the key goes on.
+/// A kind that is no longer served or cannot be listed: the result stays unknown, and the key
+/// continues.
 #[test]
-fn a_doubt_ends_where_nobody_can_tell() {
+fn an_unknowable_result_is_given_up() {
     for code in [404, 405, 410] {
         run(async {
             let mut world = World::new(&[set(1, 1, 0)], &[]).await;
             world.post().await.reset();
-            let list = doubts(&mut world, "connection reset").await;
+            let list = ambiguous(&mut world, "connection reset").await;
             refuse(list, code, "", "no such list").await;
             let _again = world.post().await;
             world.quiet().await;
@@ -288,10 +289,10 @@ fn a_doubt_ends_where_nobody_can_tell() {
     }
 }
 
-/// An API server that starts refuses everybody for a moment, and there may be a pod by now. Who is
-/// refused for five minutes goes on without knowing.
+/// An API server that starts refuses all requests for a moment, and a pod may exist by now. After
+/// five minutes of refusals the key continues without the result.
 #[test]
-fn a_refusal_to_tell_is_not_believed_at_once() {
+fn a_forbidden_list_is_retried_for_a_while() {
     run(async {
         let (mut world, _log) = World::probe(|_, _| together(&[unnamed()])).await;
         world.post().await.reset();
@@ -311,8 +312,9 @@ fn a_refusal_to_tell_is_not_believed_at_once() {
     });
 }
 
-/// The root CA publisher may create and update ConfigMaps and not list them. Of an object with a
-/// name there cannot be two, so its doubt ends at once even if nobody may list them.
+/// The root CA publisher may create and update ConfigMaps and not list them. There cannot be two
+/// objects of one name, so a create with a name stops being ambiguous at once even if listing is
+/// forbidden.
 #[test]
 fn a_create_with_a_name_asks_for_the_name() {
     run(async {
@@ -329,7 +331,7 @@ fn a_create_with_a_name_asks_for_the_name() {
     });
 }
 
-/// Back-off that an answer in between would end is none: what fails is the write.
+/// A success in between must not reset the back-off: the write is what fails.
 #[test]
 fn a_write_that_is_lost_again_and_again_backs_off() {
     run(async {
@@ -347,9 +349,9 @@ fn a_write_that_is_lost_again_and_again_backs_off() {
     });
 }
 
-/// A connection that was refused cannot have made a pod: it is tried again without a question.
+/// A refused connection cannot have created a pod: the create is retried without asking.
 #[test]
-fn refused_connections_leave_no_doubt() {
+fn refused_connections_are_not_ambiguous() {
     run(async {
         let mut world = World::new(&[set(1, 1, 0)], &[]).await;
         world.post().await.refuse();
@@ -360,7 +362,7 @@ fn refused_connections_leave_no_doubt() {
     });
 }
 
-/// Issue, a test for each way: several writes of one plan, answered out of order, some of them
+/// Issue, a test for each order: several writes of one plan, answered out of order, some of them
 /// after their events.
 #[test]
 fn answers_out_of_order() {
@@ -382,7 +384,7 @@ fn answers_out_of_order() {
     });
 }
 
-/// TestExpectationsOnRecreate: a set that is deleted and made anew under the same name does not
+/// TestExpectationsOnRecreate: a set that is deleted and created again under the same name does not
 /// wait for the pods of the old one.
 #[test]
 fn recreated_set_starts_clean() {
@@ -405,7 +407,7 @@ fn recreated_set_starts_clean() {
     });
 }
 
-/// The same where the watch shows the new set in place of the old one: upstream's `updateRS` with
+/// The same if the watch shows the new set in place of the old one: upstream's `updateRS` with
 /// another uid.
 #[test]
 fn replaced_set_starts_clean() {
@@ -420,9 +422,9 @@ fn replaced_set_starts_clean() {
     });
 }
 
-/// A create that is answered after its set was deleted: a set with the same name does not wait.
+/// A create that is answered after its set was deleted: a new set of the same name does not wait.
 #[test]
-fn set_recreated_after_a_late_answer() {
+fn set_recreated_before_the_answer() {
     run(async {
         let mut world = World::new(&[set(1, 1, 0)], &[]).await;
         let post = world.post().await;
@@ -436,8 +438,8 @@ fn set_recreated_after_a_late_answer() {
     });
 }
 
-/// TestRSSyncExpectations: whether the key is settled is asked before the caches are read. Here
-/// the event comes right after they were read, by which time they were old.
+/// TestRSSyncExpectations: whether the key is settled is checked before the caches are read. Here
+/// the event comes right after the caches were read, which makes that read stale.
 #[test]
 fn settled_is_asked_before_the_caches() {
     run(async {
@@ -481,16 +483,17 @@ fn unsettled_key_reports_its_status() {
     });
 }
 
-/// A key that settles looks at what handlers keep: first they must have heard. A list is told in
-/// the order of its names, in batches; here a newer object comes long before what is awaited.
+/// A settled key reads the handlers' memory, so the handlers must be notified first. The changes of
+/// a list are notified in the order of names, in batches; here a newer object comes long before the
+/// awaited one.
 #[test]
-fn handlers_hear_before_a_key_settles() {
+fn handlers_are_notified_before_a_key_settles() {
     run(async {
         let log = Log::default();
-        let told = log.clone();
+        let notified = log.clone();
         let hook = move |stage, key: &Key| {
-            if stage == Stage::Told {
-                told.push(&format!("told {}", key.name));
+            if stage == Stage::Notified {
+                notified.push(&format!("notified {}", key.name));
             }
         };
         let probe = Probe::new(&log, hook, |_, _| together(&[create("a")]));
@@ -505,12 +508,12 @@ fn handlers_hear_before_a_key_settles() {
         let _again = world.post().await;
         let lines = log.take();
         let at = |what: &str| lines.iter().position(|line| line.contains(what));
-        assert!(at("told zz") < at("decide"), "{:?} {:?}", at("told zz"), at("decide"));
-        assert!(at("told zz").is_some());
+        assert!(at("notified zz") < at("decide"), "{:?} {:?}", at("notified zz"), at("decide"));
+        assert!(at("notified zz").is_some());
     });
 }
 
-/// The answer comes when the cache has the object and the handlers have not heard of it.
+/// The response comes when the cache has the object and the handlers are not notified of it yet.
 #[test]
 fn the_cache_is_ahead_of_its_handlers() {
     run(async {
@@ -519,7 +522,7 @@ fn the_cache_is_ahead_of_its_handlers() {
         let awaited: Arc<OnceLock<bool>> = Arc::default();
         let seen = Arc::clone(&awaited);
         let hook = move |stage, _: &_| {
-            if let (Stage::Told, Some(engine)) = (stage, later.get()) {
+            if let (Stage::Notified, Some(engine)) = (stage, later.get()) {
                 engine.act.remember_version(&web, &Pod::RESOURCE, &Key::new("shop", "a"), 11);
                 seen.get_or_init(|| engine.act.expectations().awaits(&web).is_some());
             }
@@ -527,7 +530,7 @@ fn the_cache_is_ahead_of_its_handlers() {
         let probe = Probe::new(&Log::default(), hook, |_, _| together(&[]));
         let (mut world, started) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
         assert!(engine.set(started).is_ok());
-        // Its handlers are connected by then, so they hear of the pod as a change.
+        // Its handlers are connected by then, so they are notified of the pod as a change.
         world.settle().await;
         world.pods.added(&pod("a", 11)).await;
         world.settle().await;
@@ -536,9 +539,10 @@ fn the_cache_is_ahead_of_its_handlers() {
     });
 }
 
-/// An object that is gone leaves no question behind: nobody would act on the answer.
+/// When the object of the key is deleted, its ambiguous writes are dropped: the result would not be
+/// used.
 #[test]
-fn a_doubt_ends_with_its_object() {
+fn an_ambiguous_write_ends_with_its_object() {
     run(async {
         let (mut world, _log) = World::probe(|_, _| together(&[create("a")])).await;
         refuse(world.post().await, 500, "InternalError", "etcdserver: request timed out").await;

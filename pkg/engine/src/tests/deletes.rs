@@ -7,20 +7,20 @@ use serde_json::json;
 
 use super::world::{PODS, World, accept, body, pod, refuse, set, terminating, with};
 
-/// A set that has pod `a`, which it is about to delete.
+/// A set with pod `a`, which the controller is about to delete.
 async fn deleting() -> (World, Call) {
     let mut world = World::new(&[set(1, 0, 1)], &[pod("a", 1)]).await;
     let delete = world.delete("a").await;
     (world, delete)
 }
 
-/// Nothing happens although the set is looked at.
+/// Nothing is written although the set is synced.
 async fn waits(world: &mut World) {
     world.sets.modified(&set(11, 0, 1)).await;
     world.quiet().await;
 }
 
-/// The set has no pods left and awaits nothing: it acts when it is to have one.
+/// The set has no pods left and no expectations: the controller acts when the set wants one.
 async fn acts(mut world: World) {
     world.quiet().await;
     world.sets.modified(&set(20, 1, 0)).await;
@@ -41,7 +41,7 @@ fn names_the_pod_by_uid() {
     });
 }
 
-/// Issue, a test for each way: the pod is marked before the answer; TestDeletionTimestamp.
+/// Issue, a test for each order: the pod is marked before the response; TestDeletionTimestamp.
 #[test]
 fn marked_before_the_answer() {
     run(async {
@@ -71,9 +71,9 @@ fn not_marked_for_five_minutes() {
     });
 }
 
-/// The same where nothing else ever enqueues the set.
+/// The same if nothing else ever enqueues the set.
 #[test]
-fn not_marked_and_nobody_looks() {
+fn not_marked_and_nothing_enqueues() {
     run(async {
         let (mut world, delete) = deleting().await;
         accept(delete, &pod("a", 1)).await;
@@ -84,9 +84,9 @@ fn not_marked_and_nobody_looks() {
     });
 }
 
-/// A delete that was not done is tried again at once; one that was is awaited.
+/// A delete that was not done is retried at once; one that was done is awaited.
 #[test]
-fn what_came_of_a_delete_is_asked() {
+fn the_result_of_an_ambiguous_delete_is_found_out() {
     for marked in [None, Some(terminating(pod("a", 1), 14))] {
         run(async {
             let (mut world, delete) = deleting().await;
@@ -109,7 +109,7 @@ fn what_came_of_a_delete_is_asked() {
     }
 }
 
-/// Issue, a test for each way: the pod is marked after the answer; TestDeletionTimestamp.
+/// Issue, a test for each order: the pod is marked after the response; TestDeletionTimestamp.
 #[test]
 fn marked_after_the_answer() {
     run(async {
@@ -123,9 +123,9 @@ fn marked_after_the_answer() {
     });
 }
 
-/// Issue, a test for each way: the pod is gone at once, before or after the answer.
+/// Issue, a test for each order: the pod is removed at once, before or after the response.
 #[test]
-fn gone_without_a_mark() {
+fn removed_without_a_mark() {
     run(async {
         let (mut world, delete) = deleting().await;
         accept(delete, &pod("a", 1)).await;
@@ -157,7 +157,7 @@ fn not_settled_by_a_version() {
 
 /// TestDeletePodsAllowsMissing: 404 is no failure; the cache will show it.
 #[test]
-fn gone_already() {
+fn deleted_already() {
     run(async {
         let (mut world, delete) = deleting().await;
         refuse(delete, 404, "NotFound", "pods a not found").await;
@@ -168,7 +168,7 @@ fn gone_already() {
     });
 }
 
-/// Another pod has the name by now: the one that was to be deleted is gone.
+/// Another pod has the name by now: the pod of the plan was deleted already.
 #[test]
 fn replaced_already() {
     run(async {
@@ -183,7 +183,7 @@ fn replaced_already() {
     });
 }
 
-/// The pod is replaced by one with the same name after the answer.
+/// The pod is replaced by one of the same name after the response.
 #[test]
 fn replaced_after_the_answer() {
     run(async {
@@ -198,7 +198,7 @@ fn replaced_after_the_answer() {
     });
 }
 
-/// A conflict of another kind is a failure, and the same pod is tried again.
+/// Another kind of conflict is a failure, and the delete of the same pod is retried.
 #[test]
 fn refused() {
     run(async {
@@ -214,7 +214,7 @@ fn refused() {
     });
 }
 
-/// Issue, a test for each way: several deletes of one plan, answered last first, with events in
+/// Issue, a test for each order: several deletes of one plan, answered last first, with events in
 /// between.
 #[test]
 fn answers_out_of_order() {

@@ -1,4 +1,4 @@
-//! What keys await, as a pure structure.
+//! Expectations, as a pure structure.
 
 use std::time::Duration;
 
@@ -58,65 +58,65 @@ fn kinds_are_awaited_apart() {
     assert_eq!(awaited.reached(&PODS, 100), [key("a")]);
 }
 
-/// TestUIDExpectations: a deletion is observed by the object's identity, once, and objects that
-/// were not asked for do not count.
+/// TestUIDExpectations: a deletion is observed by the object's identity, once; the deletion of
+/// another object does not count.
 #[test]
 fn deletes_settle_by_uid() {
     let (mut awaited, at) = (Expectations::default(), now());
-    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
-    awaited.expect_gone(&key("a"), &PODS, &uid("2"), at);
-    assert_eq!(awaited.gone(&PODS, &uid("other")), []);
-    assert_eq!(awaited.gone(&PODS, &uid("1")), []);
-    assert_eq!(awaited.gone(&PODS, &uid("1")), []);
+    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, &uid("2"), at);
+    assert_eq!(awaited.deleted(&PODS, &uid("other")), []);
+    assert_eq!(awaited.deleted(&PODS, &uid("1")), []);
+    assert_eq!(awaited.deleted(&PODS, &uid("1")), []);
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
-    assert_eq!(awaited.gone(&PODS, &uid("2")), [key("a")]);
+    assert_eq!(awaited.deleted(&PODS, &uid("2")), [key("a")]);
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
 }
 
 /// Two keys that await the same deletion both settle.
 #[test]
-fn a_deletion_settles_everybody_who_awaits_it() {
+fn a_deletion_settles_all_keys_that_await_it() {
     let (mut awaited, at) = (Expectations::default(), now());
     for name in ["b", "a", "c"] {
-        awaited.expect_gone(&key(name), &PODS, &uid("1"), at);
+        awaited.expect_deleted(&key(name), &PODS, &uid("1"), at);
     }
     awaited.forget(&key("b"));
-    assert_eq!(awaited.gone(&PODS, &uid("1")), [key("a"), key("c")]);
+    assert_eq!(awaited.deleted(&PODS, &uid("1")), [key("a"), key("c")]);
     assert!(awaited.is_empty());
 }
 
-/// Versions say nothing about deletes: the version of the deletion is not known to the writer.
+/// Versions do not settle deletes: the version of the deletion is unknown to the writer.
 #[test]
 fn a_delete_is_not_settled_by_a_version() {
     let (mut awaited, at) = (Expectations::default(), now());
-    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
     assert_eq!(awaited.reached(&PODS, u64::MAX), []);
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
 }
 
-/// TestExpectationsOnRecreate: a set made anew under the same name starts clean.
+/// TestExpectationsOnRecreate: a new set of the same name starts clean.
 #[test]
 fn a_forgotten_key_is_settled_and_leaves_nothing_behind() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_version(&key("a"), &PODS, 5, at);
-    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
     awaited.expect_version(&key("b"), &PODS, 5, at);
     awaited.forget(&key("a"));
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
-    assert_eq!(awaited.gone(&PODS, &uid("1")), []);
+    assert_eq!(awaited.deleted(&PODS, &uid("1")), []);
     assert_eq!(awaited.reached(&PODS, 5), [key("b")]);
 }
 
 /// common card, Expectations: timeout 5 min since they were last set.
 #[test]
-fn after_five_minutes_no_object_has_to_go() {
+fn after_five_minutes_no_deletion_is_awaited() {
     for never in [false, true] {
         let (mut awaited, at) = (Expectations::default(), now());
         let mut expect = |uid_of: &str, at| {
             if never {
                 awaited.expect_version(&key("a"), &PODS, NEVER, at);
             }
-            awaited.expect_gone(&key("a"), &PODS, &uid(uid_of), at);
+            awaited.expect_deleted(&key("a"), &PODS, &uid(uid_of), at);
         };
         expect("1", at);
         let later = at + LIMIT;
@@ -128,17 +128,17 @@ fn after_five_minutes_no_object_has_to_go() {
     }
 }
 
-/// TestConsistencyStore_EnsureReady: a read that is older than the write is never good enough. (A
-/// watch of pods that breaks for minutes made a DaemonSet's pods twice.)
+/// TestConsistencyStore_EnsureReady: a read that is older than the write is never fresh enough. (A
+/// watch of pods that broke for minutes made a controller create a DaemonSet's pods twice.)
 #[test]
 fn a_version_is_awaited_for_ever() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_version(&key("a"), &PODS, 5, at);
-    awaited.expect_gone(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
     let late = at + LIMIT * 100;
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), late), Settled::NotOthers);
     let awaits = awaited.awaits(&key("a")).unwrap();
-    assert_eq!((awaits.versions, awaits.gone, awaits.since), (vec![(PODS, 5)], vec![], at));
+    assert_eq!((awaits.versions, awaits.deletions, awaits.since), (vec![(PODS, 5)], vec![], at));
     assert_eq!(awaited.reached(&PODS, 5), [key("a")]);
 }
 

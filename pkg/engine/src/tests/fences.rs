@@ -1,5 +1,5 @@
-//! What holds whatever controllers do: panics stay inside, syncs can be found in the log, and the
-//! engine stops when it is asked to.
+//! Guarantees for any controller: panics are contained, the log names the sync, and the engine
+//! stops when the process shuts down.
 
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -23,8 +23,8 @@ pub(super) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
     pub(super) fn record() -> (Self, DefaultGuard) {
-        // With one log in the process, whichever test comes to a line first says for all whether
-        // anybody reads it; with two, both are asked.
+        // With one log in the process, the first test that reaches a line decides for all tests
+        // whether the line is enabled; with two, both are asked each time.
         static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
         LazyLock::force(&OTHER);
         let lines = Self::default();
@@ -51,8 +51,8 @@ impl io::Write for Lines {
     }
 }
 
-/// Issue, panic fence: in each stage a panic is counted, logged with controller and key, and tried
-/// again with back-off, while other keys go on with the same worker.
+/// Issue, panic fence: in each stage a panic is counted, logged with controller and key, and
+/// retried with back-off, while other keys continue with the same worker.
 #[test]
 fn panics_stay_inside_the_sync() {
     for stage in [Stage::Observe, Stage::Decide, Stage::Report] {
@@ -82,11 +82,11 @@ fn panics_stay_inside_the_sync() {
     }
 }
 
-/// The only worker outlives a controller that panics when it is told that an object is gone.
+/// The only worker survives a controller that panics when it is notified of a deletion.
 #[test]
-fn panics_over_what_is_gone_stay_inside_the_sync() {
+fn panics_about_a_deleted_object_stay_inside_the_sync() {
     run(async {
-        let hook = |stage, _: &_| assert!(stage != Stage::Gone, "boom");
+        let hook = |stage, _: &_| assert!(stage != Stage::Deleted, "boom");
         let rest = |_: &_, _: &_| Plan::rest("rest");
         let (mut world, log) = World::probe_with(&[set(1, 0, 0)], hook, rest).await;
         world.settle().await;
@@ -118,7 +118,7 @@ fn panics_of_handlers_do_not_stop_the_informer() {
     });
 }
 
-/// What was awaited is settled, and its key enqueued, also by an event whose handler panics.
+/// Expectations are settled, and the key is enqueued, also by an event whose handler panics.
 #[test]
 fn panics_of_handlers_do_not_unsettle() {
     run(async {
@@ -141,7 +141,7 @@ fn panics_of_handlers_do_not_unsettle() {
     });
 }
 
-/// Issue, span per sync with controller and key: on what a sync writes to the log.
+/// Issue, span per sync with controller and key: on all log lines of a sync.
 #[test]
 fn span_names_controller_and_key() {
     run(async {
@@ -156,8 +156,8 @@ fn span_names_controller_and_key() {
     });
 }
 
-/// That somebody else wrote in between is usual, and no news for who is on call, unless it does not
-/// end. Other refusals are news at once.
+/// A conflict with another writer is normal, and not worth a warning unless it repeats. Other
+/// refusals are warnings at once.
 #[test]
 fn conflicts_are_quiet_until_they_are_many() {
     for (reason, warnings) in [("Conflict", 1), ("AlreadyExists", 6), ("Invalid", 6)] {
@@ -174,10 +174,10 @@ fn conflicts_are_quiet_until_they_are_many() {
     }
 }
 
-/// garbagecollector.go, attemptToDeleteWorker: an owner of a kind that is not served is tried again
-/// and again, and says so at a verbosity that nobody sets.
+/// garbagecollector.go, attemptToDeleteWorker: an owner of a kind that is not served is retried
+/// again and again, and logged at a verbosity that is off by default.
 #[test]
-fn errors_that_last_are_told_but_not_warned_of() {
+fn quiet_errors_are_reported_but_not_warned_of() {
     run(async {
         let (lines, _guard) = Lines::record();
         let plan = |_: &_, _: &_| Plan::failed_quietly("why", "not served");
@@ -191,7 +191,7 @@ fn errors_that_last_are_told_but_not_warned_of() {
     });
 }
 
-/// The same of the status, which several controllers write.
+/// The same for the status, which several controllers write.
 #[test]
 fn conflicts_of_a_status_are_quiet() {
     run(async {
@@ -205,7 +205,7 @@ fn conflicts_of_a_status_are_quiet() {
     });
 }
 
-/// A panic in the middle of writes: what was written is awaited nevertheless.
+/// A panic in the middle of writes: the writes that were done are awaited nevertheless.
 #[test]
 fn panic_after_writes_does_not_repeat_them() {
     run(async {
@@ -221,7 +221,7 @@ fn panic_after_writes_does_not_repeat_them() {
     });
 }
 
-/// Issue, shutdown: the sync that is under way ends, and none is begun.
+/// Issue, shutdown: the sync in progress ends, and no other one begins.
 #[test]
 fn stops_after_the_sync_that_is_under_way() {
     run(async {
@@ -238,8 +238,8 @@ fn stops_after_the_sync_that_is_under_way() {
     });
 }
 
-/// Issue, shutdown: the next leader should not wait for a long plan: what is under way ends, what
-/// follows is not written, and nothing is reported of a plan that was cut short.
+/// Issue, shutdown: the next leader must not wait for a long plan: the write in progress ends, the
+/// following ones are skipped, and a plan that was cut short is not reported.
 #[test]
 fn a_long_plan_stops_between_two_writes() {
     run(async {
@@ -260,8 +260,8 @@ fn a_long_plan_stops_between_two_writes() {
     });
 }
 
-/// manager.md, Shutdown: the broadcaster outlives the workers. What the last syncs have to tell is
-/// told.
+/// manager.md, Shutdown: the broadcaster outlives the workers, and the Events of the last syncs are
+/// sent.
 #[test]
 fn events_of_the_last_syncs_are_sent() {
     run(async {
@@ -274,7 +274,8 @@ fn events_of_the_last_syncs_are_sent() {
     });
 }
 
-/// Two engines of one controller record as the same: who ends first must not silence the other.
+/// Two engines of one controller share a recorder: the one that stops first must not end it for the
+/// other.
 #[test]
 fn an_engine_that_ends_leaves_the_recorder_to_others() {
     run(async {
@@ -300,9 +301,8 @@ fn an_engine_that_ends_leaves_the_recorder_to_others() {
     });
 }
 
-/// leaderelection.go, renew: a lease that ran out may be renewed after all, by an answer that was
-/// under way. Then this process leads on, and nobody else enqueues the keys whose writes were
-/// refused.
+/// leaderelection.go, renew: an expired lease may still be renewed, by a request in progress. Then
+/// this process leads on, and nothing else enqueues the keys whose writes were refused.
 #[test]
 fn what_the_fence_refused_is_tried_again() {
     run(async {
@@ -318,7 +318,7 @@ fn what_the_fence_refused_is_tried_again() {
     });
 }
 
-/// The same where the process is asked to stop meanwhile: the next leader decides anew.
+/// The same if the process shuts down meanwhile: the next leader decides anew.
 #[test]
 fn what_the_fence_refused_ends_with_the_process() {
     run(async {
@@ -335,8 +335,7 @@ fn what_the_fence_refused_ends_with_the_process() {
     });
 }
 
-/// Issue, shutdown: a request that hangs is given up after 5 s, and what would follow it is not
-/// written any more.
+/// Issue, shutdown: a hanging request is given up after 5 s, and the writes after it are skipped.
 #[test]
 fn stops_although_a_request_hangs() {
     run(async {
@@ -352,8 +351,8 @@ fn stops_although_a_request_hangs() {
     });
 }
 
-/// manager.md, --controller-shutdown-timeout: zero is no limit. The request that hangs ends by
-/// itself after 65 s; what would follow it is still not written, since it failed.
+/// manager.md, --controller-shutdown-timeout: zero is no limit. The hanging request times out after
+/// 65 s; the writes after it are still skipped, since it failed.
 #[test]
 fn without_a_limit_a_sync_ends_in_its_own_time() {
     run(async {
@@ -369,7 +368,7 @@ fn without_a_limit_a_sync_ends_in_its_own_time() {
     });
 }
 
-/// Stops also before the caches are complete.
+/// The engine also stops before the caches are complete.
 #[test]
 fn stops_before_it_has_begun() {
     run(async {

@@ -1,4 +1,4 @@
-//! Deletes that ask for more than the uid, and patches for kinds that know no strategic merge.
+//! Deletes with more preconditions than the uid, and patches for kinds without strategic merge.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::world::{
     Log, PODS, World, accept, body, missing, orphan, pod, refuse, terminating, with,
 };
 
-/// As the API server says it, mostly: pkg/registry/rest/delete.go of k8s.io/apiserver.
+/// The API server's usual text: pkg/registry/rest/delete.go of k8s.io/apiserver.
 const CHANGED: &str = "the ResourceVersion in the precondition (1) does not match the \
     ResourceVersion in record (7). The object might have been modified";
 
@@ -64,7 +64,8 @@ fn the_body_says_what_must_hold() {
     });
 }
 
-/// Garbage collector card: on 409 a live read; the same uid and owners: it is tried again.
+/// Garbage collector card: on 409 a live read; if uid and owners are the same, the delete is
+/// retried.
 #[test]
 fn an_object_with_the_same_owners_is_deleted_in_its_new_version() {
     run(async {
@@ -79,7 +80,7 @@ fn an_object_with_the_same_owners_is_deleted_in_its_new_version() {
     });
 }
 
-/// One that changes all the time is left for later; the key backs off.
+/// An object that keeps changing is left for later; the key backs off.
 #[test]
 fn the_tries_have_a_limit() {
     run(async {
@@ -97,7 +98,7 @@ fn the_tries_have_a_limit() {
     });
 }
 
-/// Garbage collector card: other owners than were decided on: decide again.
+/// Garbage collector card: the owners have changed since the decision: decide again.
 #[test]
 fn an_object_with_other_owners_stays() {
     run(async {
@@ -110,7 +111,8 @@ fn an_object_with_other_owners_stays() {
     });
 }
 
-/// Legacy token cleaner card: a conflict is ignored, without a read: its role has none.
+/// Legacy token cleaner card: a conflict is ignored, without a live read, which its role does not
+/// allow.
 #[test]
 fn an_object_of_another_version_stays() {
     run(async {
@@ -121,9 +123,9 @@ fn an_object_of_another_version_stays() {
     });
 }
 
-/// The object of the plan exists no more: it is gone, or another one has its name.
+/// The object of the plan no longer exists: it was deleted, or another one has its name.
 #[test]
-fn an_object_that_is_gone_or_replaced_is_done() {
+fn a_deleted_or_replaced_object_is_done() {
     let replaced = with(pod("a", 7), json!({"metadata": {"uid": "uid-other"}}));
     for live in [None, Some(replaced)] {
         run(async {
@@ -140,7 +142,7 @@ fn an_object_that_is_gone_or_replaced_is_done() {
     }
 }
 
-/// Somebody has asked for its deletion meanwhile, perhaps in another way: decide again.
+/// Another client has deleted it meanwhile, perhaps with another policy: decide again.
 #[test]
 fn an_object_that_is_being_deleted_by_now_is_left_alone() {
     run(async {
@@ -153,7 +155,7 @@ fn an_object_that_is_being_deleted_by_now_is_left_alone() {
     });
 }
 
-/// operations.go, deleteObject: a conflict that is not about the version is not tried again.
+/// operations.go, deleteObject: a conflict that is not about the version is not retried.
 #[test]
 fn an_object_that_is_refused_as_it_is_is_left_for_later() {
     run(async {
@@ -165,7 +167,7 @@ fn an_object_that_is_refused_as_it_is_is_left_for_later() {
     });
 }
 
-/// A live read that fails says nothing: the sync fails.
+/// A live read that fails decides nothing: the sync fails.
 #[test]
 fn an_object_that_cannot_be_read_is_tried_again() {
     run(async {
@@ -204,7 +206,7 @@ fn a_kind_without_strategic_merge_gets_a_merge_patch() {
     });
 }
 
-/// Without another way, and for other errors, there is one try.
+/// Without an alternative, and for other errors, there is one try.
 #[test]
 fn other_refusals_of_a_patch_are_final() {
     for (otherwise, code) in [(None, 415), (Some(r#"{"b":2}"#), 422)] {

@@ -1,4 +1,4 @@
-//! Engines that nobody works for: what comes and goes leaves nothing behind.
+//! Engines without workers: objects that are created and deleted leave nothing behind.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use controller::Plan;
 
 use super::world::{Cold, DRAIN_LIMIT, Feed, Log, Probe, World, named, orphan, set};
 
-/// More than exist at any time.
+/// More objects than exist at any time.
 const MANY: usize = 50;
 
 fn probe(log: &Log) -> Probe {
@@ -18,13 +18,13 @@ async fn settle(cold: &Cold) {
     cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;
 }
 
-/// Keys that wait, now or for a delay.
+/// The number of keys in the queue, and of delayed ones.
 fn held(cold: &Cold) -> (usize, usize) {
     let backlog = cold.engine.queue.backlog();
     (backlog.depth, backlog.delayed)
 }
 
-/// Many sets come and go.
+/// Many sets are created and deleted.
 async fn churn(sets: &mut Feed) {
     for number in 0..MANY {
         let set = |version| named(set(version, 0, 0), &format!("s{number}"));
@@ -34,7 +34,7 @@ async fn churn(sets: &mut Feed) {
     }
 }
 
-/// Upstream's standby has no informers; ours has, and hears of nothing.
+/// Upstream's standby has no informers; ours has, and its handlers are not notified.
 #[test]
 fn a_standby_queues_nothing_and_then_looks_at_what_there_is() {
     run(async {
@@ -54,14 +54,14 @@ fn a_standby_queues_nothing_and_then_looks_at_what_there_is() {
         let names = observed.iter().map(|line| line.rsplit(' ').next().unwrap());
         assert_eq!(names.collect::<Vec<_>>(), ["new", "web"], "as if all were added now");
 
-        // From now on it hears of changes, once each.
+        // From now on the handlers are notified of changes, once each.
         sets.modified(&set(202, 0, 0)).await;
         settle(&cold).await;
         assert_eq!(log.observed().len(), 1);
     });
 }
 
-/// It is our turn, and a kind cannot be listed: for months, if nobody grants it.
+/// This process leads, and a kind cannot be listed: for months, if the permission is missing.
 #[test]
 fn nothing_is_queued_while_a_cache_is_awaited() {
     run(async {
@@ -92,10 +92,10 @@ fn without_workers_nothing_is_queued() {
     });
 }
 
-/// Progress deadlines, seconds until ready, looks after days: those of objects that are gone end
-/// with them.
+/// Progress deadlines, minReadySeconds, requeues after days: timers of deleted objects end with
+/// them.
 #[test]
-fn a_key_that_is_gone_has_no_timer() {
+fn the_key_of_a_deleted_object_has_no_timer() {
     run(async {
         let plan = |_: &_, _: &_| Plan::rest("later").again_after(Some(Duration::from_hours(24)));
         let probe = Probe::new(&Log::default(), |_, _| {}, plan);

@@ -1,4 +1,4 @@
-//! What the engine tells of itself.
+//! What an engine reports about itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::steps::{create, together};
 use super::world::{
     Cold, DRAIN_LIMIT, Feed, Log, Probe, Seen, Stage, World, accept, make, pod, refuse, set,
 };
-use crate::{Explanation, Insider, Inspect, Phase, Status, Viewer};
+use crate::{EngineStatus, Explanation, Insider, Inspect, Phase, Viewer};
 
 type Plans = Box<dyn Fn(&Seen, &Facts) -> Plan + Send + Sync>;
 
@@ -43,7 +43,7 @@ fn fetches() -> Plans {
     })
 }
 
-/// A probe that stands by; its caches hold `web`.
+/// A probe on a standby; its caches hold `web`.
 async fn standby(plans: Plans) -> (Cold, Feed, Feed) {
     standby_with(|_, _| {}, plans).await
 }
@@ -71,7 +71,7 @@ fn text(explanation: &Explanation) -> &str {
 fn a_standby_says_so() {
     run(async {
         let (cold, _sets, _pods) = standby(rest()).await;
-        let expected = Status {
+        let expected = EngineStatus {
             phase: Phase::NotStarted,
             cannot_start: None,
             waiting_for: vec![],
@@ -95,7 +95,7 @@ fn a_standby_says_so() {
 }
 
 #[test]
-fn what_keeps_a_controller_from_its_start_is_told_until_it_starts() {
+fn a_failed_start_is_reported_until_the_controller_starts() {
     run(async {
         let (cold, _sets, _pods) = standby(rest()).await;
         cold.engine.cannot_start("no service account: forbidden");
@@ -135,7 +135,7 @@ fn caches_that_are_awaited_are_named_with_their_errors() {
 }
 
 #[test]
-fn keys_in_work_and_plans_are_told() {
+fn keys_in_work_and_plans_are_reported() {
     run(async {
         let probe = Probe::new(&Log::default(), |_, _| {}, |_, _| together(&[create("a")]));
         let (mut world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
@@ -178,7 +178,7 @@ fn a_key_fails_until_it_succeeds() {
         let hook = |stage, key: &Key| assert!(stage != Stage::Report || &*key.name != "bad");
         let probe = Probe::new(&Log::default(), hook, plan);
         let (mut world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
-        // Failures at 0, 5 and 15 ms; the next one would be at 35 ms.
+        // Failures at 0, 5 and 15 ms; the next one is due at 35 ms.
         world.wait(Duration::from_millis(20)).await;
         let failing = serde_json::to_value(engine.status().failing).unwrap();
         let zero = "1970-01-01T00:00:00Z";
@@ -203,7 +203,7 @@ fn a_key_fails_until_it_succeeds() {
         assert!(status.failing[0].error.starts_with("panic: "));
         world.sets.deleted(&super::world::named(set(13, 0, 0), "bad")).await;
         world.settle().await;
-        assert!(engine.status().failing.is_empty(), "one that is gone fails no more");
+        assert!(engine.status().failing.is_empty(), "a deleted object is not failing any more");
     });
 }
 
@@ -232,25 +232,25 @@ fn a_standby_explains_from_warm_caches_and_writes_nothing() {
     });
 }
 
-/// Who may get nothing.
-struct Stranger;
+/// A viewer that may get nothing.
+struct Unauthorized;
 
-impl Viewer for Stranger {
+impl Viewer for Unauthorized {
     fn sight(&self, subjects: BTreeSet<Subject>) -> BoxFuture<'_, Sight> {
         let answer = |subject| (subject, Err("you may not".to_owned()));
         std::future::ready(Sight::Of(subjects.into_iter().map(answer).collect())).boxed()
     }
 }
 
-/// The template of a set may hold what not everybody may read.
+/// Not every viewer may see the template of a set.
 #[test]
-fn bodies_are_shown_to_whoever_may_see_them() {
+fn bodies_are_shown_to_viewers_that_may_see_them() {
     run(async {
         let controller = controllers::replicaset::Controller::new(500);
         let mut cold = Cold::new(controller, 2, DRAIN_LIMIT);
         let (_sets, _pods) = cold.warm(&[set(1, 3, 0)], &[pod("a", 1)]).await;
         cold.server.runtime.clock.sleep(Duration::from_millis(1)).await;
-        let explanation = cold.engine.explain(&web(), &Stranger).await;
+        let explanation = cold.engine.explain(&web(), &Unauthorized).await;
         let action = &explanation.plan.unwrap().json["steps"][0]["actions"][0];
         assert_eq!((&action["verb"], &action["times"]), (&json!("create"), &json!(2)));
         assert_eq!(action["body"], "… (you may not)");
@@ -288,7 +288,7 @@ fn a_plan_that_cannot_be_had_is_explained_too() {
         let explanation = cold.engine.explain(&web(), &Insider).await;
         assert_eq!(explanation.error.as_deref(), Some("panic: boom"));
 
-        // Nobody answers the live read.
+        // The live read gets no response.
         let (cold, _sets, _pods) = standby(fetches()).await;
         let since = cold.server.runtime.clock.instant();
         let explanation = cold.engine.explain(&web(), &Insider).await;
@@ -312,7 +312,7 @@ fn a_plan_that_cannot_be_had_is_explained_too() {
 }
 
 #[test]
-fn an_object_that_is_gone_has_no_plan() {
+fn a_deleted_object_has_no_plan() {
     run(async {
         let (cold, _sets, _pods) = standby(rest()).await;
         let explanation = cold.engine.explain(&Key::new("shop", "other"), &Insider).await;
@@ -321,9 +321,9 @@ fn an_object_that_is_gone_has_no_plan() {
     });
 }
 
-/// Design 2: what an unsettled key waits for, in words.
+/// Design 2: the expectations of an unsettled key, as text.
 #[test]
-fn what_keeps_a_key_is_told() {
+fn what_blocks_a_key_is_reported() {
     run(async {
         let mut world = World::start(
             Probe::new(
@@ -361,9 +361,9 @@ fn what_keeps_a_key_is_told() {
     });
 }
 
-/// A create that got no answer holds the key until it is known whether it was done.
+/// A create without a response blocks the key until its result is known.
 #[test]
-fn a_doubt_is_told() {
+fn an_ambiguous_write_is_reported() {
     run(async {
         let probe = Probe::new(&Log::default(), |_, _| {}, |_, _| together(&[create("a")]));
         let (mut world, engine) = World::start(probe, 1, &[set(1, 0, 0)], &[]).await;
@@ -371,12 +371,15 @@ fn a_doubt_is_told() {
         let list = world.reader.find("GET", "/api/v1/namespaces/shop/pods").await;
         let explanation = engine.explain(&web(), &Insider).await;
         assert_eq!(
-            explanation.doubts,
-            ["pods \"a\" in \"shop\" may have come of a create that failed"]
+            explanation.ambiguous_writes,
+            ["pods \"a\" in \"shop\" may be the result of a create that failed"]
         );
-        assert_eq!(engine.explain(&Key::new("shop", "other"), &Insider).await.doubts, [""; 0]);
+        assert_eq!(
+            engine.explain(&Key::new("shop", "other"), &Insider).await.ambiguous_writes,
+            [""; 0]
+        );
         list.reply(200, r#"{"metadata":{"resourceVersion":"10"},"items":[]}"#).await;
         world.settle().await;
-        assert_eq!(engine.explain(&web(), &Insider).await.doubts, [""; 0]);
+        assert_eq!(engine.explain(&web(), &Insider).await.ambiguous_writes, [""; 0]);
     });
 }

@@ -1,4 +1,4 @@
-//! Read your writes, for patches: how a set takes an orphan and lets a pod go.
+//! Read your writes, for patches: how a set adopts an orphan and releases a pod.
 
 use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
@@ -20,7 +20,7 @@ async fn adopts(world: &mut World) -> Call {
     world.patch("a").await
 }
 
-/// Nothing happens although the set is looked at.
+/// Nothing is written although the set is synced.
 async fn waits(world: &mut World) {
     world.sets.modified(&set(11, 1, 0)).await;
     world.quiet().await;
@@ -39,7 +39,7 @@ fn names_the_pod_by_uid() {
     });
 }
 
-/// Issue, a test for each way: the watch event of a patch before the answer.
+/// Issue, a test for each order: the watch event of a patch before the response.
 #[test]
 fn event_before_the_answer() {
     run(async {
@@ -52,7 +52,7 @@ fn event_before_the_answer() {
     });
 }
 
-/// Issue, a test for each way: the watch event of a patch after the answer.
+/// Issue, a test for each order: the watch event of a patch after the response.
 #[test]
 fn event_after_the_answer() {
     run(async {
@@ -65,10 +65,10 @@ fn event_after_the_answer() {
     });
 }
 
-/// controller_ref_manager.go leaves an orphan that is gone (404) out of the count. Here it was
-/// counted on, so the sync fails, and is tried again until the cache shows it.
+/// controller_ref_manager.go leaves an orphan that was deleted (404) out of the count. Here the
+/// plan counted on it, so the sync fails, and is retried until the cache shows the deletion.
 #[test]
-fn orphan_is_gone() {
+fn orphan_was_deleted() {
     run(async {
         let (mut world, patch) = adopting().await;
         missing(patch, "a").await;
@@ -80,8 +80,8 @@ fn orphan_is_gone() {
     });
 }
 
-/// The API server no longer serves the kind in this version (404 as well), which says nothing of
-/// the object: what was to be written before something else must not count as done.
+/// The API server no longer serves the kind in this version (also a 404). That says nothing about
+/// the object, so a write that others depend on must not count as done.
 #[test]
 fn a_path_that_is_not_served_is_an_error() {
     run(async {
@@ -91,8 +91,8 @@ fn a_path_that_is_not_served_is_an_error() {
     });
 }
 
-/// controller_ref_manager.go: that somebody else took it first (422) fails the sync; no status is
-/// written, and it is tried again after a new live read.
+/// controller_ref_manager.go: another owner was first (422), so the sync fails; no status is
+/// written, and the key is retried with a new live read.
 #[test]
 fn orphan_is_taken() {
     run(async {
@@ -112,7 +112,7 @@ fn orphan_is_taken() {
     });
 }
 
-/// TestPatchPodFails: any other failure is tried again too.
+/// TestPatchPodFails: any other failure is retried too.
 #[test]
 fn patch_fails() {
     run(async {
@@ -124,8 +124,8 @@ fn patch_fails() {
     });
 }
 
-/// Of a patch whose answer is lost nobody knows whether it was done: the pod is asked for. What is
-/// to be adopted counts meanwhile, as one that was adopted and does not show yet.
+/// A patch whose response is lost is ambiguous: the pod is read. Meanwhile the orphan counts as an
+/// adopted pod that does not show yet.
 #[test]
 fn answer_lost() {
     run(async {
@@ -139,7 +139,7 @@ fn answer_lost() {
     });
 }
 
-/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the live read shows what the cache does not yet.
+/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the live read shows what the cache does not show yet.
 #[test]
 fn owner_is_being_deleted() {
     run(async {
@@ -151,15 +151,15 @@ fn owner_is_being_deleted() {
     });
 }
 
-/// controller_ref_manager.go: of a pod that is let go, 404 and 422 do not matter, nothing is tried
-/// again, and the set goes on without it: it makes another one and writes its status.
+/// controller_ref_manager.go: for a released pod, 404 and 422 do not matter, nothing is retried,
+/// and the set continues without it: the controller creates another pod and writes the status.
 #[test]
-fn released_pod_is_gone_or_another() {
-    for is_gone in [true, false] {
+fn released_pod_was_deleted_or_replaced() {
+    for is_deleted in [true, false] {
         run(async {
             let mut world = World::new(&[set(1, 1, 1)], &[strange()]).await;
             let patch = world.patch("a").await;
-            if is_gone {
+            if is_deleted {
                 missing(patch, "a").await;
             } else {
                 refuse(patch, 422, "Invalid", "no").await;
@@ -173,7 +173,7 @@ fn released_pod_is_gone_or_another() {
 }
 
 /// A webhook that undoes a release answers 200, and changes nothing: no event comes, and none is
-/// waited for. The pod is asked to go in each sync, and stops nothing.
+/// awaited. The release is retried in each sync, and blocks nothing.
 #[test]
 fn a_webhook_undoes_the_release() {
     run(async {
@@ -190,7 +190,7 @@ fn a_webhook_undoes_the_release() {
     });
 }
 
-/// The same of an adoption: it counts, as upstream.
+/// The same for an adoption: the pod counts, as upstream.
 #[test]
 fn a_webhook_undoes_the_adoption() {
     run(async {
@@ -202,7 +202,7 @@ fn a_webhook_undoes_the_adoption() {
     });
 }
 
-/// Any other failure to release is told as a failed sync, and says nothing about the pods.
+/// Any other failure to release fails the sync, and says nothing about the pods.
 #[test]
 fn a_release_is_refused() {
     run(async {
@@ -213,12 +213,12 @@ fn a_release_is_refused() {
     });
 }
 
-/// A pod of `web` that it selects no more.
+/// A pod of `web` that its selector no longer matches.
 fn strange() -> serde_json::Value {
     with(pod("a", 1), json!({"metadata": {"labels": {"app": "other"}}}))
 }
 
-/// A server-side apply is one as who owns the fields, and is awaited as any other patch.
+/// A server-side apply names its field manager, and is awaited as any other patch.
 #[test]
 fn applies_as_the_field_manager_and_awaits_the_event() {
     run(async {

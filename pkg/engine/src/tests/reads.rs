@@ -1,4 +1,4 @@
-//! Live reads: what is asked for, and what comes of each answer.
+//! Live reads: what is requested, and the answer to each response.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const REVIEWS: Resource = Resource::cluster_scoped(
 const REVIEWS_PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 const METRICS: &str = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods?labelSelector=app%3Dweb";
 
-/// Asks once, and ends in an error that says what came of it.
+/// Reads once, and ends in an error that shows the answer.
 async fn asking(query: Query, says: fn(&Answer) -> String) -> (World, super::world::Log) {
     World::probe(move |_, facts: &Facts| match facts.get(&query) {
         None => Plan::fetch("asks", vec![query.clone()]),
@@ -27,7 +27,7 @@ async fn asking(query: Query, says: fn(&Answer) -> String) -> (World, super::wor
     .await
 }
 
-/// What the controller said of the answer.
+/// What the controller reported of the answer.
 async fn said(world: &World, log: &super::world::Log) -> String {
     world.settle().await;
     let lines = log.take();
@@ -53,8 +53,8 @@ fn value(answer: &Answer) -> String {
     }
 }
 
-/// metrics.k8s.io, a `scale`, OpenAPI: the path goes out as it is. That there is none is told in
-/// the API server's words, which an autoscaler shows.
+/// metrics.k8s.io, a `scale`, OpenAPI: the path is sent unchanged. If it does not exist, the error
+/// has the API server's text, which an autoscaler shows.
 #[test]
 fn any_path_is_read_as_json() {
     for (code, body, expected) in [
@@ -86,7 +86,8 @@ fn json_that_is_too_long_is_no_answer() {
     });
 }
 
-/// As the informer of the kind asks and decodes, page by page, with the same selectors each time.
+/// The request and the decoding are those of the kind's informer, page by page, with the same
+/// selectors each time.
 #[test]
 fn views_are_listed_with_selectors_page_by_page() {
     run(async {
@@ -110,7 +111,7 @@ fn views_are_listed_with_selectors_page_by_page() {
     });
 }
 
-/// An answer is whole or none: what came before the failure does not count.
+/// An answer is complete or an error: pages before the failure do not count.
 #[test]
 fn a_list_whose_second_page_fails_is_no_answer() {
     run(async {
@@ -125,7 +126,7 @@ fn a_list_whose_second_page_fails_is_no_answer() {
     });
 }
 
-/// Limits: a server that has always one page more does not hold a worker for ever.
+/// Limits: a server that always has one more page does not block a worker for ever.
 #[test]
 fn a_read_that_takes_too_long_is_no_answer() {
     run(async {
@@ -147,7 +148,7 @@ fn a_read_that_takes_too_long_is_no_answer() {
     });
 }
 
-/// One object as the view that the caches hold, in the form that the view needs.
+/// One object as the view that the caches hold, in the encoding that the view needs.
 #[test]
 fn one_object_is_read_as_a_view() {
     let says = |answer: &Answer| match answer.view::<ReplicaSet>() {
@@ -171,7 +172,7 @@ fn one_object_is_read_as_a_view() {
     }
 }
 
-/// csr.md, approving: the answer to a POST matters, all of it. It changes nothing, so it is no
+/// csr.md, approving: the whole response to a POST matters. It changes nothing, so it is not a
 /// write: the fence does not refuse it, and it is not counted.
 #[test]
 fn a_review_is_posted_and_answered_whole() {
@@ -184,7 +185,7 @@ fn a_review_is_posted_and_answered_whole() {
         assert_eq!(call.accept, "application/json");
         accept(call, &json!({"status": {"allowed": true}})).await;
         assert_eq!(said(&world, &log).await, r#"{"allowed":true}"#);
-        // Tried again, since the plan ends in an error.
+        // The key is retried, since the plan ends in an error.
         world.close_fence(true);
         world.wait(Duration::from_secs(6)).await;
         let call = world.server.find("POST", REVIEWS_PATH).await;

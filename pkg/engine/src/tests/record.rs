@@ -1,4 +1,4 @@
-//! What is remembered stays small.
+//! The history stays bounded.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The requeue switch: when a key is looked at next, and the rounds of live reads before that.
+//! The requeue switch: when a key is synced next, and the rounds of live reads before that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,16 +43,16 @@ fn failures_back_off_until_success() {
     });
 }
 
-/// A controller sees how often in a row its key has failed, so that it can begin elsewhere; who
-/// explains sees what the next sync will see.
+/// A controller sees how often in a row its key has failed, so that it can start elsewhere; an
+/// explanation shows what the next sync will see.
 #[test]
 fn failures_are_part_of_what_is_looked_at() {
     run(async {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (fails, told) = (Arc::new(AtomicBool::new(true)), Arc::clone(&seen));
+        let (fails, record) = (Arc::new(AtomicBool::new(true)), Arc::clone(&seen));
         let flag = Arc::clone(&fails);
         let plan = move |it: &Seen, _: &Facts| {
-            told.lock().unwrap().push(it.failures);
+            record.lock().unwrap().push(it.failures);
             if flag.load(Ordering::Relaxed) { failed() } else { Plan::rest("well") }
         };
         let probe = Probe::new(&Log::default(), |_, _| {}, plan);
@@ -70,9 +70,9 @@ fn failures_are_part_of_what_is_looked_at() {
     });
 }
 
-/// TestDeleteControllerAndExpectations: of a set that is gone nothing is remembered.
+/// TestDeleteControllerAndExpectations: nothing is remembered of a deleted set.
 #[test]
-fn gone_forgets_the_back_off() {
+fn deletion_forgets_the_back_off() {
     run(async {
         let (mut world, log) = World::probe(|_, _| failed()).await;
         world.wait(Duration::from_millis(100)).await;
@@ -85,8 +85,7 @@ fn gone_forgets_the_back_off() {
     });
 }
 
-/// Card, Sync 9: the next look is counted from the moment that was decided on, not from the end of
-/// the sync.
+/// Card, Sync 9: the delay counts from the time of the decision, not from the end of the sync.
 #[test]
 fn again_counts_from_the_snapshot() {
     run(async {
@@ -105,7 +104,7 @@ fn again_counts_from_the_snapshot() {
     });
 }
 
-/// A sync that took longer than the plan wanted to wait is looked at again at once.
+/// If the sync took longer than the plan's delay, the key is requeued at once.
 #[test]
 fn again_may_be_over_already() {
     run(async {
@@ -122,8 +121,7 @@ fn again_may_be_over_already() {
     });
 }
 
-/// metrics.md, workqueue_retries_total: a look at a key whose writes are not visible yet is no
-/// retry; a failure is.
+/// metrics.md, workqueue_retries_total: a sync of an unsettled key is no retry; a failure is one.
 #[test]
 fn looks_at_unsettled_keys_are_no_retries() {
     run(async {
@@ -192,7 +190,7 @@ fn text(answer: &Answer) -> String {
     }
 }
 
-/// What is written after live reads goes on as always; no read is under way with the writes.
+/// Writes after live reads run as usual; no read is in progress during the writes.
 #[test]
 fn live_reads_come_before_writes() {
     run(async {

@@ -1,5 +1,5 @@
-//! Plans in several rounds: what is written before a live read, the other kinds of reads, and
-//! deletions of whole collections.
+//! Plans in several rounds: writes before a live read, the other types of reads, and deletions of
+//! whole collections.
 
 use std::time::Duration;
 
@@ -39,9 +39,9 @@ fn write_then_read(facts: &Facts) -> Plan {
     }
 }
 
-/// Issue 6: what can only be read once something was written.
+/// Issue 6: a read that depends on an earlier write.
 #[test]
-fn what_stands_before_a_read_is_done_first() {
+fn writes_before_a_read_are_done_first() {
     run(async {
         let (mut world, log) = World::probe(|_, facts| write_then_read(facts)).await;
         let put = world.put().await;
@@ -54,7 +54,7 @@ fn what_stands_before_a_read_is_done_first() {
     });
 }
 
-/// Nothing is read, and nothing decided, once a write has failed.
+/// Once a write has failed, nothing more is read or decided.
 #[test]
 fn a_failed_write_ends_the_rounds() {
     run(async {
@@ -67,7 +67,7 @@ fn a_failed_write_ends_the_rounds() {
     });
 }
 
-/// The live reads of a round do not wait for each other.
+/// The live reads of a round run at the same time.
 #[test]
 fn reads_are_under_way_at_once() {
     run(async {
@@ -101,7 +101,7 @@ fn names(facts: &Facts) -> Plan {
     }
 }
 
-/// Issue 6: nothing but metadata is asked for, page by page.
+/// Issue 6: only metadata is requested, page by page.
 #[test]
 fn all_objects_are_read_as_metadata_page_by_page() {
     run(async {
@@ -125,7 +125,7 @@ fn all_objects_are_read_as_metadata_page_by_page() {
     });
 }
 
-/// A list that breaks off is no answer: what was read of it does not count.
+/// A list that ends early is an error: what was read of it does not count.
 #[test]
 fn a_list_that_fails_is_no_list() {
     run(async {
@@ -157,7 +157,8 @@ fn delete_all(facts: &Facts) -> Plan {
     }
 }
 
-/// Namespace card: DELETE collection with Background; a failure is a fact, and ends nothing.
+/// Namespace card: DELETE collection with Background; a failure is a fact, and does not end the
+/// plan.
 #[test]
 fn how_the_deletion_of_a_collection_goes_is_a_fact() {
     for (code, expected) in [(200, "None"), (405, "Some(Some(405))"), (500, "Some(Some(500))")] {
@@ -176,9 +177,9 @@ fn how_the_deletion_of_a_collection_goes_is_a_fact() {
     }
 }
 
-/// What was learned is told to the controller at once, in the order of the queries.
+/// The controller gets the answers at once, in the order of the queries.
 #[test]
-fn answers_are_told_to_the_controller() {
+fn the_controller_gets_the_answers() {
     run(async {
         let there = |name| Query::metadata(Pod::RESOURCE, Key::new("shop", name));
         let plan = move |_: &_, facts: &Facts| match facts.answers.len() {
@@ -200,8 +201,8 @@ fn answers_are_told_to_the_controller() {
     });
 }
 
-/// A path that is not served says nothing about its objects: upstream's garbage collector would
-/// take its 404 for the absence of an owner.
+/// An unknown path says nothing about its objects: upstream's garbage collector would take its 404
+/// for a missing owner.
 #[test]
 fn a_kind_that_is_not_known_is_no_missing_object() {
     run(async {
@@ -222,8 +223,8 @@ fn a_kind_that_is_not_known_is_no_missing_object() {
 }
 
 /// k8s.io/apimachinery pkg/api/validate/content/path.go: no object has such a name, so nothing is
-/// asked. Sent as it is, `..` would be another object. Upstream's manager finds the first two
-/// absent, and is refused an answer on the third.
+/// requested. Sent unchanged, `..` would be another object. Upstream's manager finds the first two
+/// absent, and gets an error for the third.
 #[test]
 fn an_object_of_an_impossible_name_is_not_asked_for() {
     run(async {

@@ -1,5 +1,5 @@
-//! A controller that is not about one object: it is looked at without an event, counts what it
-//! does, and may give up.
+//! A controller whose keys are not objects: its seeds are enqueued without an event, it counts what
+//! it does, and its keys may be given up.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -32,7 +32,7 @@ const SYNC_SECONDS: Family = Family::histogram(
 /// Not in the table.
 const STRANGE: Family = Family::counter("strange", "[ALPHA] Strange.");
 
-/// A [`Probe`] for which every key has something to look at.
+/// A [`Probe`] that has something to observe for every key.
 struct Pass {
     probe: Probe,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
@@ -90,7 +90,7 @@ fn pass(plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static) -> (Pass, 
     (Pass { probe: Probe::new(&log, |_, _| {}, plan), outcomes }, log)
 }
 
-/// A delete of a pod that is counted.
+/// A counted delete of a pod.
 fn sweep(name: &str, namespace: &str, reason: &str) -> Write {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
@@ -104,14 +104,14 @@ fn failed() -> Plan {
     Plan { error: Some("no".to_owned()), ..Plan::rest("fails") }
 }
 
-/// The milliseconds at which `pods` was decided on since the last look.
+/// The milliseconds at which `pods` was decided since the last call.
 fn decided(log: &Log) -> Vec<u64> {
     let mut lines = log.take();
     lines.retain(|line| line.ends_with("decide pods"));
     lines.iter().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
 }
 
-/// The samples of the two counters, as the page has them.
+/// The samples of the two counters on the page.
 fn counted(world: &World) -> Vec<String> {
     let page = world.registry.page("").body;
     let lines = page.lines().filter(|line| line.starts_with("pod_gc_collector_"));
@@ -120,8 +120,8 @@ fn counted(world: &World) -> Vec<String> {
 
 // === Seeds ===
 
-/// Seeds are looked at once the caches are complete and not before; and also when these are empty,
-/// so that no event comes.
+/// Seeds are enqueued once the caches are complete and not before; also if the caches are empty, so
+/// that no event comes.
 #[test]
 fn seeds_are_looked_at_once_the_caches_are_complete() {
     run(async {
@@ -138,7 +138,7 @@ fn seeds_are_looked_at_once_the_caches_are_complete() {
     });
 }
 
-/// An object that is there at the start enqueues a seed that is to be looked at anyway: one look.
+/// An object that exists at the start enqueues a seed that is enqueued anyway: one sync.
 #[test]
 fn a_seed_is_looked_at_once() {
     run(async {
@@ -149,7 +149,7 @@ fn a_seed_is_looked_at_once() {
     });
 }
 
-/// A pass after the other, by the plan's word alone.
+/// Each pass is requested by the plan of the one before.
 #[test]
 fn passes_follow_each_other() {
     run(async {
@@ -163,8 +163,8 @@ fn passes_follow_each_other() {
 
 // === Giving up ===
 
-/// As upstream's `maxRetries`: a key that failed once and then so many times again is dropped; the
-/// next event looks at it with a fresh count.
+/// As upstream's `maxRetries`: a key that failed once and in this many retries is given up; the
+/// next event enqueues it with a fresh count.
 #[test]
 fn a_key_is_dropped_after_so_many_retries() {
     run(async {
@@ -183,12 +183,12 @@ fn a_key_is_dropped_after_so_many_retries() {
     });
 }
 
-/// A success in between counts as a beginning.
+/// A success in between resets the count.
 #[test]
 fn a_success_starts_the_count_anew() {
     run(async {
         let looks = Mutex::new(0);
-        // Fails three times, does well, and fails again.
+        // Fails three times, succeeds, and fails again.
         let plan = move |_: &_, _: &Facts| {
             let mut looks = looks.lock().unwrap();
             *looks += 1;
@@ -208,7 +208,7 @@ fn a_success_starts_the_count_anew() {
 // === Counting ===
 
 /// metrics.md: as upstream's, a counter shows nothing until it has labels; then all attempts, and
-/// among them the failures. A pod that is gone already is a failure there, but not of the sync.
+/// among them the failures. A pod that was deleted already is a failure there, but not of the sync.
 #[test]
 fn attempts_and_failures_are_counted() {
     run(async {
@@ -243,7 +243,8 @@ fn attempts_and_failures_are_counted() {
     });
 }
 
-/// What is counted nowhere: no counts, a family that the table lacks, and labels that do not fit.
+/// What is never counted: no counts, a family that is not in the table, and labels that do not
+/// match.
 #[test]
 fn only_known_counters_count() {
     run(async {
@@ -264,15 +265,15 @@ fn only_known_counters_count() {
 
 // === Outcomes ===
 
-/// The outcome has the API server's word for the failure, if it gave one; the plan's own error has
-/// none.
+/// The outcome has the API server's reason of the failure, if there is one; the plan's own error
+/// has none.
 #[test]
 fn an_outcome_says_why() {
     let rows = [(409, "AlreadyExists", "there"), (403, "Forbidden", "quota")];
     for (code, reason, message) in rows {
         run(async {
             let plan = |_: &_, _: &_| Plan {
-                error: Some("not told".to_owned()),
+                error: Some("not reported".to_owned()),
                 ..Plan::one("one", Step::InOrder(vec![create("a")]))
             };
             let (pass, _log) = pass(plan);

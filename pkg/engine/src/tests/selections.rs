@@ -16,7 +16,7 @@ const CONFIG_MAPS: Resource = RootCa::RESOURCE;
 const ROOT_CA: &str = "configmaps with metadata.name=kube-root-ca.crt";
 const SETTINGS: &str = "configmaps with metadata.name=settings";
 
-/// The ConfigMaps that are called `settings`.
+/// The ConfigMaps with the name `settings`.
 struct Settings(Meta);
 
 /// A view of all ConfigMaps, and another one.
@@ -65,10 +65,10 @@ impl<const VIEW: usize> Kind for All<VIEW> {
     const RESOURCE: Resource = CONFIG_MAPS;
 }
 
-/// Looks at the settings of a namespace, and reads its root CA.
+/// Reads the settings of a namespace, and its root CA.
 struct Selected;
 
-/// Looks at two views of the same objects.
+/// Reads two views of the same objects.
 struct Doubled;
 
 impl Controller for Selected {
@@ -130,14 +130,14 @@ fn settings(version: u64) -> ObjectRef {
     ObjectRef { resource, key, uid, resource_version: version }
 }
 
-/// The two lists that are asked for, in the order of what they select.
+/// The two requested lists, in the order of their selections.
 async fn asked(server: &mut Server) -> [Call; 2] {
     let mut calls = server.under_way().await;
     calls.sort_by_key(Call::without_timeout);
     calls.try_into().ok().expect("two lists")
 }
 
-/// Answers a list with an object of this name.
+/// Answers a list with one object of this name.
 async fn list(call: Call, name: &str) -> Stream {
     assert!(call.path.starts_with("/api/v1/configmaps?"), "{}", call.path);
     let mut stream = call.answer(200, "application/json");
@@ -150,15 +150,15 @@ async fn settle(server: &Server) {
     server.runtime.clock.sleep(Duration::from_millis(1)).await;
 }
 
-/// What a key awaits, a line each.
+/// The expectations of a key, one a line.
 fn awaited(engine: &Engine, key: &Key) -> Vec<String> {
     let Some(awaits) = engine.act.expectations().awaits(key) else { return Vec::new() };
     let versions = awaits.versions.iter().map(|(of, version)| format!("{of}: {version}"));
-    let gone = awaits.gone.iter().map(|(of, uid)| format!("{of}: without {uid}"));
-    versions.chain(gone).collect()
+    let deletions = awaits.deletions.iter().map(|(of, uid)| format!("{of}: without {uid}"));
+    versions.chain(deletions).collect()
 }
 
-/// An engine that has started, and the watches of root CAs and settings.
+/// A running engine, and the watches of root CAs and settings.
 async fn started() -> (Cold, Arc<Engine>, Stream, Stream) {
     let mut cold = Cold::new(Selected, 1, DRAIN_LIMIT);
     let _task = cold.run();
@@ -194,8 +194,8 @@ fn both_are_read_and_waited_for() {
     });
 }
 
-/// Watches that select by fields come to a version one by one, and the one that does not select an
-/// object may take a minute to it.
+/// Watches that select by fields reach a version independently, and the one that does not select
+/// the object may take a minute.
 #[test]
 fn a_write_is_awaited_of_the_cache_that_selects_its_object() {
     run(async {
@@ -220,12 +220,12 @@ fn a_write_that_no_cache_selects_is_not_awaited() {
         let (key, other) = (Key::new("shop", "settings"), Key::new("shop", "other"));
         engine.act.remember_version(&key, &CONFIG_MAPS, &other, 15);
         let object = ObjectRef { key: other, ..settings(5) };
-        engine.act.remember_gone(&key, &object);
+        engine.act.remember_deleted(&key, &object);
         assert_eq!(awaited(&engine, &key), Vec::<String>::new());
     });
 }
 
-/// Then each cache may show it.
+/// Each cache may show it.
 #[test]
 fn a_write_under_a_name_that_is_not_known_is_awaited_of_all() {
     run(async {
@@ -247,7 +247,7 @@ fn a_deletion_is_awaited_of_the_cache_that_holds_the_object() {
     run(async {
         let (cold, engine, mut root_ca, mut stream) = started().await;
         let key = Key::new("shop", "settings");
-        engine.act.remember_gone(&key, &settings(5));
+        engine.act.remember_deleted(&key, &settings(5));
         assert_eq!(awaited(&engine, &key), [format!("{SETTINGS}: without uid-settings")]);
         root_ca.send(event("DELETED", &config_map(RootCa::NAME, 11))).await;
         settle(&cold.server).await;

@@ -1,4 +1,4 @@
-//! When a loop counts as stopped, and what only looks like it.
+//! When a loop counts as stopped, and what only looks similar.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Still {
         self.engine().stalled(self.clock().instant())
     }
 
-    /// What two looks say.
+    /// The result of two observations.
     async fn stalled(&self) -> Option<String> {
         assert_eq!(self.look(), None, "the first look is never believed");
         self.wait(CONFIRM).await;
@@ -78,7 +78,8 @@ fn a_ready_key_that_a_free_worker_does_not_take() {
     });
 }
 
-/// The look comes first after the process was stopped as a whole (SIGSTOP, a machine that hangs).
+/// The observer runs first after the process was stopped as a whole (SIGSTOP, a machine that
+/// hangs).
 #[test]
 fn a_pause_of_the_whole_process_is_no_stall() {
     run(async {
@@ -122,7 +123,7 @@ fn keys_that_are_taken_now_and_then_are_slow_work() {
     });
 }
 
-/// Upstream counts on its queue's timer; if ours were lost, the key would be ready all the same.
+/// Upstream relies on its queue's timer; if ours got lost, the key would be ready all the same.
 #[test]
 fn a_delay_that_is_over_counts_from_its_end() {
     run(async {
@@ -156,7 +157,7 @@ fn a_key_without_a_sign_of_life() {
     });
 }
 
-/// A small --kube-api-qps: requests of one sync wait for their turn for longer than the limit.
+/// A small --kube-api-qps: requests of one sync wait for the rate limit for longer than the limit.
 #[test]
 fn a_wait_for_the_rate_limit_is_no_stall() {
     run(async {
@@ -187,16 +188,16 @@ fn workers_that_ended_by_themselves() {
         assert_eq!(engine.stalled(world.instant()), None);
         world.wait(CONFIRM).await;
         let words = engine.stalled(world.instant()).unwrap();
-        assert_eq!(words, "none of 2 workers is left, though nobody asked them to stop");
+        assert_eq!(words, "none of 2 workers is left, although the controller was not stopped");
         world.stop().await;
         assert_eq!(engine.stalled(world.instant()), None, "now they were asked to");
     });
 }
 
-/// Who is asked to stop needs no workers, nor does who waits for its turn, for its caches, or was
-/// given none (--concurrent-replicaset-syncs=0).
+/// A controller that was stopped needs no workers, nor does one on a standby, one that waits for
+/// its caches, or one with zero workers (--concurrent-replicaset-syncs=0).
 #[test]
-fn who_should_not_work_does_not_stall() {
+fn a_controller_that_should_not_run_does_not_stall() {
     run(async {
         let still = Still::new(1).await;
         still.wait(Duration::from_hours(1)).await;
@@ -223,7 +224,7 @@ fn who_should_not_work_does_not_stall() {
     });
 }
 
-/// Half of the workers are gone, the others are busy: still it gets on.
+/// Half of the workers have ended, the others are busy: the loop still makes progress.
 #[test]
 fn a_worker_that_is_left_is_a_worker() {
     run(async {
@@ -256,7 +257,7 @@ fn slow_requests_are_no_stall() {
     });
 }
 
-/// A request that the API server puts off again and again, for longer than the limit.
+/// The API server asks to retry later again and again, for longer than the limit.
 #[test]
 fn retries_that_the_server_asks_for_are_no_stall() {
     run(async {

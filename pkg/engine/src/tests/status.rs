@@ -1,11 +1,11 @@
-//! Status writes: their precondition, their one retry, and waiting for the own event.
+//! Status writes: their precondition, their one retry, and waiting for their own event.
 
 use cache::fixture::{Call, run};
 use serde_json::json;
 
 use super::world::{SETS, World, accept, body, pod, refuse, set, terminating, with};
 
-/// A set whose status is about to be written: it has a pod that the status does not count.
+/// A set whose status is about to be written: it has a pod that the status lacks.
 async fn writing() -> (World, Call) {
     let mut world = World::new(&[set(1, 1, 0)], &[pod("a", 1)]).await;
     let put = world.put().await;
@@ -15,7 +15,8 @@ async fn writing() -> (World, Call) {
 const CHANGED: &str =
     "the object has been modified; please apply your changes to the latest version";
 
-/// Issue, preconditions: the version that was decided on; fields that nobody decided on stay.
+/// Issue, preconditions: the version that was decided on; fields that the decision does not cover
+/// stay.
 #[test]
 fn carries_the_version_that_was_decided_on() {
     run(async {
@@ -27,10 +28,10 @@ fn carries_the_version_that_was_decided_on() {
     });
 }
 
-/// Issue, a test for each way: the own event is late. The key is left alone, since whatever it
-/// wrote would be refused.
+/// Issue, a test for each order: the own event comes after the response. Until then nothing is
+/// written for the key, since it would be refused.
 #[test]
-fn own_event_is_late() {
+fn own_event_after_the_answer() {
     run(async {
         let (mut world, put) = writing().await;
         let written = with(body(&put), json!({"metadata": {"resourceVersion": "12"}}));
@@ -48,9 +49,9 @@ fn own_event_is_late() {
     });
 }
 
-/// The own event comes before the answer.
+/// The own event comes before the response.
 #[test]
-fn own_event_is_early() {
+fn own_event_before_the_answer() {
     run(async {
         let (mut world, put) = writing().await;
         let written = with(body(&put), json!({"metadata": {"resourceVersion": "12"}}));
@@ -104,7 +105,7 @@ fn live_read_fails() {
     });
 }
 
-/// The answer is lost, and the second try tells: nobody is asked what came of the first.
+/// The response is lost, and the second try decides: the result of the first one is not asked for.
 #[test]
 fn the_second_try_settles_the_first() {
     run(async {
@@ -120,9 +121,9 @@ fn the_second_try_settles_the_first() {
     });
 }
 
-/// The set is gone: nothing more is written once the cache shows it.
+/// The set was deleted: nothing more is written once the cache shows it.
 #[test]
-fn set_is_gone() {
+fn set_is_deleted() {
     run(async {
         let (mut world, put) = writing().await;
         refuse(put, 404, "NotFound", "replicasets.apps web not found").await;

@@ -1,4 +1,4 @@
-//! How steps run, and the Events that tell of it.
+//! How steps run, and their Events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::world::{PODS, World, accept, body, make, pod, refuse, set, terminating, with};
 
-/// A create of this pod that nobody tells of.
+/// A create of this pod, without an Event.
 pub(super) fn create(name: &str) -> Action {
     let body = json!({"metadata": {"name": name}}).to_string();
     Write::create(Pod::RESOURCE, "shop".into(), body).into()
 }
 
-/// A delete of this pod that nobody tells of.
+/// A delete of this pod, without an Event.
 pub(super) fn delete(name: &str) -> Action {
     let (key, uid) = (Key::new("shop", name), format!("uid-{name}").into());
     let object = ObjectRef { resource: Pod::RESOURCE, key, uid, resource_version: 1 };
@@ -27,9 +27,8 @@ pub(super) fn together(actions: &[Action]) -> Plan {
     Plan::one("together", Step::Together(actions.to_vec()))
 }
 
-/// Answers the creates of a set in rounds: all that are under way at once, then the next ones.
-/// After `limit` creates all are refused. Returns how many were in each round, and the other
-/// requests.
+/// Answers the creates of a set in rounds: all requests in progress, then the next ones. After
+/// `limit` creates all are refused. Returns the size of each round, and the other requests.
 async fn rounds(world: &mut World, limit: usize) -> (Vec<usize>, Vec<Call>) {
     let (mut sizes, mut others, mut creates) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -92,8 +91,8 @@ fn burst_of_creates() {
     });
 }
 
-/// Issue, steps together: at most 64 under way, all are tried, and the error is the first one in
-/// the plan's order.
+/// Issue, steps together: at most 64 at once, all are tried, and the error is the first one in the
+/// plan's order.
 #[test]
 fn all_together() {
     run(async {
@@ -144,7 +143,7 @@ fn in_order() {
     });
 }
 
-/// Issue, steps: one after the other, each with its own way.
+/// Issue, steps: one after the other, each with its own mode.
 #[test]
 fn one_step_after_the_other() {
     run(async {
@@ -167,8 +166,8 @@ fn one_step_after_the_other() {
     });
 }
 
-/// Card, Sync 7 and edge cases: a create that is refused since the namespace is being deleted is no
-/// error, nobody is told, and it is not tried again for 5 minutes.
+/// Card, Sync 7 and edge cases: a create that is refused because the namespace is being deleted is
+/// no error, sends no Event, and is not retried for 5 minutes.
 #[test]
 fn namespace_is_being_deleted() {
     run(async {
@@ -187,7 +186,8 @@ fn namespace_is_being_deleted() {
     });
 }
 
-/// deployment.md, New RS: when the namespace is being deleted, nothing is told and nothing follows.
+/// deployment.md, New RS: when the namespace is being deleted, there is no Event and no further
+/// write.
 #[test]
 fn nothing_follows_a_create_in_a_namespace_that_is_being_deleted() {
     run(async {
@@ -205,8 +205,8 @@ fn nothing_follows_a_create_in_a_namespace_that_is_being_deleted() {
     });
 }
 
-/// deployment.md, New RS: a failure is told, a success by another Event; that a name is taken is
-/// neither.
+/// deployment.md, New RS: a failure has an Event, a success another one; that the name exists
+/// already has neither.
 #[test]
 fn a_write_may_be_announced_only_if_it_fails() {
     run(async {

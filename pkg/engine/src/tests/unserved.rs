@@ -13,7 +13,7 @@ const SETS: &str = "/apis/apps/v1/replicasets";
 const WAITING: &str = "the API server does not serve a kind that the controller reads";
 
 /// As after an upgrade of the managers before the API servers, or with a feature gate that is on
-/// here and off there.
+/// only in the manager.
 #[test]
 fn a_controller_waits_for_its_kind_without_a_noise_and_starts_once_it_is_served() {
     run(async {

@@ -1,5 +1,5 @@
-//! Writes of whole objects inside a plan: their precondition, their failures, and waiting for the
-//! own event.
+//! Writes of whole objects in a plan: their precondition, their failures, and waiting for their own
+//! event.
 
 use api::{Edit, Key, Kind, Raw, ReplicaSet};
 use cache::fixture::{Call, run};
@@ -18,13 +18,13 @@ fn web() -> ObjectRef {
     ObjectRef { resource: ReplicaSet::RESOURCE, key, uid, resource_version: 1 }
 }
 
-/// The same with these fields changed.
+/// The same with these edits.
 fn update(edits: &[Edit]) -> Write {
     let raw = Raw::parse(set(1, 0, 0).to_string().as_bytes()).unwrap();
     Write::update(web(), raw, edits.to_vec())
 }
 
-/// The same scaled, and then a pod.
+/// Scales it, and then creates a pod.
 fn scale_then_create(scale: Write) -> impl Fn() -> Plan + Send + Sync + 'static {
     move || in_order(&[scale.clone().into(), create("a")])
 }
@@ -45,7 +45,8 @@ fn written(put: &Call, version: u64) -> Value {
     with(body(put), json!({"metadata": {"resourceVersion": version.to_string()}}))
 }
 
-/// The version that was decided on, the edits, and every other field as it was; `null` removes one.
+/// The version that was decided on, the edits, and every other field unchanged; `null` removes a
+/// field.
 #[test]
 fn an_update_is_the_object_with_its_edits() {
     run(async {
@@ -80,8 +81,8 @@ fn an_update_of_a_subresource_goes_there() {
     });
 }
 
-/// What a subresource takes instead of the object is sent there as it is; the object's own event is
-/// awaited all the same.
+/// A subresource's own object is sent there unchanged; the event of the parent object is awaited
+/// all the same.
 #[test]
 fn another_object_goes_to_its_subresource() {
     run(async {
@@ -108,8 +109,8 @@ fn another_object_goes_to_its_subresource() {
     });
 }
 
-/// What follows in the step is done, nothing is awaited, and the key is not tried again: the event
-/// of the other version enqueues it.
+/// The following writes of the step are done, nothing is awaited, and the key is not retried: the
+/// event of the other version enqueues it.
 #[test]
 fn a_tolerated_conflict_is_no_failure() {
     run(async {
@@ -126,7 +127,7 @@ fn a_tolerated_conflict_is_no_failure() {
         world.pods.added(&made).await;
         world.sets.modified(&set(12, 0, 0)).await;
         let put = world.server.find("PUT", &format!("{SETS}/web")).await;
-        // Another failure is one.
+        // Any other failure is one.
         refuse(put, 422, "Invalid", CHANGED).await;
         world.settle().await;
         let lines = log.take();
@@ -135,8 +136,8 @@ fn a_tolerated_conflict_is_no_failure() {
     });
 }
 
-/// A conflict is an error as any other: nothing is written on the live object, what follows in the
-/// step is not done, and the key is tried again with back-off.
+/// A conflict is an error as any other: nothing is written to the live object, the following writes
+/// are skipped, and the key is retried with back-off.
 #[test]
 fn a_conflict_fails_the_sync() {
     for (code, reason) in [(409, "Conflict"), (404, "NotFound"), (422, "Invalid")] {
@@ -153,7 +154,7 @@ fn a_conflict_fails_the_sync() {
     }
 }
 
-/// As a status write: until the cache shows its version, the key is left alone.
+/// As a status write: until the cache shows its version, nothing is done for the key.
 #[test]
 fn the_key_waits_for_its_own_event() {
     run(async {
@@ -174,7 +175,7 @@ fn the_key_waits_for_its_own_event() {
     });
 }
 
-/// The own event comes before the answer: nothing is awaited.
+/// The own event comes before the response: nothing is awaited.
 #[test]
 fn the_own_event_is_early() {
     run(async {
@@ -188,7 +189,7 @@ fn the_own_event_is_early() {
     });
 }
 
-/// An edit below a field that holds no object: nothing is sent, and the error says what is wrong.
+/// An edit below a field that is not an object: nothing is sent, and the error says what is wrong.
 #[test]
 fn an_impossible_edit_is_an_error() {
     run(async {
@@ -202,7 +203,7 @@ fn an_impossible_edit_is_an_error() {
     });
 }
 
-/// An answer that cannot be read: the update was done, but nobody knows its version.
+/// An unreadable response: the update was done, but its version is unknown.
 #[test]
 fn an_unreadable_answer_is_an_error() {
     run(async {
@@ -216,9 +217,9 @@ fn an_unreadable_answer_is_an_error() {
     });
 }
 
-/// Of an update whose answer is lost nobody knows whether it was done: the object is asked for, and
-/// until the cache shows what there is nothing is decided on it. A Deployment would give the pods
-/// to another ReplicaSet that this one has got already.
+/// An update whose response is lost is ambiguous: the object is read, and until the cache shows its
+/// state nothing is decided. Otherwise a Deployment would give the pods to another ReplicaSet
+/// although this one has them already.
 #[test]
 fn answer_lost() {
     run(async {
@@ -239,7 +240,7 @@ fn answer_lost() {
     });
 }
 
-/// Writes are counted, these as others.
+/// Writes are counted, updates too.
 #[test]
 fn updates_are_counted() {
     run(async {

@@ -1,6 +1,6 @@
-//! An engine over real informers, and the API server that the test plays for both.
+//! An engine over real informers, and a fake API server for both.
 //!
-//! Everything takes place in namespace `shop`. Objects of the first lists have version 1, the lists
+//! Everything happens in namespace `shop`. Objects of the first lists have version 1, the lists
 //! themselves version 10.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,23 +37,24 @@ type Hook = dyn Fn(Stage, &Key) + Send + Sync;
 
 pub(super) struct World {
     pub(super) server: Server,
-    /// The server as the Events see it, so that other requests are not lost among them.
+    /// Receives the Events, so that other requests are not lost among them.
     pub(super) events: Server,
-    /// The server as the user of the informers sees it whom the engine asks what came of a write.
+    /// Receives the requests of the informers' user, which the engine resolves ambiguous writes
+    /// with.
     pub(super) reader: Server,
     pub(super) pods: Feed,
     pub(super) sets: Feed,
     pub(super) metrics: Metrics,
     pub(super) registry: Registry,
-    /// While it is true the fence refuses writes, as where the lease has run out.
+    /// While true, the fence refuses writes, as with an expired lease.
     fence_closed: Arc<AtomicBool>,
     engine: Task,
-    /// Its informers tell nobody once it is gone.
+    /// Its informers notify no handler once it is dropped.
     _informers: SharedInformerFactory,
 }
 
-/// An engine that nobody runs, and informers that wait for their first answer: a standby that has
-/// just started.
+/// An engine that does not run, and informers that wait for their first response: a standby that
+/// has just started.
 pub(super) struct Cold {
     pub(super) server: Server,
     pub(super) events: Server,
@@ -68,7 +69,7 @@ pub(super) struct Cold {
 /// The watch of a kind.
 pub(super) struct Feed(Stream);
 
-/// A controller of ReplicaSets that does what the test says, and tells what it is asked.
+/// A controller of ReplicaSets that does what the test says, and logs its calls.
 pub(super) struct Probe {
     plan: Box<Planner>,
     /// Called in each stage; may panic.
@@ -86,13 +87,13 @@ pub(super) enum Stage {
     Decide,
     Report,
     Summary,
-    /// Its handler hears of a pod, with the key of that.
-    Told,
-    /// It is told that the object is gone.
-    Gone,
+    /// Its handler is notified of a pod; the key is the pod's.
+    Notified,
+    /// It is notified that the object was deleted.
+    Deleted,
 }
 
-/// What a [`Probe`] looks at.
+/// What a [`Probe`] observes.
 pub(super) struct Seen {
     pub(super) key: Key,
     pub(super) now: Time,
@@ -136,7 +137,7 @@ pub(super) fn terminating(pod: Value, version: u64) -> Value {
     with(pod, json!({"metadata": meta}))
 }
 
-/// What the API server makes of a POST.
+/// The object that the API server creates from a POST.
 pub(super) fn born(post: &Call, name: &str, version: u64) -> Value {
     let meta = json!({"name": name, "namespace": "shop", "uid": format!("uid-{name}"),
         "resourceVersion": version.to_string(), "creationTimestamp": "1970-01-01T00:00:00Z"});
@@ -166,7 +167,7 @@ pub(super) async fn refuse(call: Call, code: u16, reason: &str, message: &str) {
     call.reply(code, status(code, reason, message)).await;
 }
 
-/// There is no such object.
+/// Answers that there is no such object.
 pub(super) async fn missing(call: Call, name: &str) {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
         "reason": "NotFound", "message": "not there", "details": {"name": name}});
@@ -182,7 +183,7 @@ impl World {
         Self::start(controller, 2, sets, pods).await.0
     }
 
-    /// A [`Probe`] with one worker that plans this for `web`.
+    /// A [`Probe`] with one worker that has these plans for `web`.
     pub(super) async fn probe(
         plan: impl Fn(&Seen, &Facts) -> Plan + Send + Sync + 'static,
     ) -> (Self, Log) {
@@ -209,7 +210,7 @@ impl World {
         Cold::new(controller, workers, DRAIN_LIMIT).start(sets, pods).await
     }
 
-    /// The next request to make a pod. As all that follow: it must come soon.
+    /// The next request to create a pod. As with all that follow, it must come soon.
     pub(super) async fn post(&mut self) -> Call {
         self.soon("POST", PODS).await
     }
@@ -234,7 +235,7 @@ impl World {
         self.soon("PUT", &format!("{SETS}/web/status")).await
     }
 
-    /// The next question what came of a write to the object at this path.
+    /// The next request that finds out the result of a write to the object at this path.
     pub(super) async fn question(&mut self, path: &str) -> Call {
         let (place, name) = path.rsplit_once('/').unwrap();
         let call = self.reader.find("GET", place).await;
@@ -243,15 +244,15 @@ impl World {
         call
     }
 
-    /// The next such question, answered with these objects, at a version that the caches do not
-    /// come to.
+    /// The next such request, answered with these objects, at a version that the caches do not
+    /// reach.
     pub(super) async fn finds(&mut self, path: &str, objects: &[Value]) {
         let question = self.question(path).await;
         let list = json!({"metadata": {"resourceVersion": "1000"}, "items": objects});
         accept(question, &list).await;
     }
 
-    /// Carries out a status write: it is answered, and its event is seen. Returns the new status.
+    /// Completes a status write: it is answered, and its event is sent. Returns the new status.
     pub(super) async fn done(&mut self, put: Call, version: u64) -> Value {
         let written =
             with(body(&put), json!({"metadata": {"resourceVersion": version.to_string()}}));
@@ -260,7 +261,7 @@ impl World {
         written["status"].clone()
     }
 
-    /// The status says next that there are so many pods; that is carried out.
+    /// The next status has this many pods; it is completed.
     pub(super) async fn counts(&mut self, replicas: usize, version: u64) {
         let put = self.put().await;
         let status = self.done(put, version).await;
@@ -276,17 +277,17 @@ impl World {
         format!("{} {} {}", text("type"), text("reason"), text("message"))
     }
 
-    /// The pods are listed anew.
+    /// The pods are listed again.
     pub(super) async fn relists_pods(&mut self, pods: &[Value], version: u64) {
         self.pods = Feed::begin(&mut self.server, "/api/v1/pods", pods, version).await;
     }
 
-    /// From now on the fence refuses writes, or lets them through again.
+    /// Makes the fence refuse writes from now on, or admit them again.
     pub(super) fn close_fence(&self, closed: bool) {
         self.fence_closed.store(closed, Ordering::Relaxed);
     }
 
-    /// Nothing is asked of the server for a second.
+    /// No request comes for a second.
     pub(super) async fn quiet(&mut self) {
         self.wait(Duration::from_secs(1)).await;
         let mut calls = self.server.under_way().await;
@@ -295,7 +296,7 @@ impl World {
         assert!(calls.is_empty(), "not quiet: {calls:?}");
     }
 
-    /// Lets all tasks do what they can do now.
+    /// Lets all tasks run until none is runnable.
     pub(super) async fn settle(&self) {
         self.wait(Duration::from_millis(1)).await;
     }
@@ -315,7 +316,7 @@ impl World {
         lines.find_map(|line| line.split_once(' ')?.1.parse().ok()).unwrap()
     }
 
-    /// Asks the process to stop, and returns how long the engine took for it.
+    /// Shuts the process down, and returns how long the engine took.
     pub(super) async fn stop(&mut self) -> Duration {
         let since = self.instant();
         self.server.runtime.cancel.cancel();
@@ -456,12 +457,12 @@ impl Log {
         self.0.lock().unwrap().push(line.to_owned());
     }
 
-    /// What came since the last look.
+    /// What was logged since the last call.
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
-    /// The milliseconds at which something was observed since the last look.
+    /// The milliseconds of the observations since the last call.
     pub(super) fn observed(&self) -> Vec<u64> {
         let lines = self.take();
         let observed = lines.iter().filter(|line| line.contains(" observe "));
@@ -494,7 +495,7 @@ impl Controller for Probe {
         table.on::<Pod>(|controller, change, _, queue| {
             let pod = &change.object().meta.key;
             assert_ne!(&*pod.name, "poison");
-            (controller.hook)(Stage::Told, pod);
+            (controller.hook)(Stage::Notified, pod);
             queue.add(&Key::new("shop", "web"));
         });
     }
@@ -515,7 +516,7 @@ impl Controller for Probe {
 
     fn remember(&self, (): &mut (), news: News<'_, Self>, _: &mut Enqueue) {
         if let News::Gone(key) = news {
-            (self.hook)(Stage::Gone, key);
+            (self.hook)(Stage::Deleted, key);
         }
         let News::Answered {
             query: query @ Query::Get { form: Form::Metadata, .. }, answer, ..

@@ -1,4 +1,4 @@
-//! When a connection counts as silent.
+//! When a connection counts as idle or stalled.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Time passes only where a test lets it.
+/// Time passes only when a test advances it.
 fn clock() -> runtime::Clock {
     Runtime::system().clock
 }
 
-/// How long the connection may go on like this.
+/// How long the connection may stay as it is.
 fn left(activity: &Activity) -> Option<Duration> {
     let (at, end) = activity.look(|state| state.end(&Limits::USUAL))?;
     assert_eq!(end, End::InPeace);
     Some(at - clock().instant())
 }
 
-/// How long until it is broken off.
+/// How long until it is aborted.
 fn stalls_in(activity: &Activity) -> Option<Duration> {
     let (at, end) = activity.look(|state| state.end(&Limits::USUAL))?;
     assert_eq!(end, End::AtOnce);
@@ -70,7 +70,7 @@ async fn http_2_is_idle_while_no_stream_is_open_whatever_it_says() {
     assert_eq!(left(&activity), Some(90 * SECOND));
 }
 
-/// The page has as long as it needs, the client half a minute for each part of the answer.
+/// The page may take as long as it needs, the client half a minute for each part of the response.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_its_client_does_not_take_breaks_the_connection_off() {
     for protocol in [Protocol::One, Protocol::Two] {
@@ -94,7 +94,7 @@ async fn an_answer_that_its_client_does_not_take_breaks_the_connection_off() {
     }
 }
 
-/// What is given out of hand is not always taken.
+/// Bytes that are handed to the kernel are not always taken.
 #[tokio::test(start_paused = true)]
 async fn a_socket_that_takes_nothing_breaks_the_connection_off() {
     let activity = Activity::new(Protocol::One, clock());
@@ -107,7 +107,7 @@ async fn a_socket_that_takes_nothing_breaks_the_connection_off() {
     assert_eq!(left(&activity), Some(90 * SECOND));
 }
 
-/// In HTTP/1 bytes are those of the answer; in HTTP/2 they may be a sign of life.
+/// In HTTP/1 bytes belong to the response; in HTTP/2 they may be a ping.
 #[tokio::test(start_paused = true)]
 async fn bytes_show_that_an_answer_is_taken_in_http_1_only() {
     for (protocol, seconds) in [(Protocol::One, 30), (Protocol::Two, 20)] {
@@ -123,19 +123,19 @@ async fn bytes_show_that_an_answer_is_taken_in_http_1_only() {
 #[tokio::test(start_paused = true)]
 async fn who_leaves_gets_the_answers_that_were_asked_for_and_no_others() {
     let activity = Activity::new(Protocol::Two, clock());
-    let goodbye = |told| {
-        let ends = activity.look(|state| state.goodbye_ends(told, &Limits::USUAL));
+    let goodbye = |asked_at| {
+        let ends = activity.look(|state| state.goodbye_ends(asked_at, &Limits::USUAL));
         ends.map(|at| at - clock().instant())
     };
-    let told = clock().instant();
+    let asked_at = clock().instant();
     let answering = activity.answer().unwrap();
     activity.leave();
     assert!(activity.answer().is_none());
     clock().sleep(1000 * SECOND).await;
-    assert_eq!(goodbye(told), None, "the page is not ready");
+    assert_eq!(goodbye(asked_at), None, "the page is not ready");
     answering.waits(Waits::ForClient);
-    assert_eq!(goodbye(told), Some(30 * SECOND));
+    assert_eq!(goodbye(asked_at), Some(30 * SECOND));
     drop(answering);
-    assert_eq!(goodbye(told), Some(SECOND));
+    assert_eq!(goodbye(asked_at), Some(SECOND));
     assert_eq!(goodbye(clock().instant() + SECOND), Some(2 * SECOND));
 }

@@ -1,4 +1,4 @@
-//! Whose certificate is shown, and from when on.
+//! Which certificate a client gets, and when a new one takes effect.
 
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -138,7 +138,7 @@ async fn a_name_gets_its_certificate_then_a_wildcard_then_the_default() {
         ("upper.example", "given"),
         ("a.given.example", "given"),
         ("a.b.given.example", "default"),
-        // A given name beats that of a certificate.
+        // A configured name beats one in a certificate.
         ("own.example", "later"),
         ("a.wild.example", "*.wild.example"),
         ("wild.example", "default"),

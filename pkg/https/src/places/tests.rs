@@ -1,4 +1,4 @@
-//! Who leaves for whom.
+//! Which connection makes room for a new one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,20 +18,20 @@ async fn full(hosts: impl IntoIterator<Item = IpAddr>) -> (Places, Vec<Place>) {
     (places, taken)
 }
 
-/// Which of them must leave for a newcomer; the first one that must does.
+/// Which of them is asked to end for a new one; the first one if there are several.
 async fn leaves(places: &Places, taken: &mut Vec<Place>, host: IpAddr) -> usize {
     assert!(!places.has_room());
     let mut newcomer = Box::pin(places.take(host));
     assert!(look_at(&mut newcomer).await.is_none(), "there is no place");
-    let gone: Vec<_> = taken.iter().map(|place| place.evicted().is_cancelled()).collect();
-    assert_eq!(gone.iter().filter(|gone| **gone).count(), 1, "{gone:?}");
-    let index = gone.iter().position(|gone| *gone).unwrap();
+    let evicted: Vec<_> = taken.iter().map(|place| place.evicted().is_cancelled()).collect();
+    assert_eq!(evicted.iter().filter(|evicted| **evicted).count(), 1, "{evicted:?}");
+    let index = evicted.iter().position(|evicted| *evicted).unwrap();
     drop(taken.remove(index));
     taken.push(newcomer.await);
     index
 }
 
-/// One look at a future.
+/// Polls a future once.
 async fn look_at<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     tokio::select! { biased;
         output = future => Some(output),
@@ -51,11 +51,11 @@ async fn of_one_crowd_whoever_was_here_first_leaves_first() {
 async fn the_largest_crowd_makes_room_for_others() {
     let hosts = [1, 2, 2, 2, 3, 3].map(host);
     let (places, mut taken) = full(hosts).await;
-    // The first of host 2; then 2 and 3 have two each, and the first of 2 was here before.
+    // The first of host 2; then 2 and 3 have two each, and the first of 2 is older.
     assert_eq!(leaves(&places, &mut taken, host(4)).await, 1);
     assert_eq!(leaves(&places, &mut taken, host(5)).await, 1);
     assert_eq!(leaves(&places, &mut taken, host(6)).await, 2);
-    // All are alone by now: it is a matter of age, not of addresses.
+    // Each address has one by now: age decides, not the address.
     assert_eq!(leaves(&places, &mut taken, host(0)).await, 0);
     assert_eq!(leaves(&places, &mut taken, host(9)).await, 0);
 }
@@ -77,7 +77,7 @@ async fn who_is_known_stays_but_those_cannot_take_all_places() {
         place.line().vouch();
         place.line().vouch();
     }
-    // Two of the twenty remain strangers.
+    // Two of the twenty remain unauthenticated.
     for expected in [18, 18, 18] {
         assert_eq!(leaves(&places, &mut taken, host(1)).await, expected);
     }
@@ -96,8 +96,8 @@ async fn many_newcomers_at_once_tell_one_each_to_leave() {
     for newcomer in &mut newcomers {
         assert!(look_at(newcomer).await.is_none());
     }
-    let gone: Vec<_> = taken.iter().map(|place| place.evicted().is_cancelled()).collect();
-    assert_eq!(gone, [true, true, false]);
+    let evicted: Vec<_> = taken.iter().map(|place| place.evicted().is_cancelled()).collect();
+    assert_eq!(evicted, [true, true, false]);
     taken.clear();
     for newcomer in newcomers {
         taken.push(newcomer.await);

@@ -1,4 +1,4 @@
-//! Who may connect, and what the service knows of them.
+//! Which clients may connect, and what the service knows of them.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -25,7 +25,7 @@ use super::{Log, certificate, client, connect, get, open, serve, settings, withi
 use crate::listen::{keep_alive, listen};
 use crate::{Error, Settings};
 
-/// Shows one certificate, whether or not the key fits.
+/// Presents one certificate, with or without the right key.
 #[derive(Debug)]
 struct Shows(Arc<CertifiedKey>);
 
@@ -151,12 +151,12 @@ async fn a_connection_takes_many_requests_and_a_panic_is_one_answer() {
 
 /// As `tlsRecordHeaderLooksLikeHTTP` of Go's net/http.
 #[tokio::test]
-async fn plain_http_is_told_what_is_wrong() {
+async fn plain_http_gets_an_explanation() {
     let port = serve(settings()).await;
     let mut stream = TcpStream::connect(port.address).await.unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut answer = String::new();
-    // Ended, not broken off, although nobody has read the request.
+    // Closed, not aborted, although the request was not read.
     within(stream.read_to_string(&mut answer)).await.unwrap();
     assert!(answer.starts_with("HTTP/1.0 400 Bad Request\r\n"), "{answer}");
     assert!(answer.ends_with("Client sent an HTTP request to an HTTPS server.\n"), "{answer}");
@@ -204,7 +204,7 @@ async fn a_port_can_be_shared_if_both_sides_say_so() {
     assert!(open(Settings { port, ..settings() }).await.is_err());
 }
 
-/// As every listener in Go: connections of the process before this one do not keep the port.
+/// As every listener in Go: connections of the previous process do not keep the port.
 #[tokio::test]
 async fn a_port_can_be_opened_again_at_once() {
     let listener = listen(&settings()).unwrap();
@@ -223,7 +223,7 @@ async fn connections_notice_when_their_client_is_gone() {
     assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(15));
 }
 
-/// The help of --bind-address: an unspecified address is all families.
+/// The help of --bind-address: an unspecified address means all families.
 #[tokio::test]
 async fn the_unspecified_address_of_either_family_is_both_families() {
     for bind in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
@@ -245,7 +245,7 @@ async fn a_cancelled_port_accepts_nobody_but_finishes_its_answers() {
     slow.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
     let mut asking = connect(port.address, client(), "localhost").await.unwrap();
     asking.write_all(b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    // Who comes later is answered, so the page is held by now.
+    // A later request is answered, so the first one is held by now.
     assert!(get(port.address, "/").await.unwrap().ends_with("hello"));
     port.runtime.cancel.cancel();
     assert_eq!(ended(&mut idle).await, "");

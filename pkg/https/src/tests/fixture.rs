@@ -1,4 +1,4 @@
-//! Ports with a small service, clients that trust everybody, and certificates.
+//! Ports with a small service, clients that trust every server, and certificates.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,7 +26,7 @@ use x509_parser::prelude::FromDer;
 
 use crate::{CertificateSource, Error, Limits, Line, PeerCertificates, Port, Settings};
 
-/// Nothing here takes so long unless it is broken.
+/// Longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) type Client = TlsStream<TcpStream>;
@@ -36,11 +36,11 @@ pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) runtime: Runtime,
     pub(crate) task: runtime::Task,
-    /// Cancelled, lets `/hold` answer.
+    /// When cancelled, `/hold` responds.
     pub(crate) release: Cancel,
 }
 
-/// A folder of this test alone, gone when it ends.
+/// A temporary folder of this test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -99,11 +99,11 @@ pub(crate) async fn serve(settings: Settings) -> Served {
     Served { address, runtime, task, release }
 }
 
-/// So many bytes are in no buffer of the system.
+/// More bytes than all buffers of the kernel hold.
 pub(crate) const LARGE_BYTES: usize = 64 << 20;
 
-/// `/who` tells who asks, `/hold` answers when it is released, `/panic` panics, `/known` vouches
-/// for the client, `/bye` hangs up, `/large` has very many bytes.
+/// `/who` returns the client's identity, `/hold` responds when it is released, `/panic` panics,
+/// `/known` vouches for the client, `/bye` closes the connection, `/large` has very many bytes.
 fn pages(release: Cancel) -> Router {
     let who = |request: Request<axum::body::Body>| async move {
         let chain = request.extensions().get::<PeerCertificates>().unwrap().0.clone();
@@ -168,7 +168,7 @@ pub(crate) async fn connect(
     within(TlsConnector::from(Arc::new(config)).connect(name, stream)).await
 }
 
-/// Asks for a page and reads one answer; the connection stays open.
+/// Requests a page and reads one response; the connection stays open.
 pub(crate) async fn get_page(client: &mut Client, path: &str) -> io::Result<String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     client.write_all(request.as_bytes()).await?;
@@ -188,15 +188,15 @@ pub(crate) async fn get_page(client: &mut Client, path: &str) -> io::Result<Stri
     }
 }
 
-/// The answer to one request on a connection of its own.
+/// The response to one request on its own connection.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     get_page(&mut connect(address, client(), "localhost").await?, path).await
 }
 
-/// Waits until the server has ended the connection; what it has said until then.
+/// Waits until the server has closed the connection; returns what it sent until then.
 pub(crate) async fn ended(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
     let mut bytes = Vec::new();
-    // Also a connection that is broken off has ended.
+    // An aborted connection has ended, too.
     let _: io::Result<usize> = within(stream.read_to_end(&mut bytes)).await;
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -215,8 +215,8 @@ struct Counting(Arc<Mutex<usize>>);
 
 impl Log {
     pub(crate) fn new() -> Self {
-        // With one log in the process, whichever test comes to a line first says for all whether
-        // anybody reads it; with two, both are asked.
+        // With one log in the process, the first test that reaches a line decides for all tests
+        // whether the line is enabled; with two, both are asked each time.
         static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
         LazyLock::force(&OTHER);
         let lines = Arc::default();

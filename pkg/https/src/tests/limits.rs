@@ -19,7 +19,7 @@ use crate::listen::open_files_max;
 use crate::port::accept_delay;
 use crate::{Limits, Settings};
 
-/// As good as none, and as good as at once.
+/// Practically no limit, and practically zero.
 const NEVER: Duration = Duration::from_hours(1);
 const SOON: Duration = Duration::from_millis(50);
 const PATIENT: Limits =
@@ -31,7 +31,7 @@ async fn serve_with(limits: Limits) -> Served {
     serve(Settings { limits, ..settings() }).await
 }
 
-/// An HTTP/2 client that takes `window` bytes of each answer, and the end of its connection.
+/// An HTTP/2 client that reads `window` bytes of each response, and the end of its connection.
 async fn http_2_client(port: &Served, window: u32) -> (Sender, runtime::Task) {
     let mut config = client();
     config.alpn_protocols = vec![b"h2".to_vec()];
@@ -88,7 +88,7 @@ async fn a_page_may_take_longer_than_a_client_may_be_idle() {
     let port = serve_with(limits).await;
     let mut client = connect(port.address, client(), "localhost").await.unwrap();
     client.write_all(b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    // Others come and go meanwhile.
+    // Other requests begin and end meanwhile.
     for _ in 0..3 {
         get(port.address, "/").await.unwrap();
     }
@@ -101,7 +101,7 @@ async fn a_page_may_take_longer_than_a_client_may_be_idle() {
 async fn an_idle_http_2_connection_is_ended() {
     let port = serve_with(Limits { idle: SOON, head: Duration::ZERO, ..PATIENT }).await;
     let (_sender, connection) = http_2_client(&port, 1 << 16).await;
-    // It ends in peace: with GOAWAY.
+    // It closes properly: with GOAWAY.
     within(connection).await.unwrap();
 }
 
@@ -148,7 +148,7 @@ async fn a_page_can_hang_up_on_an_http_2_client() {
     let body = within(answer.into_body().collect()).await.unwrap().to_bytes();
     assert_eq!(body, "bye");
     drop(held);
-    // The client keeps its side open, and asks on; that does not help it.
+    // The client keeps its side open, and sends more requests; they do not keep it alive.
     within(async { while ask(&mut sender, "/").await.is_ok() {} }).await;
     within(connection).await.unwrap();
 }
@@ -161,13 +161,13 @@ async fn a_head_of_more_than_a_mebibyte_is_refused_in_words() {
         let (mut reader, mut writer) = tokio::io::split(client);
         let value = "x".repeat(bytes);
         let head = format!("GET / HTTP/1.1\r\nConnection: close\r\nX-Large: {value}\r\n\r\n");
-        // The answer may come before all has been sent.
+        // The response may come before all has been sent.
         let send = async { writer.write_all(head.as_bytes()).await };
         let (sent, answer): (io::Result<()>, String) = tokio::join!(send, ended(&mut reader));
         let start = format!("HTTP/1.1 {status}");
         let line = answer.lines().next().unwrap_or_default();
         assert!(line.starts_with(&start), "{bytes}: {line}");
-        // The server still listens, so the answer is not lost on its way.
+        // The server still reads, so the response is not lost.
         sent.unwrap();
         for _ in 0..2 {
             writer.write_all(b"more").await.unwrap();
@@ -176,9 +176,9 @@ async fn a_head_of_more_than_a_mebibyte_is_refused_in_words() {
     }
 }
 
-/// What a stranger does with a connection.
+/// What an unauthenticated client does with a connection.
 #[derive(Clone, Copy, Debug)]
-enum Stranger {
+enum Unauthenticated {
     SaysNothing,
     SaysNothingAfterTheHandshake,
     AsksNowAndThen,
@@ -194,7 +194,7 @@ enum Held {
     Http2(Sender, http::Response<Incoming>),
 }
 
-impl Stranger {
+impl Unauthenticated {
     async fn come(self, port: &Served) -> Held {
         match self {
             Self::SaysNothing => Held::Plain(TcpStream::connect(port.address).await.unwrap()),
@@ -222,15 +222,15 @@ impl Stranger {
     }
 }
 
-/// They may stay as long as they like while there is room, and keep nobody out when there is none.
+/// They may stay as long as there is room, and lock nobody out when there is none.
 #[tokio::test]
-async fn no_crowd_of_strangers_keeps_anybody_out() {
+async fn a_crowd_of_unauthenticated_clients_locks_nobody_out() {
     let kinds = [
-        Stranger::SaysNothing,
-        Stranger::SaysNothingAfterTheHandshake,
-        Stranger::AsksNowAndThen,
-        Stranger::HasClosedItsWindow,
-        Stranger::WaitsForAPage,
+        Unauthenticated::SaysNothing,
+        Unauthenticated::SaysNothingAfterTheHandshake,
+        Unauthenticated::AsksNowAndThen,
+        Unauthenticated::HasClosedItsWindow,
+        Unauthenticated::WaitsForAPage,
     ];
     for kind in kinds {
         let port = serve_with(Limits { connections: 8, ..PATIENT }).await;
@@ -250,17 +250,17 @@ async fn who_is_known_stays_when_strangers_leave() {
     let port = serve_with(Limits { connections: 8, ..PATIENT }).await;
     let mut known = connect(port.address, client(), "localhost").await.unwrap();
     get_page(&mut known, "/known").await.unwrap();
-    let mut stranger = connect(port.address, client(), "localhost").await.unwrap();
-    get_page(&mut stranger, "/").await.unwrap();
+    let mut probe = connect(port.address, client(), "localhost").await.unwrap();
+    get_page(&mut probe, "/").await.unwrap();
     for _ in 0..20 {
         get(port.address, "/").await.unwrap();
         let _held = TcpStream::connect(port.address).await.unwrap();
     }
     let mut crowd = Vec::new();
     for _ in 0..20 {
-        crowd.push(Stranger::SaysNothingAfterTheHandshake.come(&port).await);
+        crowd.push(Unauthenticated::SaysNothingAfterTheHandshake.come(&port).await);
     }
-    assert_eq!(ended(&mut stranger).await, "");
+    assert_eq!(ended(&mut probe).await, "");
     assert!(get_page(&mut known, "/").await.unwrap().ends_with("hello"));
 }
 
@@ -278,7 +278,7 @@ fn errors_of_accept_are_waited_out_unless_they_are_about_one_client() {
     assert_eq!(accept_delay(delay, &io::ErrorKind::ConnectionAborted.into()), None);
 }
 
-/// As every Go program when it starts (rlimit.go of package syscall).
+/// As every Go program at its start (rlimit.go of package syscall).
 #[test]
 fn as_many_files_may_be_open_as_the_system_admits() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

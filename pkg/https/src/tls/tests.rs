@@ -1,4 +1,4 @@
-//! Which versions, suites and curves the flags leave.
+//! Which versions, suites and curves the flags allow.
 
 use rustls::crypto::ring::{self, cipher_suite, kx_group};
 use rustls::version::{TLS12, TLS13};
@@ -50,7 +50,7 @@ fn every_suite_of_upstream_has_a_row() {
     assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), 27);
 }
 
-/// TestTLSCurvePreferences, with the curves that are here.
+/// TestTLSCurvePreferences, with the supported curves.
 #[test]
 fn curves_are_chosen_by_number() {
     let (p256, p384, x25519) = (NamedGroup::secp256r1, NamedGroup::secp384r1, NamedGroup::X25519);
@@ -86,7 +86,7 @@ fn versions_before_1_2_are_taken_for_1_2() {
     assert_eq!(error, "--tls-min-version: unknown tls version \"VersionSSL30\"");
 }
 
-/// What is negotiated with a client that knows TLS 1.2 alone, and one that knows TLS 1.3 alone.
+/// The result of negotiation with a client for TLS 1.2 only, and with one for TLS 1.3 only.
 async fn negotiated(settings: Settings) -> Vec<Option<(CipherSuite, NamedGroup)>> {
     let port = serve(settings).await;
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Contenders against a played API server that holds one Lease, under paused time. Each contender
-//! has its own connection, which can be cut, and its own clock, which can be wrong or suspended.
+//! Contenders against a fake API server that holds one Lease, under paused time. Each contender has
+//! its own connection, which can be cut, and its own clock, which can be wrong or suspended.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -21,18 +21,18 @@ const TICK: Duration = Duration::from_millis(20);
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kcm";
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Net {
     Up,
-    /// Requests are never answered, nor carried out.
+    /// Requests are neither answered nor carried out.
     Silent,
-    /// Requests are carried out, but the answer is lost.
+    /// Requests are carried out, but the response is lost.
     AnswersLost,
     Refused,
 }
 
-/// The API server's side.
+/// The state of the API server.
 #[derive(Default)]
 struct Store {
     lease: Option<Value>,
@@ -66,7 +66,7 @@ impl Store {
         lease["metadata"]["resourceVersion"] = self.version.to_string().into();
         let kind = if self.lease.is_some() { "MODIFIED" } else { "ADDED" };
         self.lease = Some(lease.clone());
-        self.tell(&event(kind, &lease.to_string())).await;
+        self.notify(&event(kind, &lease.to_string())).await;
         lease
     }
 
@@ -74,19 +74,19 @@ impl Store {
         self.version += 1;
         let mut lease = self.lease.take().unwrap();
         lease["metadata"]["resourceVersion"] = self.version.to_string().into();
-        self.tell(&event("DELETED", &lease.to_string())).await;
+        self.notify(&event("DELETED", &lease.to_string())).await;
     }
 
-    async fn tell(&mut self, line: &str) {
+    async fn notify(&mut self, line: &str) {
         for (net, stream) in &mut self.watches {
             if *net.lock().unwrap() == Net::Up {
-                // An error says that this one no longer watches.
+                // An error means that this client no longer watches.
                 let _ = stream.try_send(line).await;
             }
         }
     }
 
-    /// The answer to a request that is no watch, by the rules of the API server.
+    /// The response to a request that is not a watch, by the rules of the API server.
     async fn carry_out(&mut self, call: &Call, now: Instant) -> (u16, String) {
         let (method, path) = (call.method.as_str(), call.path.as_str());
         self.verbs.insert(method.to_owned());
@@ -191,7 +191,7 @@ impl World {
         self.runtime.clock.instant() - self.store.lock().await.written.unwrap()
     }
 
-    /// Puts an object there, as somebody with kubectl could.
+    /// Changes the object, as a user with kubectl could.
     async fn edit(&self, change: impl FnOnce(&mut Value)) {
         let mut lease = self.lease().await;
         change(&mut lease);
@@ -276,9 +276,9 @@ fn the_first_contender_creates_the_lease() {
     });
 }
 
-/// An alert that nobody leads must be right even where a standby is all that is seen.
+/// An alert for a missing leader must be right even if only a standby is scraped.
 #[test]
-fn a_standby_shows_whether_somebody_leads() {
+fn a_standby_shows_whether_there_is_a_leader() {
     fixture::run(async {
         let world = World::new();
         let (one, other) = world.leader_and_standby().await;
@@ -305,7 +305,7 @@ fn a_released_lease_is_taken_at_once() {
         let world = World::new();
         let (one, other) = world.leader_and_standby().await;
         let third = world.contender("third", Duration::ZERO);
-        // Shutting down, the leader goes on to lead until it has drained.
+        // During shutdown the leader keeps leading until it has drained.
         one.runtime.cancel.cancel();
         world.sleep(20 * SECOND).await;
         assert!(one.leadership.is_leader());
@@ -327,7 +327,7 @@ fn what_a_release_writes() {
         let world = World::new();
         let one = world.contender("one", Duration::ZERO);
         one.leads().await;
-        // TestReleaseMethodCallsGet: the version that is known may be out of date.
+        // TestReleaseMethodCallsGet: the known version may be stale.
         world.edit(|lease| lease["metadata"]["labels"] = json!({"a": "b"})).await;
         assert_eq!(one.leadership.release().await, Ended::Released);
         let lease = world.lease().await;
@@ -339,7 +339,7 @@ fn what_a_release_writes() {
     });
 }
 
-/// "release acquired lock on cancellation of update" cannot succeed while nothing answers; it ends.
+/// "release acquired lock on cancellation of update" cannot succeed without a response; it ends.
 #[test]
 fn a_release_that_is_not_answered_ends() {
     fixture::run(async {
@@ -389,7 +389,7 @@ fn a_leader_without_api_server_is_lost_before_its_lease_ends() {
     }
 }
 
-/// A short silence is survived.
+/// A short silence does not cost the lease.
 #[test]
 fn a_leader_survives_a_short_silence() {
     fixture::run(async {
@@ -420,8 +420,8 @@ fn a_suspended_leader_writes_nothing() {
     });
 }
 
-/// Upstream's contenders tell renewals apart by the second, so one may take a lease that we renewed
-/// twice in a second up to a second early.
+/// Upstream's contenders distinguish renewals by the second, so one of them may take a lease that
+/// we renewed twice in a second up to a second early.
 #[test]
 fn a_leader_stopped_beyond_its_renew_deadline_writes_nothing() {
     fixture::run(async {
@@ -437,7 +437,8 @@ fn a_leader_stopped_beyond_its_renew_deadline_writes_nothing() {
     });
 }
 
-/// TestFastPathLeaderElection: a conflict is read and written anew; what others set stays.
+/// TestFastPathLeaderElection: after a conflict the Lease is read and written again; other clients'
+/// changes stay.
 #[test]
 fn a_conflict_while_renewing_is_no_loss() {
     fixture::run(async {
@@ -451,9 +452,9 @@ fn a_conflict_while_renewing_is_no_loss() {
     });
 }
 
-/// A record with another holder ends our time at the next renewal, not at the deadline.
+/// A record with another holder ends our leadership at the next renewal, not at the deadline.
 #[test]
-fn a_record_edited_by_somebody_else_ends_leadership() {
+fn a_record_edited_by_another_client_ends_leadership() {
     fixture::run(async {
         let world = World::new();
         let one = world.contender("one", Duration::ZERO);
@@ -465,7 +466,7 @@ fn a_record_edited_by_somebody_else_ends_leadership() {
     });
 }
 
-/// A deleted Lease is made again by its holder; a standby does not use the moment.
+/// A deleted Lease is created again by its holder; a standby does not take the chance.
 #[test]
 fn a_deleted_lease_stays_with_its_holder() {
     fixture::run(async {
@@ -475,7 +476,7 @@ fn a_deleted_lease_stays_with_its_holder() {
         world.sleep(30 * SECOND).await;
         assert!(one.leadership.is_leader() && !other.leadership.is_leader());
         assert_eq!(world.lease().await["spec"]["holderIdentity"], "one");
-        // Without a holder that makes it again it is free once the holder's time is over.
+        // If the holder does not create it again, it is free once the holder's duration is over.
         one.net(Net::Silent);
         world.store.lock().await.delete().await;
         other.leads().await;
@@ -483,7 +484,7 @@ fn a_deleted_lease_stays_with_its_holder() {
     });
 }
 
-/// A Lease without a record is free; one that cannot be read is looked at again.
+/// A Lease without a record is free; one that cannot be read is read again.
 #[test]
 fn a_broken_lease_is_taken_or_waited_for() {
     fixture::run(async {
@@ -503,7 +504,7 @@ fn a_broken_lease_is_taken_or_waited_for() {
     });
 }
 
-/// A claim that was carried out without an answer is ours: no lease duration is waited for.
+/// A claim whose response was lost is ours: no lease duration is waited for.
 #[test]
 fn a_claim_whose_answer_was_lost_is_found() {
     fixture::run(async {
@@ -535,8 +536,8 @@ fn a_standby_ends_with_the_process() {
     });
 }
 
-/// Issue, the contest in small: cables are cut, machines suspended, processes end; never do two
-/// lead, and there is always a leader again.
+/// Issue, a small contest: connections are cut, machines are suspended, processes end; there are
+/// never two leaders, and always one again after a while.
 #[test]
 fn never_two_leaders() {
     for seed in 0..4 {

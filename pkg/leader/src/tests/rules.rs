@@ -4,7 +4,7 @@ use api::Time;
 
 use super::{Duration, SECOND};
 use crate::Timing;
-use crate::election::{Action, Election, Input, Now, Why};
+use crate::election::{Action, Election, Input, LossReason, Now};
 use crate::lease::Record;
 
 const WALL: Time = Time::from_unix(1000, 0);
@@ -24,7 +24,7 @@ fn record(holder: &str, duration_seconds: u64, transitions: i32) -> Record {
     Record { holder: holder.to_owned(), duration_seconds, acquired, renewed, transitions }
 }
 
-/// What `baz` writes: since when it leads, and how often the holder has changed.
+/// The record of `baz`: since when it leads, and how often the holder has changed.
 fn ours(acquired: Time, transitions: i32) -> Record {
     Record { acquired: Some(acquired), renewed: Some(WALL), ..record("baz", 15, transitions) }
 }
@@ -35,7 +35,7 @@ fn contender() -> Election {
     election
 }
 
-/// Leads since 100 s.
+/// A leader since 100 s.
 fn leader() -> Election {
     let mut election = contender();
     let create = Action::Create(ours(WALL, 0));
@@ -48,7 +48,7 @@ fn written(election: &mut Election, record: Record, seconds: f64) -> Action {
     election.step(Input::Written { record, sent: now(seconds).boot }, now(seconds))
 }
 
-/// testTryAcquireOrRenew: the answer to the first read, and what is done at once.
+/// testTryAcquireOrRenew: the response to the first read, and the action that follows at once.
 #[test]
 fn try_acquire_or_renew() {
     let kept = ours(Time::from_unix(5, 0), 3);
@@ -69,13 +69,13 @@ fn try_acquire_or_renew() {
             Input::Found(record("bing", 0, 0)),
             Action::Update(ours(WALL, 1)),
         ),
-        // Its next look is a retry period later, before the lease ends.
+        // Its next read is a retry period later, before the lease ends.
         (
             "don't acquire from led, acked object",
             Input::Found(record("bing", 15, 0)),
             Action::Wait(at(102)),
         ),
-        // A write of ours was carried out although we got no answer.
+        // An earlier write of ours was carried out although its response was lost.
         ("renew already acquired object", Input::Found(record("baz", 15, 3)), Action::Update(kept)),
         ("a read that fails", Input::Failed, Action::Wait(at(102))),
         (
@@ -90,16 +90,16 @@ fn try_acquire_or_renew() {
 }
 
 /// acquire from led object with the lease duration seconds: the record's duration counts, from when
-/// the record was first seen, whatever its times say.
+/// the record was first seen, whatever its times are.
 #[test]
 fn a_lease_ends_by_its_own_duration_after_its_last_change() {
     let mut election = contender();
     let found = |transitions| Input::Found(record("bing", 3, transitions));
     assert_eq!(election.step(found(0), now(100.0)), Action::Wait(at(102)));
     assert_eq!(election.step(Input::Tick, now(102.0)), Action::Get);
-    // Seen again, unchanged: still counted from the first time.
+    // Seen again, unchanged: it still counts from the first time.
     assert_eq!(election.step(found(0), now(102.0)), Action::Wait(at(103)));
-    // Changed: counted anew.
+    // Changed: the count starts again.
     assert_eq!(election.step(found(1), now(102.5)), Action::Wait(Duration::from_millis(104_500)));
     assert_eq!(election.step(found(1), now(104.5)), Action::Wait(Duration::from_millis(105_500)));
     assert_eq!(
@@ -119,7 +119,7 @@ fn looks_are_jittered() {
     }
 }
 
-/// Contenders that see a lease come free at once do not write at once.
+/// Contenders that see a lease become free at the same time do not write at the same time.
 #[test]
 fn claims_are_spread() {
     let mut election = contender();
@@ -129,7 +129,7 @@ fn claims_are_spread() {
     assert_eq!(election.step(Input::Tick, now(100.01)), Action::Update(ours(WALL, 1)));
 }
 
-/// Somebody was faster: nothing is written again before the Lease was seen again.
+/// Another contender was faster: nothing is written before the Lease is seen again.
 #[test]
 fn a_conflict_waits_for_the_next_look() {
     let mut election = contender();
@@ -143,7 +143,7 @@ fn a_conflict_waits_for_the_next_look() {
     assert_eq!(election.deadline(), None);
 }
 
-/// A deleted Lease: its holder does not know yet, and may write until its time is over.
+/// A deleted Lease: its holder does not know yet, and may write until its duration is over.
 #[test]
 fn a_deleted_lease_is_free_when_it_would_have_ended() {
     let mut election = contender();
@@ -158,13 +158,13 @@ fn a_deleted_lease_is_free_when_it_would_have_ended() {
     assert_eq!(election.step(Input::Tick, now(115.0)), Action::Create(ours(WALL, 0)));
 }
 
-/// An answer that comes after the lease may have been somebody else's makes no leader.
+/// A response that comes when another contender may hold the lease does not make a leader.
 #[test]
-fn a_late_answer_is_not_trusted() {
+fn a_response_after_the_lease_is_not_trusted() {
     let mut election = contender();
     election.step(Input::Absent, now(100.0));
-    let late = Input::Written { record: ours(WALL, 0), sent: at(100) };
-    assert_eq!(election.step(late, now(110.0)), Action::Get);
+    let delayed = Input::Written { record: ours(WALL, 0), sent: at(100) };
+    assert_eq!(election.step(delayed, now(110.0)), Action::Get);
     assert_eq!(election.deadline(), None);
     let again = Action::Update(ours(WALL, 0));
     assert_eq!(election.step(Input::Found(ours(WALL, 0)), now(110.0)), again);
@@ -172,8 +172,8 @@ fn a_late_answer_is_not_trusted() {
     assert_eq!(election.deadline(), Some(at(120)));
 }
 
-/// TestFastPathLeaderElection, "Exercise fast path after lock acquired": renewed unread; since when
-/// we lead and the transitions stay.
+/// TestFastPathLeaderElection, "Exercise fast path after lock acquired": renewed without a read;
+/// acquire time and transitions stay.
 #[test]
 fn exercise_fast_path_after_lock_acquired() {
     let mut election = leader();
@@ -199,14 +199,14 @@ fn fallback_to_slow_path_after_fast_path_fails() {
     assert_eq!(election.step(Input::Tick, now(104.0)), renewal);
 }
 
-/// What a leader does with what it reads after a failed renewal.
+/// What a leader does after reading, by what it reads, after a failed renewal.
 #[test]
 fn a_leader_that_reads() {
-    let lost = |holder: &str| Action::Lost(Why::Replaced(holder.to_owned()));
+    let lost = |holder: &str| Action::Lost(LossReason::Replaced(holder.to_owned()));
     let rows = [
         ("another holder", Input::Found(record("bing", 15, 1)), lost("bing")),
         ("another holder, long ended", Input::Found(record("bing", 0, 1)), lost("bing")),
-        // As upstream: taken again.
+        // As upstream: acquired again.
         ("nobody", Input::Found(record("", 1, 1)), Action::Update(ours(WALL, 2))),
         ("no Lease", Input::Absent, Action::Create(ours(WALL, 0))),
         ("a failure", Input::Failed, Action::Wait(at(104))),
@@ -219,13 +219,13 @@ fn a_leader_that_reads() {
     }
 }
 
-/// machinery.md: must succeed within renewDeadline. Ours counts from the last renewal, so that the
-/// end comes before others may take the lease.
+/// machinery.md: must succeed within renewDeadline. Ours counts from the last renewal, so that it
+/// ends before other contenders may take the lease.
 #[test]
 fn a_leader_that_cannot_renew_is_lost_at_the_deadline() {
     let mut election = leader();
-    let lost = Action::Lost(Why::Deadline(10 * SECOND));
-    // Towards the end it tries more often: a network that is back in time is in time.
+    let lost = Action::Lost(LossReason::Deadline(10 * SECOND));
+    // Near the end it retries more often, so that a network that recovers in time is used in time.
     let tries = [102.0, 104.0, 106.0, 108.0, 109.0, 109.5, 109.75, 109.875, 109.975, 110.0];
     for pair in tries.windows(2) {
         let [second, next] = pair else { unreachable!() };
@@ -240,7 +240,7 @@ fn a_leader_that_cannot_renew_is_lost_at_the_deadline() {
     assert_eq!(election.step(Input::Found(record("", 1, 1)), now(111.0)), lost);
 }
 
-/// A pause that would leave no time to try again is shorter.
+/// A delay that would leave no time for another try is shortened.
 #[test]
 fn a_leader_whose_network_is_back_in_time_tries_once_more() {
     let mut election = leader();
@@ -254,18 +254,18 @@ fn a_leader_whose_network_is_back_in_time_tries_once_more() {
     });
 }
 
-/// A process that was stopped for long is lost at its first step, whatever it learns by it.
+/// A process that was stopped for long has lost the lease at its first step, whatever the input is.
 #[test]
 fn a_leader_that_was_suspended_is_lost() {
-    let late = Input::Written { record: ours(WALL, 0), sent: at(102) };
-    for input in [Input::Tick, Input::Failed, Input::Absent, late] {
+    let delayed = Input::Written { record: ours(WALL, 0), sent: at(102) };
+    for input in [Input::Tick, Input::Failed, Input::Absent, delayed] {
         let mut election = leader();
-        let lost = Action::Lost(Why::Deadline(10 * SECOND));
+        let lost = Action::Lost(LossReason::Deadline(10 * SECOND));
         assert_eq!(election.step(input, now(500.0)), lost);
     }
 }
 
-/// A standby whose clock jumped has not seen how much time has passed for others; a leader has.
+/// A standby whose clock jumped cannot know how much time has passed for others; a leader can.
 #[test]
 fn a_jump_counts_against_us() {
     let jump = |seconds| Now { boot: at(500), ..now(seconds) };
@@ -290,7 +290,7 @@ fn release_acquired_lock_from_no_object() {
     assert_eq!(standby.release(WALL), None);
 }
 
-/// Only whole seconds fit into a Lease; no more than those may be counted on.
+/// A Lease holds only whole seconds; a fraction must not be relied on.
 #[test]
 fn a_part_of_a_second_is_not_counted_on() {
     let timing = Timing { lease_duration: Duration::from_millis(2900), ..Timing::default() };
@@ -303,8 +303,8 @@ fn a_part_of_a_second_is_not_counted_on() {
     assert_eq!(election.deadline(), Some(at(102)));
 }
 
-/// Decision 0008: what left the process at the last moment arrives before the lease has ended, or
-/// not at all.
+/// Decision 0008: a write that left the process at the last moment arrives before the lease has
+/// ended, or not at all.
 #[test]
 fn what_is_not_delivered_in_time_never_is() {
     let limit = |lease, renew| {

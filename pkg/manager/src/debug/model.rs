@@ -1,7 +1,7 @@
 //! What the pages tell, as data. Its JSON is what programs get.
 
 use api::Time;
-use engine::{Phase, Status};
+use engine::{EngineStatus, Phase};
 use serde::Serialize;
 
 use super::{Absence, Leadership, Row, Source};
@@ -40,7 +40,7 @@ pub(super) struct Controller {
     pub(super) reason: Option<String>,
     /// Why its loop does not get on.
     pub(super) stalled: Option<String>,
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<EngineStatus>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,7 +1,7 @@
 //! What the pages say to people.
 
 use api::Time;
-use engine::{Explanation, Failure, Phase, Status, Unsettled};
+use engine::{EngineStatus, Explanation, Failure, Phase, Unsettled};
 
 use super::document::{Block, Cell, Page, Table, Tone, length, moment};
 use super::html::Encoded;
@@ -219,7 +219,7 @@ fn informer(informer: &Informer, now: Time) -> Vec<Cell> {
 
 // === Parts of a controller ===
 
-fn figures(status: &Status, now: Time) -> Vec<(&'static str, Cell)> {
+fn figures(status: &EngineStatus, now: Time) -> Vec<(&'static str, Cell)> {
     let cannot_start = status.cannot_start.as_ref();
     let cannot_start =
         cannot_start.map(|why| ("cannot start", Cell::toned(why.clone(), Tone::Bad)));
@@ -241,7 +241,7 @@ fn figures(status: &Status, now: Time) -> Vec<(&'static str, Cell)> {
     facts
 }
 
-fn lists(name: &str, status: &Status, now: Time) -> Vec<Block> {
+fn lists(name: &str, status: &EngineStatus, now: Time) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !status.waiting_for.is_empty() {
         let rows = status.waiting_for.iter().map(|kind| {
@@ -343,9 +343,9 @@ fn holds(explanation: &Explanation, now: Time) -> Vec<Block> {
         let last = ("last write", moment(*since, now).into());
         blocks.push(Block::Facts([Some(last), until].into_iter().flatten().collect()));
     }
-    for doubt in &explanation.doubts {
+    for write in &explanation.ambiguous_writes {
         let text =
-            format!("{doubt}; before anything else the API server is asked whether it was done.");
+            format!("{write}; the controller finds that out before it acts for the key again.");
         blocks.push(Block::Note(text.into()));
     }
     if blocks.is_empty() {

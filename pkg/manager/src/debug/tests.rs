@@ -15,8 +15,8 @@ use axum::http::{Request, Response};
 use cache::Selection;
 use controller::{Plan, Subject};
 use engine::{
-    Acted, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned, Status, Unsettled,
-    Viewer, WaitingFor,
+    Acted, EngineStatus, Explanation, Fact, Failure, InWork, Inspect, Phase, Place, Planned,
+    Unsettled, Viewer, WaitingFor,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -56,7 +56,7 @@ struct Script {
 /// An engine that says what it was told to.
 #[derive(Clone)]
 struct Fake {
-    status: Status,
+    status: EngineStatus,
     explanation: Explanation,
     stalled: Option<String>,
     /// What it would do; none: what the explanation says.
@@ -80,8 +80,8 @@ fn failure(key: &str) -> Failure {
     }
 }
 
-fn healthy() -> Status {
-    Status {
+fn healthy() -> EngineStatus {
+    EngineStatus {
         phase: Phase::Running,
         cannot_start: None,
         waiting_for: vec![],
@@ -102,8 +102,8 @@ fn healthy() -> Status {
     }
 }
 
-fn busy() -> Status {
-    Status {
+fn busy() -> EngineStatus {
+    EngineStatus {
         queued: 7,
         in_work: vec![
             InWork { key: "shop/web".to_owned(), since: ago(3) },
@@ -154,7 +154,7 @@ fn explanation() -> Explanation {
             since: ago(20),
             until: Some(ago(-280)),
         }),
-        doubts: vec!["pods in \"shop\": a create or delete got no answer".to_owned()],
+        ambiguous_writes: vec!["pods in \"shop\": a create or delete got no answer".to_owned()],
         place: Place {
             queued_since: None,
             in_work_since: Some(ago(3)),
@@ -222,7 +222,7 @@ impl Permits for Script {
 }
 
 impl Fake {
-    fn new(status: Status) -> Self {
+    fn new(status: EngineStatus) -> Self {
         Self {
             status,
             explanation: explanation(),
@@ -235,7 +235,7 @@ impl Fake {
 }
 
 impl Inspect for Fake {
-    fn status(&self) -> Status {
+    fn status(&self) -> EngineStatus {
         self.status.clone()
     }
 

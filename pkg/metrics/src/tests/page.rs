@@ -73,14 +73,14 @@ fn the_page_is_upstreams_text() {
     assert_eq!(page.body, TEXT);
 }
 
-/// What Prometheus 3 sends.
+/// The header of Prometheus 3.
 const PROMETHEUS: &str = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
     application/openmetrics-text;version=0.0.1;q=0.5,\
     text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
 const PROTOBUF: &str = "application/vnd.google.protobuf;\
     proto=io.prometheus.client.MetricFamily;encoding=delimited,";
 
-// common/expfmt/encode_test.go: TestNegotiate; promhttp offers OpenMetrics only if it is told to by
+// common/expfmt/encode_test.go: TestNegotiate; promhttp offers OpenMetrics only with
 // EnableOpenMetrics, which upstream does not set
 #[test]
 fn the_format_is_always_text_and_the_escaping_is_repeated() {

@@ -1,4 +1,4 @@
-//! What the process says of itself.
+//! The families of the process.
 
 use prometheus::proto::MetricFamily;
 

@@ -1,4 +1,4 @@
-//! The flags, and what upstream says of bad ones.
+//! The flags, and upstream's errors for bad ones.
 
 use std::path::PathBuf;
 

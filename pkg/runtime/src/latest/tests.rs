@@ -1,4 +1,4 @@
-//! In which order they wake, and that nobody sleeps through a change.
+//! The order in which tasks are woken, and that no task misses a change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use crate::{Task, spawn};
 
 const WAITING: usize = 40;
 
-/// Tasks that wait for 1 and then 2, each of which notes its number when it has seen them.
+/// Tasks that wait for 1 and then 2, and each note their number when they have seen them.
 fn waiting(latest: &Latest<u32>, woken: &Arc<Mutex<Vec<(u32, usize)>>>) -> Vec<Task> {
     let task = |number| {
         let (latest, woken) = (latest.clone(), Arc::clone(woken));
@@ -23,9 +23,9 @@ fn waiting(latest: &Latest<u32>, woken: &Arc<Mutex<Vec<(u32, usize)>>>) -> Vec<T
     (0..WAITING).map(task).collect()
 }
 
-/// Rule: who waits first is woken first. More of them than tokio wakes at a time.
+/// Rule: the first to wait is woken first. More tasks than tokio wakes at a time.
 #[tokio::test]
-async fn they_wake_in_the_order_in_which_they_began_to_wait() {
+async fn tasks_wake_in_the_order_in_which_they_began_to_wait() {
     let (latest, woken) = (Latest::new(0), Arc::default());
     let tasks = waiting(&latest, &woken);
     tokio::task::yield_now().await;
@@ -37,16 +37,16 @@ async fn they_wake_in_the_order_in_which_they_began_to_wait() {
     assert_eq!(*woken.lock().unwrap(), expected);
 }
 
-/// Rule: a change between a look and the wait after it is not missed. It comes out of the look
-/// itself.
+/// Rule: a change between a read and the wait after it is not missed. Here the read itself causes
+/// it.
 #[tokio::test]
-async fn a_change_while_somebody_looks_is_not_missed() {
+async fn a_change_during_a_read_is_not_missed() {
     let latest = Latest::new(0);
     let looks = AtomicUsize::new(0);
     let found = latest.wait_for(|now| {
         let found = (*now == 1).then_some(*now);
         if looks.fetch_add(1, Ordering::Relaxed) == 0 {
-            // As a change by somebody else; the lock is held here, so that it cannot be made.
+            // As if another task changed it; the lock is held here, so it cannot be changed.
             latest.0.changed.notify_waiters();
         }
         found
@@ -81,7 +81,7 @@ async fn nothing_is_missed_between_threads() {
     echo.await.unwrap();
 }
 
-/// Rule: a reader hears of each change once, whenever it came.
+/// Rule: a reader gets each change once, whenever it came.
 #[tokio::test]
 async fn a_reader_knows_what_it_has_seen() {
     let latest = Latest::new(0);
@@ -117,7 +117,7 @@ fn it_knows_whether_it_is_shared() {
     assert!(!latest.is_shared());
 }
 
-/// A value whose end looks at the place where it was.
+/// A value whose drop reads the place where it was.
 struct Looks(Option<Latest<Looks>>);
 
 impl Drop for Looks {

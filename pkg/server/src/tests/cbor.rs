@@ -2,7 +2,7 @@
 //!
 //! The bodies were written by `NewSerializerInfo` of k8s.io/apimachinery's
 //! pkg/runtime/serializer/cbor of v0.36.3, whose order of fields is the deterministic one; the rest
-//! of the answers are those of `flagz.Install` with the feature gate CBORServingAndStorage.
+//! of the responses are those of `flagz.Install` with the feature gate CBORServingAndStorage.
 
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -69,9 +69,9 @@ async fn who_takes_cbor_is_refused_in_cbor_and_all_types_are_named() {
     }
 }
 
-/// JSON and text come first where the client leaves it open.
+/// JSON and text come first if the client has no preference.
 #[tokio::test(start_paused = true)]
-async fn nobody_gets_cbor_who_has_not_asked_for_it() {
+async fn cbor_is_only_for_clients_that_ask_for_it() {
     let rows = [
         ("*/*", "text/plain; charset=utf-8"),
         (

@@ -1,4 +1,4 @@
-//! What every request passes before it comes to a page.
+//! The filters that every request passes before its page.
 
 use std::future::pending;
 use std::time::Duration;
@@ -32,7 +32,7 @@ const PATHS: [&str; 17] = [
     "/version",
 ];
 
-/// Lets nobody in, and tells nobody.
+/// Never admits a request, and never responds.
 struct Stuck;
 
 impl Admit for Stuck {
@@ -43,7 +43,8 @@ impl Admit for Stuck {
     }
 }
 
-/// As TestComponentSecureServingAndAuth: who may not see a page does not learn whether it exists.
+/// As TestComponentSecureServingAndAuth: a user that may not see a page does not learn whether it
+/// exists.
 #[tokio::test]
 async fn a_refusal_comes_before_the_page() {
     let router = router_of(pages());
@@ -145,7 +146,7 @@ async fn requests_are_logged_at_debug_only() {
     }
 }
 
-/// What a page says of caching itself stands, as in `WithCacheControl`.
+/// A page's own header for caching stays, as in `WithCacheControl`.
 #[tokio::test]
 async fn a_page_may_say_itself_how_long_it_is_good() {
     let mut pages = pages();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use http::Request;
 use tracing::Level;
 
-use super::{Health, Lines, Verdict, ask, call, get, pages, router_of};
+use super::{CheckResult, Health, Lines, ask, call, get, pages, router_of};
 
 const GOOD: fn() -> Result<(), String> = || Ok(());
 const BAD: fn() -> Result<(), String> = || Err("secret reason".to_owned());
@@ -93,8 +93,9 @@ async fn checks_are_added_while_the_server_runs() {
 async fn each_run_of_a_check_is_observed_and_excluded_ones_do_not_run() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let observe =
-        move |name: &str, verdict: Verdict| log.lock().unwrap().push(format!("{name} {verdict:?}"));
+    let observe = move |name: &str, result: CheckResult| {
+        log.lock().unwrap().push(format!("{name} {result:?}"))
+    };
     let mut pages = pages();
     pages.health = Health::new(observe);
     pages.health.add("good", GOOD);
@@ -105,7 +106,7 @@ async fn each_run_of_a_check_is_observed_and_excluded_ones_do_not_run() {
     assert_eq!(*seen.lock().unwrap(), ["good Success", "bad Error", "good Success"]);
 }
 
-/// Beyond upstream, which logs at each probe. A number in it that grows is the same reason.
+/// Unlike upstream, which logs at each probe. A reason with a growing number counts as the same.
 #[tokio::test]
 async fn a_reason_is_logged_when_it_changes_and_shown_to_nobody() {
     let (lines, _guard) = Lines::record(Level::INFO);
@@ -153,7 +154,7 @@ async fn a_check_that_panics_fails_alone() {
     assert_eq!(lines.take(), [format!("{fails} reason=\"the check panicked: boom\"")]);
 }
 
-/// As TestConcurrentChecks: nothing is locked while a check runs, so a probe can run inside one.
+/// As TestConcurrentChecks: nothing is locked during a check, so a probe can run inside one.
 #[tokio::test]
 async fn probes_do_not_wait_for_each_other() {
     let pages = pages();

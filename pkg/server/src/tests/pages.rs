@@ -14,11 +14,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::debug::BODY_BYTES_MAX;
 
 use super::{
-    Debugging, Door, Entered, LET_IN, Router, Runtime, Status, ask, call, get, owned, pages,
+    Debugging, Door, Entered, LET_IN, ProcessStatus, Router, Runtime, ask, call, get, owned, pages,
     router, router_of, runtime_with,
 };
 
-/// What a live 1.36.3 showed.
+/// From a live 1.36.3.
 const STATUSZ: &str = "
 kube-controller-manager statusz
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility \
@@ -32,7 +32,7 @@ Emulation version= 1.36
 Paths= /configz /flagz /healthz /metrics
 ";
 
-/// The start of what a live 1.36.3 showed.
+/// The start of the page of a live 1.36.3.
 const FLAGZ: &str = "
 kube-controller-manager flagz
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility \
@@ -154,9 +154,9 @@ async fn profiles_and_extra_pages_keep_their_paths() {
     }
 }
 
-/// What a page shows may depend on who asks.
+/// The content of a page may depend on the user.
 #[tokio::test]
-async fn pages_know_who_asks() {
+async fn pages_know_the_user() {
     let mut pages = pages();
     let who = any(async |user: axum::Extension<Entered>| format!("{:?}", user.0));
     pages.extra = Router::new().route("/debug/controllers", who);
@@ -260,7 +260,7 @@ async fn flagz_reads_as_a_live_one() {
 async fn statusz_of_an_old_process_without_emulation() {
     let mut pages = pages();
     let started = Time::parse("2026-01-02T03:04:05.999Z").unwrap();
-    let status = Status { started, emulation_version: None, ..pages.status.unwrap() };
+    let status = ProcessStatus { started, emulation_version: None, ..pages.status.unwrap() };
     pages.status = Some(status);
     let up = Duration::from_secs(100 * 3600 + 62);
     let router = router(pages, Door, &Runtime::simulated(started.whole_seconds() + up, 1));

@@ -2,10 +2,10 @@
 //!
 //! `testdata/upstream.jsonl` was recorded from `NewBaseHandler`, `SLIMetricsWithReset`,
 //! `flagz.Install`, `statusz.Install` and `BuildHandlerChain` of v0.36.3 over HTTP, with the flags
-//! a=1m0s and b=<a>&, without health checks or with the checks good and bad. Delimiters that are
-//! drawn at random are written `<delimiter>` there. It holds the rows of TestHandleFlagz,
-//! TestHandleStatusz, TestKubeControllerManagerServingZPages, TestMultipleChecks and
-//! TestMutableHealthzHandler that a manager can be asked, with CBOR refused as by default.
+//! a=1m0s and b=<a>&, without health checks or with the checks good and bad. Random delimiters are
+//! written `<delimiter>` there. It holds the rows of TestHandleFlagz, TestHandleStatusz,
+//! TestKubeControllerManagerServingZPages, TestMultipleChecks and TestMutableHealthzHandler that
+//! apply to a manager, with CBOR refused as by default.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ impl Row {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// YAML may be folded elsewhere; all else is the same to the byte.
+    /// YAML may be folded elsewhere; the rest is equal byte for byte.
     fn body_agrees(&self, answer: &Answer) -> bool {
         if self.header("content-type").is_some_and(|kind| kind.starts_with("application/yaml")) {
             let parse = |text| serde_yaml::from_str::<serde_yaml::Value>(text).unwrap();

@@ -87,7 +87,7 @@ fn limiter_takes_a_token_also_when_the_key_waits_longer() {
     assert_eq!(delays[10..], [secs(10), secs(11)]);
 }
 
-/// Asks `bucket` for tokens at multiples of 100 ms after `start`.
+/// Takes tokens from `bucket` at multiples of 100 ms after `start`.
 fn try_take(bucket: &mut TokenBucket, start: Instant, asked: &[(u64, bool)]) {
     for (index, (at, enough)) in asked.iter().enumerate() {
         assert_eq!(bucket.try_take(start + ms(at * 100)), *enough, "number {index} at {at}");
@@ -200,7 +200,7 @@ proptest! {
         }
     }
 
-    // Who waits as told acts at the rate that a taker would have
+    // A caller that waits as required acts at the rate of `try_take`
     #[test]
     fn reservations_are_spaced_by_the_rate(count in 1..50_u32, burst in 1..10_u32) {
         let (now, mut bucket) = (start(), TokenBucket::new(4.0, burst));

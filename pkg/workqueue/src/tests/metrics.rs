@@ -1,4 +1,4 @@
-//! What operators see of queues.
+//! Metrics of queues.
 
 use metrics::Registry;
 use runtime::Clock;
@@ -26,7 +26,7 @@ impl Fixture {
     }
 
     fn page(&self) -> String {
-        // The registry's own counts are there always.
+        // The registry always has its own metrics.
         let page = self.registry.page("").body;
         let is_ours = |line: &&str| line.contains("workqueue_");
         page.lines().filter(is_ours).flat_map(|line| [line, "\n"]).collect()

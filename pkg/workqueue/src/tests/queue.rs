@@ -43,8 +43,8 @@ impl Fixture {
         taken.map(|taken| taken.key)
     }
 
-    fn gone(&mut self, key: &'static str) {
-        self.core.gone(self.now, &key);
+    fn deleted(&mut self, key: &'static str) {
+        self.core.deleted(self.now, &key);
         self.core.check();
     }
 
@@ -94,7 +94,7 @@ fn a_key_that_a_worker_has_is_queued_when_the_worker_is_done() {
     assert!(queue.core.is_idle());
 }
 
-// Upstream pushes in Done, so behind what came meanwhile
+// Upstream pushes in Done, so behind the keys that were added meanwhile
 #[test]
 fn a_key_that_comes_back_queues_behind_the_others() {
     let mut queue = Fixture::new();
@@ -212,17 +212,17 @@ fn delays_at_the_edges() {
     assert_eq!(queue.core.take(queue.now), Some(taken), "earliest time, highest priority");
 }
 
-// Upstream's delays end for keys that are gone too, and nothing tells how many of them there are
+// Upstream's delays end for deleted objects too, and no metric shows how many there are
 #[test]
-fn a_key_that_is_gone_does_not_come_back_for_a_delay_of_before() {
+fn an_earlier_delay_does_not_enqueue_a_deleted_object() {
     let mut queue = Fixture::new();
     queue.add_after("foo", ms(1000));
     queue.add_after("bar", ms(1000));
-    queue.gone("foo");
+    queue.deleted("foo");
     assert_eq!(queue.core.backlog().delayed, 2, "no worker has looked");
     queue.add("foo");
     assert_eq!(queue.take(), Some("foo"));
-    queue.gone("foo");
+    queue.deleted("foo");
     queue.done("foo");
     assert_eq!(queue.core.backlog().delayed, 1);
     queue.step(ms(1000));
@@ -238,9 +238,9 @@ fn a_delay_that_was_asked_for_while_a_worker_looked_is_kept() {
         }
         queue.add("foo");
         assert_eq!(queue.take(), Some("foo"));
-        // It is made again before the worker tells that it is gone.
+        // It is created again before the worker reports that it was deleted.
         queue.add_after("foo", ms(70));
-        queue.gone("foo");
+        queue.deleted("foo");
         queue.done("foo");
         queue.step(ms(70));
         assert_eq!(queue.finish(), ["foo"], "{before:?}");
@@ -350,7 +350,7 @@ enum Op {
     /// The n-th of the keys that workers have, if there are any.
     Done(usize),
     /// The same.
-    Gone(usize),
+    Deleted(usize),
     Step(u64),
     ShutDown,
 }
@@ -364,7 +364,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(key, priority, delay)| Op::AddAfter(key, priority, delay)),
         6 => Just(Op::Take),
         5 => (0..6_usize).prop_map(Op::Done),
-        1 => (0..6_usize).prop_map(Op::Gone),
+        1 => (0..6_usize).prop_map(Op::Deleted),
         4 => (0..5_u64).prop_map(Op::Step),
     ]
 }
@@ -380,7 +380,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     )
 }
 
-/// The same queue, as plainly as can be: lists that are searched from end to end.
+/// The same queue in the plainest form: lists that are searched from end to end.
 #[derive(Default)]
 struct Model {
     /// In the order of arrival.
@@ -389,7 +389,7 @@ struct Model {
     processing: Vec<(u8, Option<Priority>)>,
     /// In the order of the calls.
     delayed: Vec<(u64, u8, Priority)>,
-    /// The keys that a delay was asked for since a worker took them last.
+    /// The keys with a delay that was requested since a worker took them last.
     asked: Vec<u8>,
     now: u64,
     closed: bool,
@@ -448,7 +448,7 @@ impl Model {
         Some((key, priority))
     }
 
-    fn gone(&mut self, index: usize) -> Option<u8> {
+    fn deleted(&mut self, index: usize) -> Option<u8> {
         let (key, _) = *self.processing.get(index.checked_rem(self.processing.len())?)?;
         if !self.asked.contains(&key) {
             self.delayed.retain(|(_, delayed, _)| *delayed != key);
@@ -496,12 +496,12 @@ proptest! {
                     let done = model.done(index).map(|key| core.done(now, &key));
                     prop_assert!(done.is_none_or(|worked| worked.is_some()));
                 }
-                Op::Gone(index) => {
-                    if let Some(key) = model.gone(index) {
-                        core.gone(now, &key);
+                Op::Deleted(index) => {
+                    if let Some(key) = model.deleted(index) {
+                        core.deleted(now, &key);
                     }
                 }
-                // The core learns of it with its next call, as a queue without a timer would.
+                // The core notices with its next call, as a queue without a timer would.
                 Op::Step(step) => model.step(step),
                 Op::ShutDown => {
                     core.shut_down(now);
@@ -519,7 +519,7 @@ proptest! {
         }
     }
 
-    // Says nothing of the order, and so needs no model: each key that was added is taken after it,
+    // This says nothing about the order, and so needs no model: each added key is taken afterwards,
     // and no key is taken while a worker has it.
     #[test]
     fn no_add_is_lost_and_no_key_taken_twice(ops in ops()) {
@@ -536,7 +536,7 @@ proptest! {
                     core.add_after(now, key, priority, Duration::ZERO);
                 }
                 Op::AddAfter(key, priority, delay) => {
-                    // Longer than any script, so that it is the last take that settles it.
+                    // Longer than any script, so that the last take decides.
                     core.add_after(now, key, priority, ms(1000 + delay));
                 }
                 Op::Take => {
@@ -551,8 +551,8 @@ proptest! {
                     let key = held.remove(index % held.len());
                     prop_assert!(core.done(now, &key).is_some());
                 }
-                // The model has it: what was delayed before is lost, as it should be.
-                Op::Done(_) | Op::Gone(_) => {}
+                // The model covers it: an earlier delay is dropped, as intended.
+                Op::Done(_) | Op::Deleted(_) => {}
                 Op::Step(step) => now += ms(step),
                 Op::ShutDown => {
                     core.shut_down(now);
@@ -572,9 +572,9 @@ proptest! {
     }
 }
 
-// Nothing of upstream's: what debug pages and health checks ask.
+// Not in upstream: what debug pages and health checks read.
 #[test]
-fn the_backlog_tells_since_when_nothing_was_taken() {
+fn the_backlog_shows_since_when_nothing_was_taken() {
     let mut f = Fixture::new();
     let since = |f: &Fixture| f.core.backlog().untaken_since.map(|at| f.now - at);
     assert_eq!(since(&f), None);

@@ -11,7 +11,7 @@ use crate::limiter::{ItemBackoff, Limiter, TokenBucket};
 use crate::queue::Priority;
 use crate::shell::{NotDrained, Processing, Queue};
 
-/// Longer than anything here takes. Under the paused clock it passes as soon as all tasks wait.
+/// Longer than any test step. Under the paused clock it passes as soon as all tasks wait.
 const LIMIT: Duration = Duration::from_mins(1);
 
 fn queue<K: Clone + Ord + Send + 'static>() -> Queue<K> {
@@ -117,7 +117,7 @@ async fn a_delayed_key_comes_in_time() {
     assert!(clock.timeout(LIMIT, queue.get()).await.is_err(), "no other is due");
 }
 
-// The cases that the docs of Shared number, with two workers that wait for a late delay
+// The cases that the docs of Shared number, with two workers that wait for a long delay
 #[tokio::test(start_paused = true)]
 async fn an_earlier_delay_is_kept_when_its_timer_is_called_away() {
     let (queue, clock) = (queue(), Clock::system());
@@ -297,8 +297,8 @@ async fn every_producer_reaches_a_worker() {
     }
 }
 
-// No get ever sleeps through a key: one key goes back and forth between threads, so that a lost
-// wake-up stops everything
+// No get ever sleeps while there is a key: one key goes back and forth between threads, so that a
+// lost wake-up stops everything
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn workers_on_threads_wake_each_other() {
     let (ping, pong) = (queue(), queue());
@@ -359,8 +359,8 @@ fn worker(queue: &Queue<u8>, busy: &Arc<()>) -> Task {
     })
 }
 
-/// Runs `batches` 2 ms apart. All that workers do happens at odd times; each even time it is
-/// checked that no worker waits although there is a key.
+/// Runs `batches` 2 ms apart. All that workers do happens at odd times; at each even time the test
+/// checks that no worker waits although there is a key.
 async fn run(batches: Vec<Vec<Op>>) -> Result<(), TestCaseError> {
     let (queue, busy, clock) = (queue(), Arc::new(()), Clock::system());
     let mut workers: Vec<Task> = Vec::new();

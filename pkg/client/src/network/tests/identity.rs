@@ -1,4 +1,4 @@
-//! Who we are to a server over TLS, by what the kubeconfig says.
+//! Our identity to a server over TLS, by the content of the kubeconfig.
 
 use super::*;
 
@@ -8,9 +8,9 @@ fn base64(text: &str) -> String {
     crate::encoding::base64(text.as_bytes())
 }
 
-/// A plugin that notes what it is told, and prints what is in the file `answer`.
+/// A plugin that records its input, and prints the content of the file `answer`.
 fn plugin(folder: &Folder) -> Value {
-    let script = "printf '%s' \"$KUBERNETES_EXEC_INFO $MINE\" >\"$0.told\"; cat \"$1\"; exit $2";
+    let script = "printf '%s' \"$KUBERNETES_EXEC_INFO $MINE\" >\"$0.input\"; cat \"$1\"; exit $2";
     let script = folder.write("plugin", script);
     let answer = folder.0.path().join("answer");
     json!({
@@ -26,7 +26,7 @@ fn granted(folder: &Folder, status: &Value) {
     std::fs::rename(path("answer.new"), path("answer")).unwrap();
 }
 
-/// What has no test of its own yet: everything inline, no CA at all, passwords.
+/// Cases without a test of their own: everything inline, no CA at all, passwords.
 #[tokio::test]
 async fn a_user_is_known_by_what_the_kubeconfig_holds() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -63,15 +63,15 @@ async fn a_user_is_known_by_what_the_kubeconfig_holds() {
         let connection = connect(&folder.kubeconfig(&cluster, &user), "").await.unwrap();
         assert_eq!(ask(&client(&connection)).await.unwrap(), expected, "{cluster} {user}");
     }
-    // Who signs is not among those that the system trusts.
+    // The CA is not one of the system's.
     let cluster = json!({"server": format!("https://{}", server.address)});
     let connection = connect(&folder.kubeconfig(&cluster, &json!({})), "").await.unwrap();
     let error = ask(&client(&connection)).await.unwrap_err().to_string();
     assert!(error.contains("certificate"), "{error}");
 }
 
-/// round_trippers.go, `NewBearerAuthWithRefreshRoundTripper`: the token beside a file is what is
-/// sent while the file cannot be read.
+/// round_trippers.go, `NewBearerAuthWithRefreshRoundTripper`: the token beside a file is sent while
+/// the file cannot be read.
 #[tokio::test]
 async fn a_token_stands_in_for_its_file() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -86,7 +86,7 @@ async fn a_token_stands_in_for_its_file() {
     becomes(&client, "nobody, Bearer file").await;
 }
 
-/// exec_test.go: what a plugin is told, and what it may say.
+/// exec_test.go: the input of a plugin, and its possible output.
 #[tokio::test]
 async fn a_plugin_says_who_we_are() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -97,21 +97,21 @@ async fn a_plugin_says_who_we_are() {
         {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}},
     ]);
     let mut exec = plugin(&folder);
-    let told = || std::fs::read_to_string(folder.0.path().join("plugin.told")).unwrap();
+    let input = || std::fs::read_to_string(folder.0.path().join("plugin.input")).unwrap();
 
     granted(&folder, &json!({"token": "t"}));
     let user = json!({"exec": exec, "as": "jane"});
     let connection = connect(&folder.kubeconfig(&cluster, &user), "").await.unwrap();
     let answer = ask(&client(&connection)).await.unwrap();
     assert_eq!(answer, "nobody, Bearer t, jane in");
-    let (info, mine) = told().rsplit_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let (info, mine) = input().rsplit_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     assert_eq!(mine, "v");
     let expected = json!({
         "kind": "ExecCredential", "apiVersion": VERSION, "spec": {"interactive": false},
     });
     assert_eq!(serde_json::from_str::<Value>(&info).unwrap(), expected);
 
-    // Another connection, as nobody, has nothing of it.
+    // Another connection, without credentials, sends none of it.
     let open: crate::Guard = Arc::new(|| Ok(()));
     let nobody = connection.gated(&open, crate::GatedUser::Nobody, None);
     assert_eq!(ask(&client(&nobody)).await.unwrap(), "nobody, no token");
@@ -126,11 +126,11 @@ async fn a_plugin_says_who_we_are() {
         "server": format!("https://{}", server.address), "tls-server-name": "api.test",
         "certificate-authority-data": base64(&authority.pem), "config": {"audience": "a"},
     });
-    let info = told();
+    let info = input();
     let info: Value = serde_json::from_str(info.rsplit_once(' ').unwrap().0).unwrap();
     assert_eq!(info["spec"]["cluster"], expected);
 
-    // YAML, and the older version, which need not say whether somebody can be asked.
+    // YAML, and the older version, in which `interactiveMode` is optional.
     exec["apiVersion"] = "client.authentication.k8s.io/v1beta1".into();
     exec["interactiveMode"] = Value::Null;
     let yaml = "apiVersion: client.authentication.k8s.io/v1beta1\nkind: ExecCredential\n\
@@ -140,8 +140,8 @@ async fn a_plugin_says_who_we_are() {
     assert_eq!(ask(&client(&connect(&path, "").await.unwrap())).await.unwrap(), "nobody, Bearer y");
 }
 
-/// exec.go, `getCreds` and `maybeRefreshCreds`: a plugin is asked again for what expires, and after
-/// a 401.
+/// exec.go, `getCreds` and `maybeRefreshCreds`: a plugin runs again when its credentials expire,
+/// and after a 401.
 #[tokio::test]
 async fn a_plugin_is_asked_again() {
     let (authority, folder) = (Authority::new(), Folder::new());
@@ -158,17 +158,17 @@ async fn a_plugin_is_asked_again() {
     granted(&folder, &pair);
     becomes(&client, "user-one, no token").await;
 
-    // What does not expire is kept, until it is refused.
+    // Credentials without an expiry are kept until they are rejected.
     granted(&folder, &json!({"token": "three"}));
-    let told = folder.0.path().join("plugin.told");
-    std::fs::remove_file(&told).unwrap();
+    let input = folder.0.path().join("plugin.input");
+    std::fs::remove_file(&input).unwrap();
     for _ in 0..20 {
         assert_eq!(ask(&client).await.unwrap(), "user-one, no token");
     }
-    assert!(!told.exists());
+    assert!(!input.exists());
     "user-one".clone_into(&mut server.refused.lock().unwrap());
     becomes(&client, "nobody, Bearer three").await;
-    // What it says when it fails changes nothing.
+    // A failing plugin changes nothing.
     folder.write("answer", "{");
     "three".clone_into(&mut server.refused.lock().unwrap());
     assert_eq!(ask(&client).await.unwrap_err().status().map(|it| it.code), Some(401));
@@ -176,7 +176,7 @@ async fn a_plugin_is_asked_again() {
     assert_eq!(ask(&client).await.unwrap(), "nobody, Bearer three");
 }
 
-/// Whoever is paged must see that it is the plugin, and the log must not show a token.
+/// An operator must see that the plugin is at fault, and the log must not show a token.
 #[tokio::test]
 async fn a_plugin_that_fails_is_named() {
     let folder = Folder::new();
@@ -192,7 +192,7 @@ async fn a_plugin_that_fails_is_named() {
     let usual = plugin(&folder);
     let status =
         |status: Value| json!({"kind": "ExecCredential", "apiVersion": VERSION, "status": status});
-    let late = json!({"token": "secret", "expirationTimestamp": "tomorrow"});
+    let undated = json!({"token": "secret", "expirationTimestamp": "tomorrow"});
     for (answer, expected) in [
         ("secret: [".to_owned(), "it printed neither JSON nor YAML"),
         ("secret".to_owned(), "there must be a mapping"),
@@ -206,7 +206,7 @@ async fn a_plugin_that_fails_is_named() {
             status(json!({"clientKeyData": "secret"})).to_string(),
             "status.clientCertificateData: it is not set",
         ),
-        (status(late).to_string(), "status.expirationTimestamp: \"tomorrow\": "),
+        (status(undated).to_string(), "status.expirationTimestamp: \"tomorrow\": "),
     ] {
         folder.write("answer", &answer);
         let error = failure(&usual).await;
@@ -227,6 +227,6 @@ async fn a_plugin_that_fails_is_named() {
     asking["interactiveMode"] = "Always".into();
     let error = failure(&asking).await;
     let no_terminal = "its interactiveMode is Always, and standard input is not a terminal";
-    // Whoever runs the tests by hand has one.
+    // There may be a terminal when a person runs the tests.
     assert!(error.contains(no_terminal) || error.contains("status."), "{error}");
 }

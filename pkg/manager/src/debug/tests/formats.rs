@@ -68,7 +68,7 @@ fn odd() -> Manager {
     fake.explanation.plan = Some(Planned { text: odd(), json: json!({ "why": ODD }) });
     fake.explanation.error = Some(odd());
     fake.explanation.unsettled.as_mut().unwrap().awaits = vec![odd()];
-    fake.explanation.doubts = vec![odd()];
+    fake.explanation.ambiguous_writes = vec![odd()];
     fake.explanation.last_error = Some(failure);
     let mut manager = Manager::new(fake);
     manager.leadership.identity = Some(odd());

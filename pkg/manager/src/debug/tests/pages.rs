@@ -115,7 +115,7 @@ async fn an_explanation_without_a_plan() {
         plan: None,
         error: Some("panic: boom".to_owned()),
         unsettled: None,
-        doubts: vec![],
+        ambiguous_writes: vec![],
         place: Place::default(),
         retries: 0,
         last_error: None,

@@ -1,4 +1,4 @@
-//! An answer whose body is read piece by piece.
+//! A response whose body is read piece by piece.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use runtime::Clock;
 use crate::ApiError;
 use crate::transport::AnyBody;
 
-/// A successful answer to [`crate::Client::stream`].
-pub struct Answer {
-    /// What the body is, by its content type.
+/// A successful response to [`crate::Client::stream`].
+pub struct ResponseStream {
+    /// The encoding of the body, by its content type.
     pub codec: Codec,
     body: AnyBody,
     clock: Clock,
 }
 
-impl Answer {
+impl ResponseStream {
     pub(crate) fn new(codec: Codec, body: AnyBody, clock: Clock) -> Self {
         Self { codec, body, clock }
     }
