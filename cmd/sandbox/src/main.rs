@@ -17,11 +17,11 @@ use clap::Parser;
 #[derive(Parser, Debug)]
 #[command(name = "sandbox", version)]
 struct Arguments {
-    /// How many nodes there are.
+    /// The number of nodes.
     #[arg(long, default_value_t = 3, value_name = "N")]
     nodes: usize,
 
-    /// Which controllers run, as the manager's own flag: `*`, `deployment,replicaset`, `*,-podgc`.
+    /// The controllers to run, as the manager's own flag: `*`, `deployment,replicaset`, `*,-podgc`.
     #[arg(long, default_value = "*", value_name = "LIST", allow_hyphen_values = true)]
     controllers: String,
 
@@ -29,16 +29,16 @@ struct Arguments {
     #[arg(short, long, value_name = "PATH")]
     filename: Vec<PathBuf>,
 
-    /// How much faster than the world's the cluster's time goes: `60x`.
+    /// How many times faster the cluster's time runs: `60x`.
     #[arg(long, value_parser = speed, value_name = "N")]
     speed: Option<NonZeroU32>,
 
-    /// Where to serve the API; 0 chooses a free port.
+    /// The port of the API; 0 chooses a free one.
     #[arg(long, default_value_t = 8001)]
     port: u16,
 
-    /// The address to serve on. Whoever reaches it may do everything. Who sends a token of an
-    /// account, or impersonates somebody (kubectl --as), may do what roles allow.
+    /// The address to serve on. Its clients may do everything. A request with a token of a service
+    /// account, or with impersonation (kubectl --as), may do what its roles allow.
     #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
     bind_address: IpAddr,
 
@@ -54,7 +54,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
-    /// Show what the manager logs, on standard error: 0 its warnings, 2 what it writes.
+    /// Show the manager's log on standard error: 0 its warnings, 2 its writes.
     #[arg(short, default_value_t = 0, value_name = "LEVEL")]
     v: u8,
 }
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a line. When nobody reads them any more, there is nothing left to do.
+/// Prints a line. If standard output is closed, the program ends.
 fn tell(line: &str) {
     if writeln!(stdout(), "{line}").is_err() {
         std::process::exit(0);

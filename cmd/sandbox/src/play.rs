@@ -1,4 +1,4 @@
-//! `--script`: plays a script, and says what it sees.
+//! `--script`: plays a script, and prints what it shows.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,9 +10,9 @@ use script::{Player, Script, Told, World, WorldOptions};
 use crate::view::{Live, View};
 use crate::{Arguments, tell};
 
-/// What the small differences between pods come from, so that each run is the same.
+/// The seed of the small differences between pods, so that each run is the same.
 const SEED: u64 = 1;
-/// When virtual time begins.
+/// The start of virtual time.
 const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
 
 /// Plays the script of this file to its end.
@@ -39,7 +39,7 @@ pub(crate) fn play(path: &Path, arguments: &Arguments) -> anyhow::Result<ExitCod
         anyhow::Ok(world.refused()?)
     };
     match arguments.speed {
-        // Time that is paused passes when everybody waits.
+        // Paused time advances when all tasks wait.
         None => builder
             .start_paused(true)
             .build()?

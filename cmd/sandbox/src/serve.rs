@@ -1,4 +1,4 @@
-//! Without `--script`: a cluster that `kubectl` can talk to, until somebody ends it.
+//! Without `--script`: a cluster for `kubectl`, until the user ends it.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -19,7 +19,7 @@ use crate::{Arguments, tell};
 /// How many threads: everything is in memory.
 const THREADS: usize = 2;
 
-/// What `--load` names.
+/// The file of `--load`.
 struct State<'a> {
     path: &'a Path,
     document: Vec<u8>,
@@ -75,7 +75,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// When the cluster's time begins: now, but not before what is loaded.
+/// The start of the cluster's time: now, but not before the loaded state.
 fn time(state: Option<&State>, speed: Option<NonZeroU32>) -> Runtime {
     let now = Clock::system().now();
     let start = state.and_then(|state| Server::saved_at(&state.document));
@@ -106,7 +106,7 @@ impl State<'_> {
     }
 }
 
-/// Applies what the files hold.
+/// Applies the objects in the files.
 async fn apply(world: &World, paths: &[PathBuf]) -> anyhow::Result<()> {
     let mut player = Player::new(world, "default").await?;
     for path in files(paths)? {

@@ -10,7 +10,7 @@ use sandbox::{Change, Follower};
 use script::World;
 use serde_json::Value;
 
-/// How often the line at the bottom is drawn, at most.
+/// The shortest time between two updates of the status line.
 const DRAW: Duration = Duration::from_millis(200);
 
 const DEPLOYMENTS: Resource = Resource::namespaced("apps", "v1", "deployments", "Deployment");
@@ -20,19 +20,19 @@ const NODES: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
 const NAMESPACES: Resource = Resource::cluster_scoped("", "v1", "namespaces", "Namespace");
 const EVENTS: Resource = Resource::namespaced("", "v1", "events", "Event");
 
-/// How a view is shown.
+/// The form of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Live {
     /// A line for each change.
     Lines,
-    /// The same, and a line at the bottom that always says how things are.
+    /// The same, and a status line at the bottom.
     Terminal,
 }
 
 /// A view that is shown until it is dropped.
 pub(crate) struct View(Cancel);
 
-/// What was shown last of each object.
+/// What was last shown of each object.
 struct Shown {
     began: Time,
     lines: BTreeMap<(Resource, Key), String>,
@@ -41,7 +41,7 @@ struct Shown {
 }
 
 impl Live {
-    /// As standard output can show it.
+    /// The form for standard output.
     pub(crate) fn from_terminal() -> Self {
         if stdout().is_terminal() { Self::Terminal } else { Self::Lines }
     }
@@ -78,7 +78,7 @@ async fn show(mut follower: Follower, clock: Clock, live: Live) {
         let lines: Vec<_> = changes.iter().filter_map(|change| shown.line(change)).collect();
         draw(&shown, &lines, now, live);
         follower.changed().await;
-        // What comes together is shown together.
+        // Changes that come together are shown together.
         clock.sleep(DRAW).await;
     }
 }
@@ -99,7 +99,7 @@ fn draw(shown: &Shown, lines: &[String], now: Time, live: Live) {
 // === impl Shown ===
 
 impl Shown {
-    /// What there is to say of a change, if that is something new.
+    /// The line for a change, if it shows something new.
     fn line(&mut self, change: &Change) -> Option<String> {
         let object = &*change.object;
         let key = Key::new(&text(object, "/metadata/namespace"), &text(object, "/metadata/name"));
@@ -109,7 +109,7 @@ impl Shown {
             self.pods.remove(&key);
             self.lines.remove(&place)?;
             let is_noted = [NODES, NAMESPACES, DEPLOYMENTS, DAEMON_SETS].contains(&change.resource);
-            return is_noted.then(|| format!("{} {key} is gone", kind(&change.resource)));
+            return is_noted.then(|| format!("{} {key} is deleted", kind(&change.resource)));
         }
         let said = match &change.resource {
             it if *it == NODES => self.node(&key, object),
@@ -120,7 +120,7 @@ impl Shown {
         };
         let line = format!("{} {key}: {said}", kind(&change.resource));
         let before = self.lines.insert(place, line.clone());
-        // Events are said as they come, namespaces that were always there not at all.
+        // Events are shown as they come; namespaces that existed from the start are not shown.
         let is_dull = change.resource == NAMESPACES && before.is_none() && said == "active";
         (before.as_ref() != Some(&line) && !is_dull).then_some(line)
     }
@@ -133,11 +133,11 @@ impl Shown {
         if off { format!("{ready}, cordoned") } else { ready.to_owned() }
     }
 
-    /// Pods that are well are counted, not told.
+    /// Healthy pods are counted, not listed.
     fn pod(&mut self, key: &Key, pod: &Value) -> Option<String> {
         let ready = condition(pod, "Ready").is_some_and(|it| text(it, "/status") == "True");
         self.pods.insert(key.clone(), ready);
-        // How a pod ends that was asked to is no news.
+        // The end of a pod that is being deleted is not shown.
         if pod.pointer("/metadata/deletionTimestamp").is_some() {
             return None;
         }
@@ -172,7 +172,7 @@ impl Shown {
     }
 }
 
-/// How far a Deployment or a DaemonSet is, once its controller has seen it.
+/// The progress of a Deployment or a DaemonSet, once its controller has observed it.
 fn workload(object: &Value) -> Option<String> {
     object.pointer("/status/observedGeneration")?;
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or(0);
@@ -189,12 +189,12 @@ fn workload(object: &Value) -> Option<String> {
         said.push_str(", paused");
     }
     if condition(object, "Progressing").is_some_and(|it| text(it, "/status") == "False") {
-        said.push_str(", does not get on");
+        said.push_str(", stalls");
     }
     Some(said)
 }
 
-/// Events that warn.
+/// Warning Events.
 fn warning(event: &Value) -> Option<String> {
     let is_warning = text(event, "/type") == "Warning";
     let about = format!(

@@ -1,4 +1,4 @@
-//! The program as a process: what bad input is answered with, and what a script prints.
+//! The program as a process: its errors for bad input, and the output of a script.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -61,9 +61,9 @@ fn a_script_is_played() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `--save` and `--load`: time goes on where it was, also if it went faster than the world's.
+/// `--save` and `--load`: the cluster's time continues where it was, also if it ran faster.
 #[test]
-fn a_saved_state_goes_on() -> anyhow::Result<()> {
+fn a_saved_state_continues() -> anyhow::Result<()> {
     let folder = env::temp_dir().join(format!("sandbox-state-{}", process::id()));
     fs::create_dir_all(&folder)?;
     let (first, second) = (folder.join("first.json"), folder.join("second.json"));

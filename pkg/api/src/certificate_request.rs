@@ -1,4 +1,4 @@
-//! What a certificate should say, as somebody asks for it (PKCS #10).
+//! A request for a certificate (PKCS #10).
 //!
 //! The API server stores what Go's parser reads, and signers read it with Go's parser. So this one
 //! is never more lenient: what it does not understand to the last byte it refuses. Two readers that
@@ -215,8 +215,7 @@ fn extension(mut extension: Der<'_>) -> Read<(&[u8], &[u8])> {
     Ok((kind, value))
 }
 
-/// A text in a subject. Types that Go's parser passes over, or whose bytes may be read in more than
-/// one way, are refused.
+/// A text in a subject. Types that Go's parser skips, or whose bytes are ambiguous, are refused.
 fn text(identifier: u8, value: &[u8]) -> Read<String> {
     let is_plain = match identifier {
         tag::UTF8_STRING => true,
@@ -241,7 +240,7 @@ fn block(pem: &str) -> Read<Vec<u8>> {
     if lines.peek().is_none() {
         return Err(wrong("PEM block type must be CERTIFICATE REQUEST"));
     }
-    // Headers, which nobody reads.
+    // Headers, which are ignored.
     while lines.next_if(|line| line.contains(':')).is_some() {}
     let mut body = String::new();
     for line in lines {

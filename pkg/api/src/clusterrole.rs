@@ -16,8 +16,8 @@ pub struct ClusterRole {
     pub meta: Meta,
     /// `rules`.
     pub rules: Box<[PolicyRule]>,
-    /// `aggregationRule.clusterRoleSelectors`: the roles whose rules this one has; none: it has its
-    /// own.
+    /// `aggregationRule.clusterRoleSelectors`: selects the roles whose rules this one has; none: it
+    /// has its own.
     pub aggregates: Option<Box<[Result<Selector, SelectorError>]>>,
     /// Why the object could not be read; then its rules are not known.
     pub unreadable: Option<DecodeError>,

@@ -11,13 +11,13 @@ pub enum Status {
     True,
     /// It does not hold.
     False,
-    /// It cannot be told; also what an unknown word reads as.
+    /// Unknown; also the value for unknown words.
     #[default]
     #[serde(other)]
     Unknown,
 }
 
-/// A condition of an object whose status we write.
+/// A condition in a status that we write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {

@@ -13,7 +13,7 @@ use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Text, 
 pub struct CertificateSigningRequest {
     /// Name and so on.
     pub meta: Meta,
-    /// `spec.signerName`: who should sign it.
+    /// `spec.signerName`: the signer that should sign it.
     pub signer_name: Text,
     /// `spec.usages`: what the certificate is for.
     pub usages: BTreeSet<Text>,
@@ -46,12 +46,12 @@ pub struct Requestor {
 }
 
 impl CertificateSigningRequest {
-    /// Whether somebody has said yes. One that is denied may have this too.
+    /// Whether it has an Approved condition. A denied one may have it too.
     pub fn is_approved(&self) -> bool {
         self.conditions.contains("Approved")
     }
 
-    /// Whether somebody has said no.
+    /// Whether it has a Denied condition.
     pub fn is_denied(&self) -> bool {
         self.conditions.contains("Denied")
     }
@@ -139,8 +139,8 @@ struct WireSpec {
     requestor: Requestor,
 }
 
-/// The lists in it may be `null`, too: what came as `[]` from whoever authenticated the user is
-/// none once it was stored as protobuf.
+/// The lists in it may be `null`, too: an empty list from the authenticator becomes null once it
+/// was stored as protobuf.
 fn from_extra<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<String>>, D::Error> {

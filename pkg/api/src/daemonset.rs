@@ -41,7 +41,7 @@ pub struct DaemonSet {
 /// `spec.updateStrategy` of a DaemonSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DaemonSetStrategy {
-    /// Old pods stay until somebody deletes them.
+    /// Old pods stay until a user deletes them.
     OnDelete,
     /// Old pods are replaced.
     RollingUpdate {
@@ -66,7 +66,7 @@ pub struct DaemonSetStatus {
     pub desired_number_scheduled: i32,
     /// Nodes that should run a pod and have a ready one.
     pub number_ready: i32,
-    /// The generation that the status speaks of.
+    /// The generation that the status is about.
     pub observed_generation: i64,
     /// Nodes that should run a pod and have one of the present template.
     pub updated_number_scheduled: i32,
@@ -82,7 +82,7 @@ pub struct DaemonSetStatus {
 }
 
 impl DaemonSet {
-    /// DaemonSets by namespace: who may select a pod.
+    /// DaemonSets by namespace: those that may select a pod.
     pub const BY_NAMESPACE: &'static str = "namespace";
 }
 

@@ -59,7 +59,7 @@ pub enum DeploymentStrategy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeploymentStatus {
-    /// The generation that the status speaks of.
+    /// The generation that the status is about.
     pub observed_generation: i64,
     /// Pods that are not being deleted.
     pub replicas: i32,
@@ -81,7 +81,7 @@ pub struct DeploymentStatus {
 }
 
 impl Deployment {
-    /// Deployments by namespace: who may select a ReplicaSet.
+    /// Deployments by namespace: those that may select a ReplicaSet.
     pub const BY_NAMESPACE: &'static str = "namespace";
 }
 

@@ -1,7 +1,7 @@
 //! Which field of a JSON text an error is about.
 //!
-//! Types that are decoded cannot say: a deserializer that follows them is compiled once more for
-//! each. The text can, since an error says where in it the reader stood.
+//! Decoded types cannot tell the place of an error: a deserializer that tracks it is compiled once
+//! more for each type. The text can, since an error has its position.
 
 use std::fmt::{self, Write as _};
 

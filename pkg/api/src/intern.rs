@@ -1,8 +1,8 @@
 //! One copy of each repeating text.
 //!
 //! Label keys and values, namespaces, node and owner names, and whole label sets repeat over
-//! thousands of pods. The tables hold each once; entries that nobody uses are swept when a table
-//! has doubled, so a table is never larger than twice what lives, or [`SWEEP_MIN`].
+//! thousands of pods. The tables hold each once. Unused entries are swept when a table has doubled,
+//! so a table is never larger than twice its live entries, or [`SWEEP_MIN`].
 
 use std::collections::HashSet;
 use std::hash::Hash;

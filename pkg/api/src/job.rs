@@ -9,18 +9,18 @@ use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Time};
 /// What controllers read of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Name, uid and so on; no labels, which nobody reads.
+    /// Name, uid and so on; no labels, which no controller reads.
     pub meta: Meta,
     /// `spec.ttlSecondsAfterFinished`: how long it stays once it has finished; none: for good.
     pub ttl_seconds_after_finished: Option<i32>,
-    /// How it has finished: the first of its conditions that says so, as upstream's
-    /// `FinishedCondition`; none: it has not.
+    /// How it has finished: the first condition of that type, as upstream's `FinishedCondition`;
+    /// none: it has not.
     pub finish: Option<Finish>,
     /// Why the object could not be read; a controller leaves such an object alone.
     pub unreadable: Option<DecodeError>,
 }
 
-/// A condition of a Job that says that it has finished.
+/// A condition of a Job for its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finish {
     /// `Complete` or `Failed`.

@@ -1,7 +1,7 @@
 //! What makes a view a kind that can be listed, watched and cached.
 //!
-//! Caches are compiled once, not once for each kind: they hold [`AnyObject`]s and know of their
-//! kind what its [`Shape`] says. The types come back at the edge, by [`typed`].
+//! Caches are compiled once, not once for each kind: they hold [`AnyObject`]s, and all that depends
+//! on the kind is in its [`Shape`]. The types come back at the edge, by [`typed`].
 
 use std::any::Any;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub struct Index<T> {
 
 /// How an index finds the values of an object.
 pub enum Values<T> {
-    /// One value, which its metadata says; none: the object is not in this index.
+    /// One value from its metadata; none: the object is not in this index.
     OfMeta(fn(&Meta) -> Option<Text>),
     /// One value; none: the object is not in this index.
     One(fn(&T) -> Option<Text>),
@@ -106,7 +106,7 @@ pub enum Found {
 #[error("{0}")]
 pub struct DecodeError(pub String);
 
-/// The object with its type. A cache holds objects of one type, and who reads it knows which.
+/// The object with its type. A cache holds objects of one type, which its reader knows.
 pub fn typed<T: Object>(object: &Arc<dyn AnyObject>) -> Arc<T> {
     let object: Arc<dyn Any + Send + Sync> = Arc::clone(object) as _;
     object.downcast().expect("a cache is read as the kind that it holds")
@@ -188,12 +188,12 @@ impl<T: Object> Index<T> {
         Self::of_meta(name, |meta| Some(meta.key.namespace.clone()))
     }
 
-    /// Those that nobody manages, by namespace.
+    /// Those without a controller, by namespace.
     pub(crate) const fn orphans_by_namespace(name: &'static str) -> Self {
         Self::of_meta(name, |meta| meta.controller().is_none().then(|| meta.key.namespace.clone()))
     }
 
-    /// Finds each object under one value at most, which its metadata says.
+    /// An index with at most one value an object, from its metadata.
     const fn of_meta(name: &'static str, value: fn(&Meta) -> Option<Text>) -> Self {
         Self { name, values: Values::OfMeta(value) }
     }

@@ -8,7 +8,7 @@ use crate::intern::{intern_owners, intern_pairs};
 use crate::{Text, Time, intern};
 
 /// Names an object within its kind: the reconcile key. Prints as `namespace/name`, or `name` for
-/// cluster-scoped kinds, whose namespace is empty.
+/// cluster-scoped kinds, which have an empty namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Empty for cluster-scoped kinds.
@@ -36,7 +36,7 @@ pub struct Meta {
     pub labels: Labels,
     /// The owners, at most one of them the controller.
     pub owners: Arc<[OwnerRef]>,
-    /// What must happen before the object is gone.
+    /// What must happen before the object is removed.
     pub finalizers: Box<[Text]>,
 }
 

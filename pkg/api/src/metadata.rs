@@ -3,7 +3,7 @@
 use crate::wire::{self, MetadataOnly};
 use crate::{Codec, DecodeError, Index, Labels, Meta, Object};
 
-/// What is held of an object whose kind is known at run time only: no labels, and never its
+/// The cached part of an object whose kind is known only at run time: no labels, and never its
 /// content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {

@@ -13,7 +13,7 @@ use crate::{
 pub struct Namespace {
     /// Name, labels and so on.
     pub meta: Meta,
-    /// `spec.finalizers`: who must be done with its content before it is gone.
+    /// `spec.finalizers`: the finalizers that must be removed before the namespace is removed.
     pub finalizers: Box<[Text]>,
     /// `status.phase`.
     pub phase: NamespacePhase,

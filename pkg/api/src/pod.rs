@@ -29,12 +29,12 @@ pub struct Pod {
     pub ready: Option<(Status, Option<Time>)>,
     /// The `DisruptionTarget` condition: its status and since when.
     pub disruption_target: Option<(Status, Option<Time>)>,
-    /// What of its status says of which generation it is.
+    /// The observed generations in its status.
     pub observed: Observed,
     /// Whether it is being deleted with no grace period left: its node is done with it, or it was
     /// deleted by force.
     pub shut_down: bool,
-    /// Whether no status of a container says that it runs, or says nothing: each one waits or has
+    /// Whether no container status says that it runs, or is undetermined: each one waits or has
     /// ended, or there is none.
     pub nothing_runs: bool,
     /// Whether nothing but its metadata could be read. Then it seems to be pending, on no node.
@@ -80,7 +80,7 @@ pub enum Phase {
 impl Pod {
     /// Upstream's `podController`: pods by the uid of the controller that manages them.
     pub const BY_CONTROLLER: &'static str = "podController";
-    /// Pods that nobody manages, by namespace.
+    /// Pods without a controller, by namespace.
     pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
     /// Upstream's `namespace`: all pods of a namespace.
     pub const BY_NAMESPACE: &'static str = "namespace";
@@ -117,7 +117,7 @@ impl Pod {
         matches!(self.ready, Some((Status::True, _)))
     }
 
-    /// Since when it is ready; none if it is not, or if the condition says no time.
+    /// Since when it is ready; none if it is not, or if the condition has no time.
     pub fn ready_since(&self) -> Option<Time> {
         match self.ready {
             Some((Status::True, since)) => since,
@@ -250,7 +250,7 @@ struct WireContainer {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireStatus {
-    // What these say is for people too, and nobody checks their bytes.
+    // These texts are also for people, and their bytes are not validated.
     #[prost(bytes = "vec", tag = "1")]
     #[serde(deserialize_with = "from_text")]
     phase: Vec<u8>,

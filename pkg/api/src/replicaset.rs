@@ -34,9 +34,9 @@ pub struct ReplicaSet {
     pub unreadable: Option<DecodeError>,
 }
 
-/// A ReplicationController as the ReplicaSet that it amounts to, as upstream's controller converts
-/// it (pkg/controller/replication/conversion.go). Its selector is a map of labels, and its status
-/// tells of no pods that are being deleted.
+/// A ReplicationController as the ReplicaSet that it corresponds to, as upstream's controller
+/// converts it (pkg/controller/replication/conversion.go). Its selector is a map of labels, and its
+/// status does not count pods that are being deleted.
 #[derive(Clone, Debug)]
 pub struct ReplicationController(pub Arc<ReplicaSet>);
 
@@ -54,7 +54,7 @@ pub struct ReplicaSetStatus {
     pub available_replicas: i32,
     /// Pods that are being deleted; none if never counted.
     pub terminating_replicas: Option<i32>,
-    /// The generation that the status speaks of.
+    /// The generation that the status is about.
     pub observed_generation: i64,
     /// The conditions.
     #[serde(deserialize_with = "null_is_empty")]
@@ -64,14 +64,14 @@ pub struct ReplicaSetStatus {
 impl ReplicaSet {
     /// Upstream's `controllerUID`: ReplicaSets by the uid of the Deployment that manages them.
     pub const BY_CONTROLLER: &'static str = "controllerUID";
-    /// ReplicaSets by namespace: who may select a pod.
+    /// ReplicaSets by namespace: those that may select a pod.
     pub const BY_NAMESPACE: &'static str = "namespace";
     /// ReplicaSets without controller by namespace: what a Deployment may adopt.
     pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
 }
 
 impl ReplicationController {
-    /// ReplicationControllers by namespace: who may select a pod.
+    /// ReplicationControllers by namespace: those that may select a pod.
     pub const BY_NAMESPACE: &'static str = ReplicaSet::BY_NAMESPACE;
 }
 
@@ -138,7 +138,7 @@ impl Object for ReplicationController {
 /// The selector of a ReplicationController.
 type LabelMap = BTreeMap<String, String>;
 
-/// A set whose selector is written as `S`.
+/// A set with a selector of the form `S`.
 #[derive(Deserialize)]
 #[serde(bound = "S: Default + DeserializeOwned")]
 struct WireSet<S> {

@@ -130,8 +130,8 @@ fn push_segment(path: &mut String, text: &str) {
 
 impl InvalidName {
     /// Whether upstream's controllers find that there is no such object: they send a name with a
-    /// slash and `..` as parts of the path, and the API server knows no such path. What else is
-    /// invalid it refuses, which says nothing.
+    /// slash and `..` as parts of the path, and the API server answers 404. It refuses other
+    /// invalid names, which says nothing about the object.
     pub fn is_absent(&self) -> bool {
         self.is_absent
     }

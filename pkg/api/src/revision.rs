@@ -22,7 +22,7 @@ pub struct ControllerRevision {
 impl ControllerRevision {
     /// Revisions by the uid of the owner that manages them.
     pub const BY_CONTROLLER: &'static str = "controllerUID";
-    /// Revisions that nobody manages, by namespace.
+    /// Revisions without a controller, by namespace.
     pub const ORPHANS_BY_NAMESPACE: &'static str = "orphans";
 
     /// `data` as JSON, byte by byte as the API server sent it.

@@ -1,4 +1,4 @@
-//! How a workload goes from one revision to the next: what DaemonSets and Deployments share.
+//! The rollout of a workload from one revision to the next, for DaemonSets and Deployments.
 
 use serde::Deserialize;
 

@@ -26,7 +26,7 @@ pub struct RootCa {
 impl RootCa {
     /// The name of each of these ConfigMaps.
     pub const NAME: &'static str = "kube-root-ca.crt";
-    /// The annotation that says what the ConfigMap is for.
+    /// The annotation with the purpose of the ConfigMap.
     pub const DESCRIPTION: &'static str = "kubernetes.io/description";
 }
 

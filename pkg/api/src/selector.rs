@@ -9,7 +9,7 @@ use crate::wire::null_is_empty;
 use crate::{Labels, is_label_key, is_label_value};
 
 /// A parsed `metav1.LabelSelector`: all requirements must hold. One without requirements matches
-/// everything; whoever takes it as "nothing" (pod owners do) asks [`Selector::is_empty`].
+/// everything; pod owners, for which it means "nothing", check [`Selector::is_empty`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<(String, Requirement)>,
@@ -99,8 +99,8 @@ impl Selector {
 }
 
 impl Requirement {
-    /// What an expression of a selector says about a label, as upstream's `labels.NewRequirement`
-    /// but for [`check_requirement`]: older objects may hold values that no label can have.
+    /// The requirement of one expression of a selector, as upstream's `labels.NewRequirement` but
+    /// without [`check_requirement`]: older objects may hold values that no label can have.
     pub fn read(
         key: &str,
         operator: &str,

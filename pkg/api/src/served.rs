@@ -83,8 +83,8 @@ impl Served {
         last_named(alike, kind).map(|it| &it.resource)
     }
 
-    /// The kind in the version that the API server prefers, for who names no version, such as an
-    /// autoscaler its target. As for [`Served::find`], the last of several resources counts.
+    /// The kind in the version that the API server prefers, for references without a version, such
+    /// as an autoscaler's target. As for [`Served::find`], the last of several resources counts.
     pub fn find_kind(&self, group: &str, kind: &str) -> Option<&ServedKind> {
         last_named(self.of_kind(group, kind).filter(|it| it.preferred), kind)
     }
@@ -119,8 +119,8 @@ impl Served {
         Some(format!("{start}: {}", groups.join(", ")))
     }
 
-    /// This answer, and of the groups that failed in it what an older one knew of them. A resource
-    /// whose preferred version is known now keeps that one.
+    /// This result, with the older content of the groups that failed in it. A resource whose
+    /// preferred version is known now keeps that one.
     pub fn keeping(&self, older: &Self) -> Self {
         let here: BTreeSet<_> = self.kinds.iter().map(|kind| name(&kind.resource)).collect();
         let preferred: BTreeSet<_> =
@@ -163,7 +163,7 @@ fn last_named<'a>(
     exact.or(lower)
 }
 
-/// What tells a resource from all others.
+/// What identifies a resource.
 fn name(resource: &Resource) -> (&str, &str, &str) {
     (&resource.group, &resource.version, &resource.plural)
 }

@@ -224,7 +224,7 @@ fn a_replica_set_is_read_and_kept() {
     assert_eq!(found, [("controllerUID", intern("d")), ("namespace", intern("shop"))]);
 }
 
-/// What caches know of a kind is what its type says.
+/// A shape has all that caches need of a kind.
 #[test]
 fn a_shape_stands_for_its_kind() {
     let shape = Shape::of::<ReplicaSet>();

@@ -16,9 +16,9 @@ use crate::{fault, wire};
 pub struct TokenSecret {
     /// Name, labels and so on.
     pub meta: Meta,
-    /// The account that it says it is for, by name; empty: it says none.
+    /// The account that it names; empty: none.
     pub account: Text,
-    /// The uid of that account; empty: it says none.
+    /// The uid of that account; empty: none.
     pub account_uid: Text,
     /// Whether it holds a token.
     pub has_token: bool,
@@ -43,7 +43,8 @@ impl TokenSecret {
     /// Secrets by the namespace and the name of their account, as [`crate::Key`] prints them.
     pub const BY_ACCOUNT: &'static str = "account";
 
-    /// Whether it is for the account of that name with this uid; one that says no uid is for any.
+    /// Whether it belongs to the account of that name with this uid; a token without a uid belongs
+    /// to any.
     pub fn is_for(&self, uid: &str) -> bool {
         self.account_uid.is_empty() || *self.account_uid == *uid
     }
@@ -79,7 +80,7 @@ impl Object for TokenSecret {
         })
     }
 
-    /// Of no account, so nobody does anything with it.
+    /// It names no account, so controllers ignore it.
     fn unreadable(meta: Meta, _: &DecodeError) -> Self {
         let none = intern("");
         Self {

@@ -308,7 +308,7 @@ impl ObjectMeta {
         self.annotations.get(key).map(|value| text(value))
     }
 
-    /// The view of it where nobody reads labels, which take time to intern.
+    /// The view without labels, for kinds whose labels are not read: labels take time to intern.
     pub(crate) fn without_labels(&self) -> Result<Meta, DecodeError> {
         let resource_version = match &*text(&self.resource_version) {
             "" => 0,

@@ -27,8 +27,8 @@ const DECIMAL: [(&str, i32); 10] = [
     ("E", 18),
 ];
 
-/// An amount, in billionths; what is finer is rounded away from zero. Beyond about 10^29 it
-/// saturates, where upstream goes on.
+/// An amount, in billionths; finer parts are rounded away from zero. Beyond about 10^29 it
+/// saturates, where upstream continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quantity {
     nanos: i128,
@@ -210,7 +210,7 @@ fn scaled(whole: &str, part: &str, power: i32, factor: i128) -> i128 {
             sum.saturating_mul(10).saturating_add(i128::from(byte - b'0'))
         })
     };
-    // More than these digits cannot be told apart.
+    // More digits make no difference.
     let part = &part[..part.len().min(18)];
     let fraction = i32::try_from(part.len()).unwrap_or(i32::MAX);
     let mantissa = number(&format!("{whole}{part}")).saturating_mul(factor);

@@ -1,4 +1,4 @@
-//! Which objects an owner manages, takes and lets go. As `BaseControllerRefManager` and
+//! Which objects an owner manages, adopts and releases. As `BaseControllerRefManager` and
 //! `PodControllerRefManager` in upstream's `pkg/controller/controller_ref_manager.go`.
 
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What an owner's claim on some objects comes to. Objects in none of the lists are not its own.
+/// An owner's claim on some objects. Objects in none of the lists are not its own.
 #[derive(Clone, Debug)]
 pub struct Claim<T> {
-    /// Selected by the owner, and managed by it or to be taken: what it counts.
+    /// Objects that the selector matches, and that the owner manages or will adopt: the ones that
+    /// it counts.
     pub mine: Vec<Arc<T>>,
-    /// Those of `mine` that nobody manages: to be taken.
+    /// Those of `mine` that have no controller: to be adopted.
     pub adopt: Vec<Arc<T>>,
-    /// Managed by the owner, but no longer selected: to be let go.
+    /// Objects that the owner manages although its selector no longer matches them: to be released.
     pub release: Vec<Arc<T>>,
 }
 
@@ -56,7 +57,7 @@ struct Removal<'a> {
     uid: &'a str,
 }
 
-/// Where an object stands to an owner.
+/// The relation of an object to an owner.
 enum Stand {
     Mine,
     Adopt,
@@ -64,7 +65,7 @@ enum Stand {
     Foreign,
 }
 
-/// The objects that an owner manages and, in its namespace, those that nobody manages. The kind's
+/// The objects that an owner manages and, in its namespace, those without a controller. The kind's
 /// indexes are called `by_controller` and `orphans_by_namespace`.
 pub fn candidates<T: Kind>(
     objects: Lister<'_, T>,
@@ -78,8 +79,8 @@ pub fn candidates<T: Kind>(
     found
 }
 
-/// Sorts `objects` by whether they are the owner's; keeps their order. An owner that is being
-/// deleted neither takes nor lets go. `matches` says whether the owner selects an object.
+/// Sorts `objects` by their relation to the owner; keeps their order. An owner that is being
+/// deleted neither adopts nor releases. `matches` is the owner's selector.
 pub fn claim<T: Kind>(
     owner: &Meta,
     mut objects: Vec<Arc<T>>,
@@ -121,7 +122,7 @@ impl<T> Default for Claim<T> {
 }
 
 impl<T> Claim<T> {
-    /// Whether nothing is to be taken or let go.
+    /// Whether there is nothing to adopt or release.
     pub fn is_done(&self) -> bool {
         self.adopt.is_empty() && self.release.is_empty()
     }
@@ -131,8 +132,8 @@ impl<T> Claim<T> {
         usize::from(!self.is_done())
     }
 
-    /// Whether a sync failed in the claim, which is behind `earlier` steps, or before it was tried.
-    /// How many objects there are is in doubt then.
+    /// Whether a sync failed in the claim, which comes after `earlier` steps, or before it was
+    /// tried. Then it is unknown how many objects there are.
     pub fn has_failed(&self, earlier: usize, outcome: &Outcome) -> bool {
         match outcome.step {
             Some(at) => !self.is_done() && at < earlier + self.steps(),
@@ -142,14 +143,15 @@ impl<T> Claim<T> {
 }
 
 impl<T: Kind> Claim<T> {
-    /// The plan `rest`, which counts on the claim, with the claim before it: an adoption that fails
-    /// ends the plan, so that nothing is done about a number of objects that is wrong. An adoption
-    /// or a release that succeeds and yet does not stick, since a webhook undoes it, or a release
-    /// that is refused as invalid (422) stops nothing, as upstream. As long as `rest` asks for live
-    /// reads it comes alone, or what is claimed would be claimed in each round.
+    /// The plan `rest`, which relies on the claim, with the claim before it. An adoption that fails
+    /// ends the plan, so that the plan does not act on a wrong number of objects. The plan
+    /// continues, as upstream, if an adoption or a release succeeds without an effect because a
+    /// webhook undoes it, or if a release is refused as invalid (422). While `rest` asks for live
+    /// reads it comes alone, or the claim would be repeated in each round.
     ///
-    /// Before anything is taken the owner is read live. If it is gone, replaced, being deleted or
-    /// cannot be read, nothing is taken, and the plan ends in an error so that it is tried again.
+    /// Before an adoption the owner is read live. If it was deleted, replaced, is being deleted or
+    /// cannot be read, nothing is adopted, and the plan ends in an error so that the key is
+    /// retried.
     pub fn before(
         &self,
         resource: &Resource,
@@ -188,7 +190,7 @@ impl<T: Kind> Claim<T> {
     }
 }
 
-/// Whether the live owner is the one that we know, and stays. As upstream's
+/// Whether the live owner is the one in the cache, and is not being deleted. As upstream's
 /// `RecheckDeletionTimestamp`.
 fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String> {
     if mutant::is(Mutant::NoRecheck) {
@@ -209,15 +211,15 @@ fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String>
     Err(format!("can't recheck DeletionTimestamp: {reason}"))
 }
 
-/// Takes an orphan. That it is gone is a failure, as that somebody else took it first: the owner
-/// counts on it.
+/// Adopts an orphan. It is a failure if the orphan was deleted, or if another owner adopted it
+/// first: the plan relies on it.
 fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
     let body = owners_patch(&object.meta().uid, controller_ref(resource, owner));
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
     Write::strategic(object, body).tolerating(&[]).into()
 }
 
-/// Lets an object go. Invalid means that it has another uid by now, or no such owner any more, or
+/// Releases an object. Invalid means that it has another uid by now, or no such owner any more, or
 /// that it cannot be changed at all.
 fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
@@ -229,7 +231,8 @@ fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
     Write::strategic(object, body).tolerating(tolerated).into()
 }
 
-/// The reference by which an object says that `owner`, of the kind `resource`, manages it.
+/// The owner reference with which an object names `owner`, of the kind `resource`, as its
+/// controller.
 pub fn controller_ref<'a>(resource: &'a Resource, owner: &'a Meta) -> ControllerRef<'a> {
     ControllerRef {
         api_version: resource.api_version(),

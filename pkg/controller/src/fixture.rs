@@ -18,20 +18,20 @@ use crate::{
     Shared, Show, Update, Verb, View, Watches, Write,
 };
 
-/// The moment at which tests take place.
+/// The time of tests.
 pub const NOW: &str = "2024-05-01T12:00:00Z";
 
-/// Caches that hold what a test put into them.
+/// Caches with the objects of a test.
 pub struct Fixture {
-    /// The moment that views show.
+    /// The time of views.
     pub now: Time,
-    /// The same on the clock that nobody sets: a day. Whoever sets it forward makes the caches that
-    /// are there as much older.
+    /// The same on the monotonic clock: a day. Moving it forward makes the present caches older by
+    /// as much.
     pub uptime: Duration,
-    /// The failures that views show.
+    /// The failures in views.
     pub failures: u32,
     caches: BTreeMap<TypeId, Objects>,
-    /// Those of kinds that are only known at run time.
+    /// Objects of kinds that are only known at run time.
     metadata: BTreeMap<Resource, Arc<Objects>>,
 }
 
@@ -42,7 +42,7 @@ struct Objects {
     heard: Option<Duration>,
 }
 
-/// Asks the rows of a watch table whom a change enqueues.
+/// Calls the rows of a watch table for a change, and collects the keys that it enqueues.
 struct Asked<'a, C: Controller> {
     controller: &'a C,
     memory: &'a Shared<C::Memory>,
@@ -51,7 +51,7 @@ struct Asked<'a, C: Controller> {
     queue: Enqueue,
 }
 
-/// What a watch table is told.
+/// A change for a watch table.
 enum Heard<'a> {
     /// A `Change<T>`.
     Changed(&'a dyn Any),
@@ -77,7 +77,7 @@ pub fn decode<T: Kind>(json: &Value) -> Arc<T> {
     Arc::new(object.expect("objects of tests can be read"))
 }
 
-/// What a write sends: the object that it makes or updates, or its patch.
+/// The body of a write: the object that it creates or updates, or its patch.
 pub fn body(write: &Write) -> Value {
     let text = match &write.verb {
         Verb::Create(body) | Verb::Update(Update { content: Content::Other(body), .. }) => {
@@ -92,7 +92,7 @@ pub fn body(write: &Write) -> Value {
     serde_json::from_str(&text).expect("bodies are JSON")
 }
 
-/// The fields of the status that a write sets; it must change nothing else.
+/// The status fields that a write sets; it must change nothing else.
 pub fn status(update: &Write) -> Map<String, Value> {
     let field = |edit: &Edit| match edit.path.as_slice() {
         [status, name] if status == "status" => Some((name.clone(), edit.value.clone())),
@@ -126,7 +126,7 @@ pub fn with(mut base: Value, patch: Value) -> Value {
     }
 }
 
-/// A running, ready pod `shop/<name>` with uid `uid-<name>` that nobody manages.
+/// A running, ready pod `shop/<name>` with uid `uid-<name>`, without a controller.
 pub fn pod(name: &str) -> Value {
     json!({
         "metadata": {
@@ -150,7 +150,7 @@ pub fn owned_by(kind: &str, owner: &Value) -> Value {
         "controller": true, "blockOwnerDeletion": true}]})
 }
 
-/// Whom a change enqueues, by the controller's watch table: one call a line.
+/// The keys that a change enqueues, by the controller's watch table: one call a line.
 pub fn enqueued<C: Controller, T: Kind>(
     controller: &C,
     change: &Change<T>,
@@ -159,7 +159,7 @@ pub fn enqueued<C: Controller, T: Kind>(
     lines(&remembered(controller, &Shared::default(), change, fixture))
 }
 
-/// The same, by a controller that remembers changes.
+/// The same, for a controller that remembers changes.
 pub fn remembered<C: Controller, T: Kind>(
     controller: &C,
     memory: &Shared<C::Memory>,
@@ -169,7 +169,7 @@ pub fn remembered<C: Controller, T: Kind>(
     heard(controller, memory, Heard::Changed(change), fixture)
 }
 
-/// Whom a change of any object enqueues, by the controller's watch table.
+/// The keys that a change of any object enqueues, by the controller's watch table.
 pub fn woken_by_any<C: Controller>(
     controller: &C,
     memory: &Shared<C::Memory>,
@@ -179,7 +179,8 @@ pub fn woken_by_any<C: Controller>(
     heard(controller, memory, Heard::Metadata(resource, change), fixture)
 }
 
-/// Whom it enqueues that the API server serves these kinds, by the controller's watch table.
+/// The keys that are enqueued when the API server serves these kinds, by the controller's watch
+/// table.
 pub fn woken_by_served<C: Controller>(
     controller: &C,
     memory: &Shared<C::Memory>,
@@ -241,8 +242,7 @@ impl Fixture {
         self
     }
 
-    /// The cache of kind `T` holds this object too, of which nothing but the metadata could be
-    /// read.
+    /// The cache of kind `T` also holds this object, of which only the metadata could be decoded.
     #[must_use]
     pub fn holding_unreadable<T: Kind>(mut self, object: &Value, error: &str) -> Self {
         let meta = decode::<T>(object).meta().clone();
@@ -251,7 +251,7 @@ impl Fixture {
         self
     }
 
-    /// The controller asked for everything, and of this kind there are these objects alone.
+    /// The controller asked for everything, and of this kind only these objects exist.
     #[must_use]
     pub fn holding_metadata(mut self, resource: &Resource, objects: &[Value]) -> Self {
         let mut held = self.empty(Shape::of::<Metadata>());
@@ -264,7 +264,7 @@ impl Fixture {
         self
     }
 
-    /// The API server last said something about kind `T` so long ago; none: never.
+    /// The API server last sent something about kind `T` this long ago; none: never.
     #[must_use]
     pub fn silent<T: Kind>(mut self, silence: impl Into<Option<Duration>>) -> Self {
         let heard = silence.into().map(|silence| self.uptime.saturating_sub(silence));

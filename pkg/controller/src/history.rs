@@ -2,9 +2,9 @@
 //! upstream's `pkg/controller/history`, and from `getPatch` in `pkg/controller/daemon/update.go`
 //! and `pkg/controller/statefulset/stateful_set_utils.go`.
 //!
-//! The present revision is the one whose data is, byte by byte, what [`data`] makes of the present
-//! template. A byte that differs from upstream's would restart every pod of the workload when the
-//! managers are swapped.
+//! The present revision is the one whose data equals, byte by byte, the result of [`data`] for the
+//! present template. A byte that differs from upstream's would restart every pod of the workload
+//! when one manager replaces the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,41 +19,41 @@ use crate::{Action, Answer, ControllerRef, Lister, ObjectRef, Write, candidates,
 #[cfg(test)]
 mod tests;
 
-/// So much of an owner's name goes into the names of its revisions.
+/// How much of an owner's name is part of the names of its revisions.
 const PREFIX_LENGTH_MAX: usize = 223;
 
-/// How the numbers of a template are written.
+/// The format of numbers in a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
-    /// Whole ones as they are: DaemonSets.
+    /// Integers as they are: DaemonSets.
     Whole,
-    /// All as `float64`, which holds whole ones up to 2^53: StatefulSets.
+    /// All as `float64`, which holds integers up to 2^53: StatefulSets.
     Float,
 }
 
-/// A revision to be made.
+/// A revision to create.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRevision<'a> {
     /// The owner's kind.
     pub resource: &'a Resource,
     /// The owner.
     pub owner: &'a Meta,
-    /// As [`name`] makes it.
+    /// From [`name`].
     pub name: &'a str,
     /// Its labels.
     pub labels: &'a BTreeMap<&'a str, &'a str>,
     /// Its annotations.
     pub annotations: &'a BTreeMap<String, String>,
-    /// As [`data`] makes it.
+    /// From [`data`].
     pub data: &'a str,
     /// Its number.
     pub revision: i64,
 }
 
-/// Who has the name of a revision that is to be made.
+/// The revision that has the name of a new revision.
 #[derive(Clone, Debug)]
 pub enum Taken<'a> {
-    /// Nobody.
+    /// None.
     Free,
     /// A revision with the same data.
     Same(&'a Meta),
@@ -92,8 +92,8 @@ struct BodyMeta<'a> {
 // === Data ===
 
 /// The data of a revision with the template of the owner's `spec`: a strategic merge patch that
-/// puts it back. Exactly the bytes that upstream makes, if `spec` is as the API server writes it.
-/// An error if there is no template.
+/// restores it. Exactly upstream's bytes, if `spec` is as the API server writes it. An error if
+/// there is no template.
 pub fn data(spec: Option<&RawValue>, numbers: Numbers) -> Result<String, String> {
     let spec = spec.map_or("null", RawValue::get);
     let Spec { mut template } = serde_json::from_str(spec).map_err(|error| error.to_string())?;
@@ -106,7 +106,7 @@ pub fn data(spec: Option<&RawValue>, numbers: Numbers) -> Result<String, String>
     Ok(text)
 }
 
-/// Whether a revision holds this data. The API server gives back the bytes that it was given.
+/// Whether a revision has this data. The API server returns the bytes that were written.
 pub fn holds(revision: &ControllerRevision, data: &str) -> bool {
     revision.data().is_some_and(|found| found.get() == data)
 }
@@ -127,7 +127,7 @@ pub fn name(owner: &str, hash: &str) -> String {
     format!("{prefix}-{hash}")
 }
 
-/// As `rand.SafeEncodeString`: without vowels, and so without words.
+/// As `rand.SafeEncodeString`: without vowels, so that it spells no words.
 pub fn safe_encode(text: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let letter = |byte: u8| LETTERS.get(usize::from(byte) % LETTERS.len()).copied();
@@ -136,7 +136,7 @@ pub fn safe_encode(text: &str) -> String {
 
 // === Finding ===
 
-/// The revisions that an owner manages and, in its namespace, those that nobody manages.
+/// The revisions that an owner manages and, in its namespace, those without a controller.
 pub fn revisions_of(
     revisions: Lister<'_, ControllerRevision>,
     owner: &Meta,
@@ -161,7 +161,7 @@ pub fn sort(revisions: &mut [Arc<ControllerRevision>]) {
     });
 }
 
-/// What a live read of the name of a new revision says.
+/// The result of a live read of a new revision's name.
 pub fn taken<'a>(answer: &'a Answer, data: &str) -> Taken<'a> {
     match answer.object() {
         Ok(None) => Taken::Free,
@@ -177,7 +177,7 @@ fn raw_data(raw: &Raw) -> Option<&str> {
 
 // === Writing ===
 
-/// Makes a revision. An error if its data is not JSON.
+/// Creates a revision. An error if its data is not JSON.
 pub fn create(new: &NewRevision<'_>) -> Result<Action, String> {
     let resource = ControllerRevision::RESOURCE;
     let data: &RawValue = serde_json::from_str(new.data).map_err(|error| error.to_string())?;
@@ -199,7 +199,7 @@ pub fn create(new: &NewRevision<'_>) -> Result<Action, String> {
     Ok(Write::create(resource, namespace, body).into())
 }
 
-/// Another number for a revision.
+/// A new number for a revision.
 pub fn renumbered(number: i64) -> Edit {
     Edit::new(["revision"], Value::from(number))
 }
@@ -223,8 +223,8 @@ pub fn delete(revision: &ControllerRevision) -> Action {
 
 // === JSON as Go writes it ===
 
-/// Compact, with sorted keys. A null `creationTimestamp`, as API servers before 1.34 write it, is
-/// left out, as upstream's types do.
+/// Compact, with sorted keys. A null `creationTimestamp`, which API servers before 1.34 write, is
+/// left out, as in upstream's types.
 fn write(out: &mut String, value: &Value, numbers: Numbers) {
     match value {
         Value::Null => out.push_str("null"),
@@ -277,8 +277,8 @@ fn write_number(out: &mut String, number: &serde_json::Number, numbers: Numbers)
     }
 }
 
-/// As Go's `encoding/json` writes a `float64`: the fewest digits that say which one it is, with an
-/// exponent below 1e-6 and from 1e21 on.
+/// As Go's `encoding/json` writes a `float64`: the fewest digits that identify it, with an exponent
+/// below 1e-6 and from 1e21 on.
 fn float(number: f64) -> String {
     let text = format!("{number:e}");
     let parts = text.split_once('e');

@@ -1,7 +1,7 @@
-//! What a controller is: a pure function from what the caches show to what should be written.
+//! What a controller is: a pure function from the content of the caches to the writes.
 //!
 //! A [`Controller`] observes a snapshot, decides a [`Plan`], and reports a status; the engine does
-//! everything else. The shared pure helpers of the workload controllers stand here too. No client,
+//! everything else. The pure helpers that the workload controllers share are here too. No client,
 //! no clock, no randomness, no async code.
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -39,54 +39,55 @@ pub use write::{
 
 use api::Key;
 
-/// A controller. The engine runs `observe`, `decide` and `report` behind a panic fence, for one key
-/// at a time, never twice at once for the same key.
+/// A controller. The engine runs `observe`, `decide` and `report` behind a panic fence, and never
+/// for the same key twice at once.
 pub trait Controller: Send + Sync + Sized + 'static {
-    /// Everything that one decision may look at, read at one moment, the time included.
+    /// All inputs of one decision, read at one moment, the time included.
     type Snapshot: Send + Sync;
 
-    /// What it knows that no cache shows: since when something is so, what live reads found. Lost
-    /// with the process. Changed by the handlers of the watch table and by `remember`, and by
-    /// nothing else: to ask for an explanation changes nothing.
+    /// State that no cache holds, such as since when a condition is true, or results of live reads.
+    /// It is lost with the process. Only the handlers of the watch table and `remember` change it:
+    /// an explanation does not.
     type Memory: Default + Send + Sync;
 
-    /// What was decided, and what live reads found, as far as `report` and `remember` need it.
+    /// The parts of the decision and of live reads that `report` and `remember` need.
     type Verdict: Send + Sync;
 
-    /// The families that it counts in. Several controllers can have the same one.
+    /// The metric families that it counts in. Several controllers can share one.
     const METRICS: &'static [Family] = &[];
 
-    /// Keys that are looked at once the caches are complete, whatever these hold: for what is not
-    /// about one object.
+    /// Keys that are enqueued once the caches are complete, whatever they hold: for work that does
+    /// not concern one object.
     const SEEDS: &'static [&'static str] = &[];
 
-    /// After how many failures in a row a key is dropped until something changes; none: never.
+    /// After how many failures in a row a key is given up until something changes; none: never.
     const RETRIES_MAX: Option<u32> = None;
 
-    /// The watch table: the kinds that it reads, and whose key each of their events enqueues.
+    /// The watch table: the kinds that it reads, and the keys that each change of them enqueues.
     fn watches(&self, table: &mut impl Watches<Self>);
 
-    /// The key of what a person means who asks about `key`, and may have left away a part of it;
-    /// none: what it says. Not asked for keys of the queue.
+    /// The key that a person means with `key`, which may be incomplete; none: `key` itself. Not
+    /// called for keys of the queue.
     fn named(&self, key: &Key, memory: &Self::Memory) -> Option<Key> {
         let _ = (key, memory);
         None
     }
 
-    /// Reads the caches and the memory. None: the object is gone, nothing is to be done and all
-    /// that the engine remembers of the key is forgotten.
+    /// Reads the caches and the memory. None: the object was deleted, there is nothing to do, and
+    /// the engine forgets the key.
     fn observe(&self, key: &Key, view: &View<'_>, memory: &Self::Memory) -> Option<Self::Snapshot>;
 
-    /// What should be written, and why; and what `report` must know of that. Infallible; `facts`
-    /// holds the answers to what earlier plans for the same snapshot asked to fetch.
+    /// Decides what to write, and why, and what `report` must know of the decision. Infallible;
+    /// `facts` has the answers to the live reads of earlier plans for the same snapshot.
     fn decide(&self, snapshot: &Self::Snapshot, facts: &Facts) -> (Plan, Self::Verdict);
 
-    /// What the snapshot comes to, as short facts for somebody who asks why the controller does
-    /// what it does: name and value, in the order in which they should be read.
+    /// The snapshot as short facts for an operator who asks why the controller does what it does:
+    /// name and value, in reading order.
     fn summary(&self, snapshot: &Self::Snapshot) -> Vec<(&'static str, String)>;
 
-    /// What is added to its families once a sync has ended. Without a snapshot there is no such
-    /// object, or the sync ended before it looked; without a verdict, before it decided.
+    /// The counts that are added to its families once a sync has ended. Without a snapshot the
+    /// object does not exist, or the sync ended before `observe`; without a verdict, before
+    /// `decide`.
     fn counts(
         &self,
         snapshot: Option<&Self::Snapshot>,
@@ -97,16 +98,15 @@ pub trait Controller: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
-    /// Its gauges as they are now; those of the same labels are added up. Asked whenever somebody
-    /// reads the page, while its workers work. It runs while the page waits, so it looks at the
-    /// caches once.
+    /// Its present gauges; those with the same labels are added up. Called at each scrape, while
+    /// its workers run. The scrape waits for it, so it reads the caches once.
     fn gauges(&self, view: &View<'_>, memory: &Self::Memory) -> Vec<Count> {
         let _ = (view, memory);
         Vec::new()
     }
 
-    /// The status write that follows from the snapshot, from what was decided and from how the plan
-    /// went. Without a verdict nothing was decided, since earlier writes are not visible yet.
+    /// The status write for the snapshot, the verdict and the outcome of the plan. Without a
+    /// verdict nothing was decided, since earlier writes are not visible yet.
     fn report(
         &self,
         snapshot: &Self::Snapshot,
@@ -117,8 +117,8 @@ pub trait Controller: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Keeps what no cache shows: what live reads found, what was acted on. Not called for what is
-    /// only explained.
+    /// Remembers what no cache holds: results of live reads, and of plans. Not called for an
+    /// explanation.
     fn remember(&self, memory: &mut Self::Memory, news: News<'_, Self>, queue: &mut Enqueue) {
         let _ = (memory, news, queue);
     }

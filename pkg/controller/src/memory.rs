@@ -1,4 +1,4 @@
-//! What a controller knows that no cache shows.
+//! State of a controller that no cache holds.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -6,44 +6,44 @@ use api::Key;
 
 use crate::{Answer, Controller, Outcome, Query};
 
-/// What reaches a controller besides the changes of its caches.
+/// Notifications for a controller besides the changes of its caches.
 pub enum News<'a, C: Controller> {
-    /// A live read was answered that began after this snapshot was taken, and was asked for by a
-    /// plan for it. The plan itself finds the answer in its facts.
+    /// The answer to a live read that a plan for this snapshot asked for, and that began after the
+    /// snapshot was taken. The plan itself finds the answer in its facts.
     Answered {
-        /// What was looked at.
+        /// The snapshot.
         snapshot: &'a C::Snapshot,
-        /// What was asked.
+        /// The query.
         query: &'a Query,
-        /// What came of it.
+        /// The answer.
         answer: &'a Answer,
     },
-    /// A plan was acted on, as far as it came.
+    /// A plan was acted on, up to its first failure.
     Acted {
-        /// What was looked at.
+        /// The snapshot.
         snapshot: &'a C::Snapshot,
-        /// What was decided.
+        /// The verdict.
         verdict: &'a C::Verdict,
-        /// How it went.
+        /// The outcome.
         outcome: &'a Outcome,
     },
-    /// The object of this key is gone: what is remembered of it should go.
+    /// The object of this key was deleted: forget what is remembered of it.
     Gone(&'a Key),
 }
 
-/// A memory that several tasks use, and several engines of one controller: many at once to read it,
-/// one to change it. Nobody waits for anything else while they have it. A panic of somebody who
-/// changes it leaves it as it is then.
+/// A memory that several tasks use, and several engines of one controller: many readers at once, or
+/// one writer. Holders of the lock must not wait for anything else. A panic of a writer leaves the
+/// memory as it is at that moment.
 #[derive(Debug, Default)]
 pub struct Shared<M>(RwLock<M>);
 
 impl<M> Shared<M> {
-    /// To look.
+    /// For reading.
     pub fn read(&self) -> RwLockReadGuard<'_, M> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To change it.
+    /// For writing.
     pub fn write(&self) -> RwLockWriteGuard<'_, M> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Owners and what they manage: what an owner selects, and whose key a managed object enqueues.
+//! Owners and what they manage: what an owner selects, and which keys a managed object enqueues.
 //! From the event handlers that upstream's workload controllers have in common.
 
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use api::{
 
 use crate::{Change, Enqueue, View, Why};
 
-/// A kind whose objects manage those that their selector finds.
+/// A kind whose objects manage the objects that their selector matches.
 pub trait Owner: Kind {
     /// Its index of all objects of a namespace.
     const BY_NAMESPACE: &'static str;
 
-    /// Which objects are its own; or why it must be left alone.
+    /// The selector of its objects; or why the owner must be skipped.
     fn usable_selector(&self) -> Result<&Selector, Refusal<'_>>;
 }
 
-/// Why an owner is left alone.
+/// Why an owner is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal<'a> {
-    /// It cannot be read.
+    /// It cannot be decoded.
     Unreadable(&'a DecodeError),
     /// Its selector is not valid.
     Invalid(&'a SelectorError),
-    /// Its selector is empty and would select everything. The API server does not admit that.
+    /// Its selector is empty and would match everything. The API server does not admit that.
     SelectsAll,
 }
 
-/// Enqueues who manages a changed object: its owner, or those that may take it if it has none, and
-/// the former owner if it changed. A resync enqueues nobody.
+/// Enqueues the managers of a changed object: its controller, or all owners that may adopt it if it
+/// has none, and the former controller if that changed. A resync enqueues no key.
 pub fn enqueue_managers<T: Owner>(
     change: &Change<impl Kind>,
     view: &View<'_>,
@@ -58,7 +58,7 @@ pub fn enqueue_managers<T: Owner>(
     }
 }
 
-/// Enqueues the `T` that manages an object, if one does.
+/// Enqueues the `T` that manages an object, if there is one.
 pub fn enqueue_owner<T: Kind>(meta: &Meta, view: &View<'_>, queue: &mut Enqueue) {
     if let Some(owner) = owner_of::<T>(meta, view) {
         queue.add(&owner.meta().key);
@@ -71,14 +71,14 @@ pub fn owner_of<T: Kind>(meta: &Meta, view: &View<'_>) -> Option<Arc<T>> {
     view.of::<T>().get(&owner_key::<T>(meta)?).filter(|owner| owner.meta().uid == *uid)
 }
 
-/// The key of the `T` that manages an object; there may be another one under it by now. As upstream
+/// The key of the `T` that manages an object; another object may have that key by now. As upstream
 /// only the kind is compared, not the group.
 pub fn owner_key<T: Kind>(meta: &Meta) -> Option<Key> {
     let owner = meta.controller().filter(|owner| *owner.kind == *T::RESOURCE.kind)?;
     Some(Key { namespace: meta.key.namespace.clone(), name: owner.name.clone() })
 }
 
-/// Enqueues those that may take an orphan. As `GetPodReplicaSets` and its like.
+/// Enqueues the owners that may adopt an orphan. As `GetPodReplicaSets` and similar functions.
 fn enqueue_selecting<T: Owner>(orphan: &Meta, view: &View<'_>, queue: &mut Enqueue) {
     if orphan.labels.is_empty() {
         return;
@@ -139,7 +139,7 @@ impl Owner for ReplicationController {
 // === impl Refusal ===
 
 impl Refusal<'_> {
-    /// In words; `noun` is what the owner is called.
+    /// As text; `noun` names the kind of the owner.
     pub fn why(self, noun: &str) -> Why {
         match self {
             Self::Unreadable(error) => format!("the {noun} cannot be read: {error}").into(),

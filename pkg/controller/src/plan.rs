@@ -1,4 +1,4 @@
-//! A decision as data: the writes, their order, and why; and how it went.
+//! A decision as data: the writes, their order, and why; and the outcome.
 
 mod json;
 mod sight;
@@ -14,24 +14,24 @@ use crate::{Action, Count, Query};
 
 pub use sight::{Sight, Subject};
 
-/// Why a plan is as it is, in a few words.
+/// The reason for a plan, in a few words.
 pub type Why = Cow<'static, str>;
 
-/// What a controller wants done for one key. Prints as one action a line.
+/// What a controller wants to do for one key. Prints one action per line.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The reason, shown by the debug pages.
     pub why: Why,
     /// Steps, one after the other; the first one that fails ends the plan.
     pub steps: Vec<Step>,
-    /// When to look again although nothing changed.
+    /// When to requeue the key although nothing changed.
     pub again: Option<Duration>,
-    /// Set if the key must be tried again with back-off even though all writes succeed.
+    /// Set if the key must be retried with back-off even though all writes succeed.
     pub error: Option<String>,
-    /// The error may last for as long as people leave things as they are, and each try says the
-    /// same: it is shown by the debug pages, and the log has it at debug level only.
+    /// The error may last until a person changes something, and each retry repeats it: debug pages
+    /// show it, and it is logged at debug level only.
     pub quiet: bool,
-    /// What to add to the controller's families ([`crate::Controller::METRICS`]) when it is acted
+    /// The counts for the controller's families ([`crate::Controller::METRICS`]) when it is acted
     /// on.
     pub counts: Vec<Count>,
 }
@@ -46,29 +46,29 @@ pub enum Step {
     /// In batches of 1, 2, 4, …; after a batch with a failure the rest is skipped. As upstream's
     /// `slowStartBatch`.
     SlowStart(Vec<Action>),
-    /// Several lists at once, each of them in order. A failure ends its own list only; then the
+    /// Several chains at once, each of them in order. A failure ends only its own chain; then the
     /// step has failed.
     Chains(Vec<Vec<Action>>),
     /// Live reads, all at once. The engine adds the answers to the facts and decides again, at most
-    /// eight times; steps behind it are not looked at. Mostly it is the only step. What stands
-    /// before it is done first, and if that fails, so does the sync: for what can only be read once
-    /// something was written.
+    /// eight times; steps after it are ignored. Usually it is the only step. Steps before it are
+    /// done first, and if they fail, so does the sync: this is for reads that depend on an earlier
+    /// write.
     Fetch(Vec<Query>),
 }
 
-/// How the plan went, for `report`.
+/// The outcome of the plan, for `report`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Earlier writes are not visible in the cache yet, so nothing was written this time; or the
-    /// plan ended early since its namespace is being deleted.
+    /// plan ended early because its namespace is being deleted.
     pub unsettled: bool,
-    /// The first failure; if all writes went well, the plan's own error.
+    /// The first failure; if all writes succeeded, the plan's own error.
     pub error: Option<String>,
-    /// Which of the plan's steps failed, counted from 0; none: all writes went well.
+    /// Which of the plan's steps failed, counted from 0; none: all writes succeeded.
     pub step: Option<usize>,
-    /// The API server's word for that failure, such as `AlreadyExists`; empty if it gave none.
+    /// The API server's reason of that failure, such as `AlreadyExists`; empty if there is none.
     pub reason: String,
-    /// Its HTTP code; none if it gave none.
+    /// Its HTTP code; none if there is none.
     pub code: Option<u16>,
 }
 
@@ -80,17 +80,17 @@ impl Plan {
         Self { why: why.into(), ..Self::default() }
     }
 
-    /// Nothing to do but to try again with back-off.
+    /// Nothing to do but to retry with back-off.
     pub fn failed(why: impl Into<Why>, error: impl Into<String>) -> Self {
         Self { error: Some(error.into()), ..Self::rest(why) }
     }
 
-    /// As [`Plan::failed`], and no warning.
+    /// As [`Plan::failed`], without a warning.
     pub fn failed_quietly(why: impl Into<Why>, error: impl Into<String>) -> Self {
         Self { quiet: true, ..Self::failed(why, error) }
     }
 
-    /// Nothing but live reads.
+    /// Only live reads.
     pub fn fetch(why: impl Into<Why>, queries: Vec<Query>) -> Self {
         Self { why: why.into(), steps: vec![Step::Fetch(queries)], ..Self::default() }
     }
@@ -105,8 +105,8 @@ impl Plan {
         self.steps.is_empty()
     }
 
-    /// Its first round: the steps that come before the first live reads, and those reads; none: the
-    /// plan ends with the steps.
+    /// Its first round: the steps before the first live reads, and those reads; none: the plan has
+    /// no live reads.
     pub fn round(&self) -> (&[Step], Option<&[Query]>) {
         let reads = self.steps.iter().enumerate().find_map(|(at, step)| match step {
             Step::Fetch(queries) => Some((at, queries.as_slice())),
@@ -118,7 +118,7 @@ impl Plan {
         }
     }
 
-    /// How many writes it asks for.
+    /// The number of writes.
     pub fn actions(&self) -> usize {
         let steps = self.steps.iter().map(|step| match step {
             Step::InOrder(actions) | Step::Together(actions) | Step::SlowStart(actions) => {
@@ -130,7 +130,7 @@ impl Plan {
         steps.sum()
     }
 
-    /// The same plan, looked at again after `delay`.
+    /// The same plan, requeued after `delay`.
     #[must_use]
     pub fn again_after(mut self, delay: Option<Duration>) -> Self {
         self.again = delay;

@@ -1,5 +1,5 @@
-//! What the workload controllers do with pods: find theirs, see when they are available, make more.
-//! From upstream's `pkg/controller/controller_utils.go` and `pkg/api/v1/pod/util.go`.
+//! What the workload controllers do with pods: find their own, check their availability, create
+//! more. From upstream's `pkg/controller/controller_utils.go` and `pkg/api/v1/pod/util.go`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// The part of a workload's `spec` that pods are made from.
+/// The part of a workload's `spec` that pods are created from.
 #[derive(Deserialize)]
 struct Spec<'a> {
     #[serde(borrow)]
@@ -64,7 +64,7 @@ struct NewMeta<'a> {
 
 // === Finding ===
 
-/// The pods that an owner manages and, in its namespace, the pods that nobody manages. As
+/// The pods that an owner manages and, in its namespace, those without a controller. As
 /// `FilterPodsByOwner`.
 pub fn pods_of(pods: Lister<'_, Pod>, resource: &Resource, owner: &Meta) -> Vec<Arc<Pod>> {
     let mut found = candidates(pods, Pod::BY_CONTROLLER, Pod::ORPHANS_BY_NAMESPACE, owner);
@@ -76,7 +76,7 @@ pub fn pods_of(pods: Lister<'_, Pod>, resource: &Resource, owner: &Meta) -> Vec<
     found
 }
 
-/// Whether the selector matches, asked of one pod after the other. Pods of one owner mostly share
+/// Whether the selector matches a pod, for one pod after the other. Pods of one owner mostly share
 /// their labels, which are then matched once.
 pub fn matcher(selector: &Selector) -> impl FnMut(&Pod) -> bool {
     let mut last: Option<(Labels, bool)> = None;
@@ -105,7 +105,7 @@ pub fn next_check(pods: &[Arc<Pod>], min_ready_seconds: i32, now: Time) -> Optio
     let longest = Duration::from_secs(u64::try_from(min_ready_seconds).ok()?);
     let waits = |pod: &Arc<Pod>| pod.is_ready() && !is_available(pod, min_ready_seconds, now);
     let any_waits = pods.iter().any(waits);
-    // Our clock may be behind the one that said since when they are ready.
+    // Our clock may be behind the clock of the node, which set the time.
     any_waits.then(|| {
         next_available(pods, min_ready_seconds, now).map_or(longest, |until| until.min(longest))
     })
@@ -128,8 +128,8 @@ fn seconds(count: i32) -> Duration {
 
 // === Writing ===
 
-/// Makes `count` equal pods from `template` of the owner's `spec`. The pods have every field of
-/// the template's spec as it is written there, labels, annotations and finalizers of the template,
+/// Creates `count` equal pods from `template` of the owner's `spec`. The pods have every field of
+/// the template's spec as it is written there, the template's labels, annotations and finalizers,
 /// and the owner as their only owner. As `GetPodFromTemplate`. An error if `spec` has no template.
 pub fn creates(
     resource: &Resource,
@@ -163,7 +163,7 @@ pub fn creates(
     Ok(vec![create.announced(announce).into(); count])
 }
 
-/// Deletes these pods, in their owner's name.
+/// Deletes these pods, with Events about their owner.
 pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Action> {
     let announce = Announce {
         about: Arc::new(ObjectRef::new(resource, owner)),
@@ -178,10 +178,11 @@ pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Acti
     pods.iter().map(delete).collect()
 }
 
-/// As `getPodsPrefix`: `owner-`, or the owner's name alone where that cannot start a name.
+/// As `getPodsPrefix`: `owner-`, or only the owner's name if that cannot be the start of a name.
 fn generate_name(owner: &str) -> String {
     let prefix = format!("{owner}-");
-    // The API server adds letters: a last dash stands for one, together with the letter before it.
+    // The API server appends letters: a trailing dash is replaced by one, together with the letter
+    // before it.
     let masked = owner.char_indices().next_back().map(|(last, _)| format!("{}a", &owner[..last]));
     if masked.is_some_and(|name| api::is_subdomain(&name)) { prefix } else { owner.to_owned() }
 }

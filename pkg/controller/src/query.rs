@@ -1,12 +1,13 @@
-//! Live reads, as data: what a plan can ask for, and what comes of it.
+//! Live reads, as data: the queries of a plan, and their answers.
 //!
-//! A controller reads live what cannot be watched, or what its cache may be too old for. A plan
+//! A controller reads live what cannot be watched, or what its cache may be too stale for. A plan
 //! asks ([`crate::Step::Fetch`]) with one of four queries: get, list, review, and what is served.
-//! The engine asks as the controller's own user, and adds the [`Answer`] to the [`Facts`] that the
-//! next round is decided with. Each query has its accessor, which tells apart what was found, that
-//! there is none, and that it is not known: `Ok(Some(..))`, `Ok(None)`, `Err(..)`.
+//! The engine reads as the controller's own user, and adds the [`Answer`] to the [`Facts`] of the
+//! next round. Each query has its accessor, which distinguishes three results: found,
+//! `Ok(Some(..))`; does not exist, `Ok(None)`; unknown, `Err(..)`.
 //!
-//! Answers are bounded. One that is too long or too slow is [`Answer::Failed`], never a part.
+//! Answers are bounded. A response that is too long or too slow becomes [`Answer::Failed`], never a
+//! part of an answer.
 
 mod typed;
 
@@ -27,37 +28,37 @@ pub use typed::{AnyView, Typed, Views};
 /// A live read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Query {
-    /// GET of one object, in a form that says which accessor has the answer.
+    /// GET of one object, in a form that determines the accessor of the answer.
     Get {
         /// Its kind.
         resource: Resource,
         /// Its namespace and name.
         key: Key,
-        /// What of it, and as what.
+        /// The form.
         form: Form,
     },
-    /// GET of any path, for what is no object of a kind: metrics, a `scale` of a kind that is known
-    /// at run time only, OpenAPI. Answered with [`Answer::json`].
+    /// GET of any path, for resources that are not objects of a known kind: metrics, a `scale` of a
+    /// kind that is known at run time only, OpenAPI. Answered with [`Answer::json`].
     Path(Arc<str>),
     /// LIST of a kind, page by page.
     List {
         /// The kind.
         resource: Resource,
-        /// Where; empty: everywhere.
+        /// The namespace; empty: all.
         namespace: Text,
-        /// Which of them.
+        /// The selectors.
         selector: Selector,
-        /// As what.
+        /// The form.
         form: ListForm,
     },
-    /// POST whose answer matters and which changes nothing, such as of a `SubjectAccessReview`.
+    /// POST whose response matters and which changes nothing, such as a `SubjectAccessReview`.
     /// Answered with [`Answer::json`].
     Review {
-        /// What is posted.
+        /// The kind of the posted object.
         resource: Resource,
-        /// Where; empty for cluster-scoped kinds.
+        /// Its namespace; empty for cluster-scoped kinds.
         namespace: Text,
-        /// What it is about, in a word or two, for the debug pages, which do not show the body.
+        /// The subject in a word or two, for the debug pages, which do not show the body.
         about: &'static str,
         /// The object.
         body: Body,
@@ -66,28 +67,28 @@ pub enum Query {
     Served,
 }
 
-/// As what one object is read.
+/// The form in which one object is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// Whole; answered with [`Answer::object`].
+    /// The whole object; answered with [`Answer::object`].
     Whole,
-    /// Its metadata alone; answered with [`Answer::metadata`].
+    /// Only its metadata; answered with [`Answer::metadata`].
     Metadata,
-    /// As the view that the caches hold of its kind; answered with [`Answer::view`].
+    /// The view that the caches hold of its kind; answered with [`Answer::view`].
     View(Typed),
 }
 
-/// As what objects are listed.
+/// The form in which objects are listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListForm {
-    /// Their metadata alone; answered with [`Answer::all`].
+    /// Only their metadata; answered with [`Answer::all`].
     Metadata,
-    /// As the views that the caches hold of their kind; answered with [`Answer::views`].
+    /// The views that the caches hold of their kind; answered with [`Answer::views`].
     Views(Typed),
 }
 
-/// Which objects of a kind are listed; by default, all. Selectors are in the API server's notation,
-/// as `kubectl --selector` and `--field-selector` take them.
+/// Which objects of a kind are listed; by default, all. Selectors have the API server's syntax, as
+/// for `kubectl --selector` and `--field-selector`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selector {
     /// Empty: any labels.
@@ -96,11 +97,11 @@ pub struct Selector {
     pub fields: Text,
 }
 
-/// What a review sends, as JSON. Prints as an ellipsis: it may name users, or hold tokens.
+/// The JSON that a review sends. Prints as an ellipsis: it may contain names of users, or tokens.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Body(pub Arc<str>);
 
-/// What a live read found. Tests make one by its variant; decisions use the accessors.
+/// The result of a live read. Tests make one by its variant; decisions use the accessors.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// The object.
@@ -113,29 +114,29 @@ pub enum Answer {
     Views(Views),
     /// The metadata of the objects, in the order of the API server.
     All(Vec<Listed>),
-    /// What is served. A group that fails is part of it.
+    /// What is served, with the groups that failed.
     Served(Arc<Served>),
-    /// There is none.
+    /// It does not exist.
     NotFound,
     /// It could not be read.
     Failed(Refused),
 }
 
-/// Why the API server did not do what it was asked.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The status code; none if there was no answer.
+    /// The status code; none if there was no response.
     pub code: Option<u16>,
     /// The error.
     pub text: String,
 }
 
-/// What is known from earlier rounds.
+/// The results of earlier rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The answers to queries.
     pub answers: BTreeMap<Query, Answer>,
-    /// How deletions of collections went; none: well.
+    /// The results of collection deletions; none: success.
     pub emptied: BTreeMap<Collection, Option<Refused>>,
 }
 
@@ -175,7 +176,7 @@ impl Query {
         Self::List { resource, namespace, selector, form }
     }
 
-    /// For the answer to a POST of `body` outside namespaces.
+    /// For the response to a POST of `body`, outside of namespaces.
     pub fn review(resource: Resource, about: &'static str, body: &Value) -> Self {
         let body = Body(body.to_string().into());
         Self::Review { resource, namespace: Text::default(), about, body }
@@ -242,7 +243,7 @@ impl fmt::Debug for Body {
 
 // === impl Answer ===
 
-/// An answer of another shape than its query asked for, which no engine gives.
+/// An answer of another form than its query, which no engine returns.
 static MISFIT: Refused = Refused { code: None, text: String::new() };
 
 impl Answer {
@@ -267,13 +268,13 @@ impl Answer {
     }
 
     /// The answer to a list in [`ListForm::Views`] of `T`; none: there is no such namespace or
-    /// kind. What cannot be decoded counts, as [`api::Object::unreadable`].
+    /// kind. Objects that cannot be decoded are included, as [`api::Object::unreadable`].
     pub fn views<T: Kind>(&self) -> Result<Option<&[Arc<T>]>, &Refused> {
         self.found(|it| if let Self::Views(found) = it { found.of::<T>() } else { None })
     }
 
-    /// The answer to [`Query::Path`] and [`Query::Review`]. That there is none is a [`Refused`]
-    /// like others, with code 404: its text says what there is not.
+    /// The answer to [`Query::Path`] and [`Query::Review`]. A missing path is a [`Refused`] like
+    /// others, with code 404, whose text says what is missing.
     pub fn json(&self) -> Result<&Value, &Refused> {
         let found = self.found(|it| if let Self::Json(found) = it { Some(&**found) } else { None });
         found?.ok_or(&MISFIT)
@@ -305,7 +306,7 @@ impl Answer {
 // === impl Facts ===
 
 impl Facts {
-    /// The answer to a query, if it was asked.
+    /// The answer to a query, if there is one.
     pub fn get(&self, query: &Query) -> Option<&Answer> {
         self.answers.get(query)
     }
@@ -326,7 +327,7 @@ impl<const N: usize> From<[(Query, Answer); N]> for Facts {
 // === impl Refused ===
 
 impl From<&str> for Refused {
-    /// Without an answer.
+    /// Without a response.
     fn from(text: &str) -> Self {
         Self { code: None, text: text.to_owned() }
     }

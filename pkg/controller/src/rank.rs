@@ -1,4 +1,4 @@
-//! Which pods go first when there are too many. As `ActivePodsWithRanks` in upstream's
+//! Which pods are deleted first when there are too many. As `ActivePodsWithRanks` in upstream's
 //! `pkg/controller/controller_utils.go` and `getPodsToDelete` in
 //! `pkg/controller/replicaset/replica_set.go`. The gate `LogarithmicScaleDown` is on in each
 //! release that can be emulated.
@@ -16,14 +16,14 @@ mod tests;
 /// Whether pods' deletion costs count: the gate `PodDeletionCost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Costs {
-    /// The cheaper pod goes first.
+    /// The pod with the lower cost is deleted first.
     Count,
-    /// The annotations say nothing.
+    /// The annotations are ignored.
     Ignored,
 }
 
-/// The place of a pod in the order of deletion; the smallest goes first. The numbers are those of
-/// upstream's criteria.
+/// The rank of a pod in the order of deletion; the smallest is deleted first. The numbers are those
+/// of upstream's criteria.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank<'a> {
     urgency: Urgency,
@@ -53,17 +53,17 @@ struct Urgency {
     neighbours: Reverse<usize>,
 }
 
-/// How long ago something was: floor(log2(nanoseconds)); none if it lies ahead. On this scale pods
-/// of like age are equal, and their uids decide, which is as good as chance.
+/// The age on a logarithmic scale: floor(log2(nanoseconds)); none if the time is in the future. On
+/// this scale pods of similar age are equal, and their uids decide, which is as good as random.
 type Age = Option<u32>;
 
 /// The `count` pods to delete first, in that order; all of them, in the order given, if `count` is
 /// not smaller than their number. `related` are the pods whose nodes count as crowded.
 ///
-/// Upstream compares two pods that are ready since different moments of like age by uid, and two
-/// that are ready since the same moment by their restarts and ages. That is no order: three pods
-/// can go round in a circle. Here pods that are ready since the same moment stay together, at the
-/// place of the least of their uids; of two pods the same one goes first as upstream.
+/// Upstream compares two pods that became ready at different times of similar age by uid, and two
+/// that became ready at the same time by their restarts and ages. That is not an order: three pods
+/// can form a circle. Here pods that became ready at the same time stay together, at the position
+/// of the least of their uids; of two pods the same one is deleted first as upstream.
 pub fn victims(
     pods: &[Arc<Pod>],
     related: &[Arc<Pod>],
@@ -123,7 +123,7 @@ fn urgencies(pods: &[Arc<Pod>], related: &[Arc<Pod>], costs: Costs) -> Vec<Urgen
     pods.iter().map(urgency).collect()
 }
 
-/// The least uid of the pods that are ready since the same moment and otherwise alike.
+/// The least uid of the pods that became ready at the same time and are otherwise equal.
 fn ready_groups<'a>(
     pods: &'a [Arc<Pod>],
     urgencies: &[Urgency],

@@ -1,27 +1,27 @@
-//! What controllers count, as data: one form for all of it.
+//! The counts of controllers, as data: one form for all of them.
 //!
 //! A controller has one table of families ([`crate::Controller::METRICS`]), and adds to them by
-//! [`Count`]s. Where these come from says when they are added:
+//! [`Count`]s. Their origin determines when they are added:
 //!
-//! - **a plan**, once it is acted on: what the decision measured (`*_sorting_deletion_age_ratio`,
+//! - **a plan**, once it is acted on: measurements of the decision (`*_sorting_deletion_age_ratio`,
 //!   the endpoints added and removed by a sync, a metric that an autoscaler computed);
-//! - **a write**, by how it went ([`When`]): what counts only after the API server said so (forced
+//! - **a write**, by its result ([`When`]): counts that depend on the API server's response (forced
 //!   deletions of pods and their errors, evictions, a Job's finished pods after its status is
 //!   written, claims that were created, endpoint slices that changed, forced detaches);
-//! - **the end of a sync** ([`crate::Controller::counts`]): how often and how long, by how it ended
+//! - **the end of a sync** ([`crate::Controller::counts`]): how often and how long, by its result
 //!   (`root_ca_cert_publisher_sync_*` and those of cluster trust bundles by code, a Job's syncs by
 //!   action, an autoscaler's reconciliations, `endpoint_slice_controller_syncs`, and the
-//!   `*_stale_sync_skips_total` of syncs whose caches were behind);
-//! - **a handler** ([`crate::Enqueue::count`]): what an event tells (pods that a Job tracks by
-//!   their finalizer, Jobs of another controller);
+//!   `*_stale_sync_skips_total` of syncs whose caches were stale);
+//! - **a handler** ([`crate::Enqueue::count`]): counts of events (pods that a Job tracks by their
+//!   finalizer, Jobs of another controller);
 //! - **a scrape** ([`crate::Controller::gauges`]): all gauges. They are not kept up to date but
-//!   computed when somebody looks, from the caches: persistent volumes and claims by class, volumes
-//!   in use by node, resource claims, the zones of nodes, conflicts of SELinux labels, autoscalers,
+//!   computed at each scrape, from the caches: persistent volumes and claims by class, volumes in
+//!   use by node, resource claims, the zones of nodes, conflicts of SELinux labels, autoscalers,
 //!   endpoint slices, a StatefulSet's unavailable pods, address ranges in use.
 //!
-//! A family can belong to several rows, as to ReplicaSets and ReplicationControllers, or to several
-//! engines of one row, if all describe it alike. Queues, informers and requests are counted by
-//! whoever has them, not here.
+//! A family can belong to several rows, such as ReplicaSets and ReplicationControllers, or to
+//! several engines of one row, if all describe it the same. The crates of queues, informers and
+//! requests count those, not this one.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ pub struct Family {
     pub help: &'static str,
     /// Its type.
     pub shape: Shape,
-    /// The names of its labels. None: it is one series, shown from the start. If there are labels,
-    /// even an empty list of them, a series is shown once something is added to it, were it zero.
+    /// The names of its labels. None: one series, shown from the start. With labels, even an empty
+    /// list of them, a series is shown once something, even zero, is added to it.
     pub labels: Option<&'static [&'static str]>,
     /// The release that deprecated it: major, minor, patch.
     pub deprecated: Option<[u32; 3]>,
@@ -54,53 +54,54 @@ pub enum Shape {
     Histogram(&'static [f64]),
 }
 
-/// Something to add to a family of the controller's table; to another one it is not added.
+/// Something to add to a family of the controller's table; for any other family it is dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// The family.
     pub family: &'static Family,
-    /// The values of its labels, in their order. The engine bounds how many there are of a family:
-    /// beyond that all series are one, whose labels are `unexpected`.
+    /// The values of its labels, in their order. The engine limits the series of a family: all
+    /// further ones become one series with the labels `unexpected`.
     pub labels: Vec<String>,
-    /// How much; for a histogram, what was observed.
+    /// The amount; for a histogram, the observed value.
     pub value: Amount,
-    /// When.
+    /// The condition.
     pub when: When,
 }
 
-/// How much is added.
+/// The amount to add.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So much.
+    /// This amount.
     Of(f64),
-    /// The seconds from then on to the moment when it is added, such as from when something was due
+    /// The seconds from this time to the time when it is added, such as from when something was due
     /// to when it was done.
     Since(Time),
 }
 
-/// When a plan or a write adds a count. Of a plan all that stands before its live reads counts.
+/// When a plan or a write adds a count. For a plan, only the steps before its live reads matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Whatever comes of it.
+    /// In any case.
     Always,
     /// If it was done.
     Done,
-    /// If it was not done, also where that is no failure, as where what was to be deleted is gone.
+    /// If it was not done, also if that is no failure, such as a delete of an object that was
+    /// deleted already.
     NotDone,
-    /// If it failed, so that the sync does.
+    /// If it failed, and so failed the sync.
     Failed,
 }
 
-/// How a sync ended.
+/// The end of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How long it took, with all reads and writes.
+    /// Its duration, with all reads and writes.
     pub took: Duration,
     /// Earlier writes are not visible in the cache yet, so it did not act.
     pub unsettled: bool,
-    /// Why it will be tried again; none: it went well.
+    /// Why it will be retried; none: it succeeded.
     pub error: Option<String>,
-    /// The HTTP code of that error, if the API server answered.
+    /// The HTTP code of that error, if the API server responded.
     pub code: Option<u16>,
 }
 
@@ -167,7 +168,7 @@ impl Count {
         Self { labels: labels.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Only then.
+    /// With this condition.
     #[must_use]
     pub fn when(self, when: When) -> Self {
         Self { when, ..self }
@@ -177,8 +178,8 @@ impl Count {
 // === impl Ended ===
 
 impl Ended {
-    /// The HTTP code that it comes to, as upstream counts syncs: that of the answer which failed
-    /// it, 500 for other failures, 200 if all went well.
+    /// The HTTP code for upstream's counts of syncs: that of the response that failed it, 500 for
+    /// other failures, 200 for success.
     pub fn http(&self) -> u16 {
         if self.error.is_some() { self.code.unwrap_or(500) } else { 200 }
     }

@@ -12,12 +12,11 @@ mod tests;
 
 /// The caches at one moment.
 pub struct View<'a> {
-    /// That moment, on the wall clock, which somebody may set.
+    /// The time, on the wall clock, which may be set.
     pub now: Time,
-    /// That moment, on a clock that nobody sets and that only goes forward: how long the process
-    /// has run.
+    /// The time, on a clock that cannot be set and never goes back: how long the process has run.
     pub uptime: Duration,
-    /// How often in a row the key that is looked at has failed before; 0 for handlers.
+    /// How often in a row the key has failed before; 0 for handlers.
     pub failures: u32,
     caches: &'a dyn Caches,
 }
@@ -32,27 +31,27 @@ pub trait Caches: Send + Sync {
     fn metadata(&self, resource: &Resource) -> Option<Arc<dyn Cache>>;
 }
 
-/// The cache of one kind, whatever that is. Objects come sorted by key, and are shared.
+/// The cache of one kind, of any type. Objects come sorted by key, and are shared.
 pub trait Cache: Send + Sync {
     /// The object with this key.
     fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>>;
 
-    /// Shows the objects that an index of the kind (by its name) finds under `value`, in pieces.
-    /// The cache waits meanwhile.
+    /// Shows the objects that an index of the kind (by its name) has under `value`, in pieces. The
+    /// cache is locked meanwhile.
     fn by(&self, index: &str, value: &str, show: &mut Show<'_>);
 
-    /// Shows all objects, in pieces. The cache waits meanwhile.
+    /// Shows all objects, in pieces. The cache is locked meanwhile.
     fn all(&self, show: &mut Show<'_>);
 
-    /// Shows all objects in a namespace, in pieces. The cache waits meanwhile.
+    /// Shows all objects in a namespace, in pieces. The cache is locked meanwhile.
     fn of_namespace(&self, namespace: &str, show: &mut Show<'_>);
 
-    /// When the API server last said something about the kind that the cache shows now, as
+    /// When the API server last sent something about the kind that the cache shows now, as
     /// [`View::uptime`]; none: never.
     fn heard(&self) -> Option<Duration>;
 }
 
-/// Is shown objects.
+/// Called with objects.
 pub type Show<'a> = dyn FnMut(&[Arc<dyn AnyObject>]) + 'a;
 
 /// Reads the cache of one kind. All lists come sorted by key. Objects are shared, never changed.
@@ -84,16 +83,16 @@ impl<'a> View<'a> {
         Lister::new(self.cache::<T>())
     }
 
-    /// How old the last word of the API server about kind `T` is: an event, a bookmark or a list.
-    /// Bookmarks come each minute, so what is much older says that the connection is broken, or
-    /// the server, and nothing of the objects. None: there was no word yet.
+    /// The age of the last data of the API server about kind `T`: an event, a bookmark or a list.
+    /// Bookmarks come each minute, so a much greater age means that the connection or the server is
+    /// broken, and says nothing about the objects. None: there was no data yet.
     pub fn silence<T: Kind>(&self) -> Option<Duration> {
         self.cache::<T>().heard().map(|heard| self.uptime.saturating_sub(heard))
     }
 
     /// The metadata of all objects of a kind, for a controller whose watch table asks for
-    /// everything. Of a kind that is served in several versions any of them will do. None as long
-    /// as the kind was not listed: what is not known is not taken for absent.
+    /// everything. If a kind is served in several versions, any of them works. None as long as the
+    /// kind is not listed: unknown is not absent.
     pub fn metadata(&self, resource: &Resource) -> Option<MetadataLister> {
         self.caches.metadata(resource).map(MetadataLister)
     }

@@ -28,7 +28,7 @@ pub trait Watches<C: Controller> {
         self.row(Handler::Remembers(keeps));
     }
 
-    /// Kind `T` is read, and its changes enqueue nobody.
+    /// Kind `T` is read, and its changes enqueue no key.
     fn reads<T: Kind>(&mut self) {
         self.on::<T>(|_, _, _, _| {});
     }
@@ -42,10 +42,10 @@ pub enum Handler<C: Controller, T> {
     Remembers(Keeps<C, T>),
 }
 
-/// Remembers a change, and says whom it enqueues.
+/// Remembers a change, and returns the keys that it enqueues.
 pub type Keeps<C, T> = fn(&C, &mut <C as Controller>::Memory, &Change<T>, &View<'_>, &mut Enqueue);
 
-/// What a controller wants to hear that reads the metadata of everything.
+/// The handlers of a controller that reads the metadata of everything.
 pub struct Everything<C: Controller> {
     /// The API server serves other kinds than before, or the first answer is there.
     pub served: fn(&C, &mut C::Memory, &Arc<Served>, &mut Enqueue),
@@ -69,17 +69,17 @@ pub enum MetadataChange<'a> {
         /// As it is.
         new: &'a Meta,
     },
-    /// It is gone; its last known version.
+    /// It was deleted; its last known version.
     Deleted(&'a Meta),
-    /// All objects of the kind that there are have been told of; once after its watch began.
+    /// The controller was notified of all existing objects of the kind; once after its watch began.
     Complete,
     /// The whole kind is no longer watched, so what is known of its objects may be out of date.
     Dropped,
 }
 
-/// A change of an object in the cache. An object that was replaced by another one with the same
-/// name (and another uid) comes as a deletion and an addition. What a cache itself tells of is a
-/// `Change<dyn AnyObject>`.
+/// A change of an object in the cache. An object that was replaced by another one of the same name
+/// (and another uid) comes as a deletion and an addition. Caches themselves notify of `Change<dyn
+/// AnyObject>`.
 #[derive(Clone, Debug)]
 pub enum Change<T: ?Sized> {
     /// It is new to the cache.
@@ -91,7 +91,7 @@ pub enum Change<T: ?Sized> {
         /// As it is.
         new: Arc<T>,
     },
-    /// It is gone; its last known version.
+    /// It was deleted; its last known version.
     Deleted(Arc<T>),
 }
 
@@ -102,7 +102,7 @@ pub enum Call {
     Now(Key),
     /// Look at the key after a delay.
     After(Key, Duration),
-    /// The object of the key is gone: expect nothing more of it, then look at it once.
+    /// The object of the key was deleted: drop its expectations, then sync it once.
     Forget(Key),
 }
 
@@ -118,7 +118,7 @@ pub struct Enqueue {
 // === impl Handler ===
 
 impl<C: Controller, T: Kind> Handler<C, T> {
-    /// Lets it hear of a change.
+    /// Notifies it of a change.
     pub fn hears(
         &self,
         (controller, memory): (&C, &Shared<C::Memory>),
@@ -163,7 +163,7 @@ impl<T: AnyObject + ?Sized> Change<T> {
         }
     }
 
-    /// Whether nothing changed, and it is only told of again.
+    /// Whether nothing changed, and this is only a resync.
     pub fn is_resync(&self) -> bool {
         match self {
             Self::Updated { old, new } => {
@@ -188,7 +188,7 @@ impl<T: ?Sized> Change<T> {
 // === impl MetadataChange ===
 
 impl<'a> MetadataChange<'a> {
-    /// The uid of an object that is gone, or that is there and marked as terminating.
+    /// The uid of an object that was deleted, or that is marked as terminating.
     pub fn gone(&self) -> Option<&'a Text> {
         match self {
             Self::Added(meta) | Self::Updated { new: meta, .. } => {
@@ -218,7 +218,7 @@ impl Enqueue {
         self.counts.push(count);
     }
 
-    /// Look at the object that changed; if it is gone, expect nothing more of it first.
+    /// Enqueues the object that changed; if it was deleted, drops its expectations first.
     pub fn own(&mut self, change: &Change<impl Object>) {
         match change {
             Change::Added(it) | Change::Updated { new: it, .. } => self.add(&it.meta().key),

@@ -30,7 +30,7 @@ pub struct Write {
     pub verb: Verb,
     /// Failures that do not matter.
     pub tolerates: &'static [Tolerated],
-    /// The events that tell of it.
+    /// The events about it.
     pub announce: Option<Announce>,
     /// What is counted.
     pub counts: Vec<Count>,
@@ -41,7 +41,7 @@ pub struct Write {
 pub enum Verb {
     /// POST of this object as JSON. Shared by creates of equal objects.
     Create(Arc<str>),
-    /// DELETE of exactly this object. That it is gone already counts as success.
+    /// DELETE of exactly this object. That it was deleted already counts as success.
     Delete(Delete),
     /// DELETE of all objects of a kind in a namespace, with background propagation; its failure is
     /// a fact ([`crate::Facts::emptied`]), and ends no plan.
@@ -55,7 +55,7 @@ pub enum Verb {
 /// A failure that may not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tolerated {
-    /// The object is gone (404 that names it).
+    /// The object does not exist (404 that names it).
     Missing,
     /// The API server finds the result invalid (422).
     Invalid,
@@ -70,7 +70,7 @@ pub struct Delete {
     pub guard: Guard,
     /// What becomes of its dependents; none: what the API server does for the kind.
     pub propagation: Option<Propagation>,
-    /// How long it may take to end; none: as long as the object says.
+    /// The grace period; none: that of the object.
     pub grace_period_seconds: Option<u32>,
 }
 
@@ -206,7 +206,7 @@ pub struct Announce {
     pub done: Option<(&'static str, &'static str)>,
     /// Reason and start of the message after failure.
     pub failed: (&'static str, Cow<'static, str>),
-    /// Failures that are not told of: the API server's words for them, such as `AlreadyExists`.
+    /// Failures without an Event, by the API server's reasons, such as `AlreadyExists`.
     pub silent: &'static [&'static str],
 }
 
@@ -285,7 +285,7 @@ impl Write {
         Self::new(object, Verb::Patch(Patch { kind, body, otherwise: None }))
     }
 
-    /// A strategic merge into the object itself; that it is gone does not matter.
+    /// A strategic merge into the object itself; it does not matter if the object was deleted.
     pub fn strategic(object: ObjectRef, body: String) -> Self {
         Self::patch(object, PatchKind::Strategic, body).tolerating(&[Tolerated::Missing])
     }
@@ -314,7 +314,7 @@ impl Write {
         Self { tolerates, ..self }
     }
 
-    /// This write, with Events that tell of it.
+    /// This write, with Events about it.
     #[must_use]
     pub fn announced(self, announce: Announce) -> Self {
         Self { announce: Some(announce), ..self }

@@ -178,7 +178,7 @@ impl Engine {
         let is_limited = versions.iter().all(|(_, version)| *version == NEVER);
         let versions = versions.iter().map(|(selection, version)| match *version {
             NEVER => format!(
-                "{selection}: none can be made, since the namespace is being deleted; waits for \
+                "{selection}: none can be created, since the namespace is being deleted; waits for \
                  the end of {key} itself"
             ),
             version => {
@@ -187,7 +187,7 @@ impl Engine {
             }
         });
         let deletions = deletions.iter().map(|(selection, uid)| {
-            format!("{selection}: the cache must show that the one with uid {uid} goes")
+            format!("{selection}: the cache must show the deletion of uid {uid}")
         });
         Some(Unsettled {
             meanwhile: if own {

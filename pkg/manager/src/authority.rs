@@ -1,5 +1,5 @@
-//! The authority that pods trust the API server by. As `getKubeAPIServerCAFileContents` of
-//! upstream's cmd/kube-controller-manager/app/certificates.go.
+//! The CA with which pods verify the API server. As `getKubeAPIServerCAFileContents` of upstream's
+//! cmd/kube-controller-manager/app/certificates.go.
 
 #[cfg(test)]
 mod tests;
@@ -14,9 +14,9 @@ use rustls::pki_types::pem::PemObject;
 use crate::flags::handles;
 use crate::options::Options;
 
-/// The content of `--root-ca-file`; without that flag, what the kubeconfig itself holds, which may
-/// be nothing. Read once, as upstream. An error if the file cannot be read, holds no certificate,
-/// or one that is broken; other sections of it are published with the certificates.
+/// The content of `--root-ca-file`; without that flag the inline CA of the kubeconfig, which may be
+/// empty. Read once, as upstream. An error if the file cannot be read, contains no certificate, or
+/// a broken one; other sections of it are published together with the certificates.
 pub(crate) fn root_ca(options: &Options) -> anyhow::Result<String> {
     let file = options.flags.text(handles::ROOT_CA_FILE);
     let content = match &options.kubeconfig {

@@ -15,19 +15,19 @@ use crate::options;
 /// The component that upstream's manager records its own Events as, and the end of that client's
 /// user agent.
 pub(crate) const COMPONENT: &str = "kube-controller-manager";
-/// How much later than its lease a leader may be with its renewal before its health check fails,
-/// as upstream's `leaderelection.NewLeaderHealthzAdaptor`.
+/// How long after the end of its lease a leader may still be without a renewal before its health
+/// check fails, as upstream's `leaderelection.NewLeaderHealthzAdaptor`.
 const LATE_LIMIT: Duration = Duration::from_secs(20);
 
-/// Who leads, as far as this process is concerned.
-pub(crate) enum Turn {
-    /// Without an election it is always ours.
+/// This process as a candidate for leadership.
+pub(crate) enum Candidacy {
+    /// Without an election it always leads.
     Always,
-    /// It is whoever's the Lease says.
+    /// It leads while it holds the Lease.
     Elected(Box<Election>),
 }
 
-/// Our part in an election.
+/// This process in an election.
 pub(crate) struct Election {
     leadership: Leadership,
     identity: String,
@@ -41,10 +41,10 @@ pub(crate) struct Election {
     recorder: Recorder,
 }
 
-impl Turn {
+impl Candidacy {
     /// Starts to contend, if the flags ask for it. `clients` makes a client with that name over a
-    /// connection, which never waits for a rate limit. The lease has a connection of its own: that
-    /// of the watches may be dead for longer than a leader may be without its lease.
+    /// connection, without a rate limit. The lease has a separate connection: that of the watches
+    /// may be dead for longer than a leader can be without its lease.
     pub(crate) fn contend(
         flags: &options::Election,
         connection: &Connection,
@@ -81,7 +81,7 @@ impl Turn {
         })))
     }
 
-    /// What stands before each write of a controller.
+    /// The fence for the writes of controllers.
     pub(crate) fn fence(&self) -> Fence {
         match self {
             Self::Always => Fence::open(),
@@ -89,8 +89,8 @@ impl Turn {
         }
     }
 
-    /// Waits until it is our turn. An error if the process is to stop before that.
-    pub(crate) async fn comes(&self) -> Result<(), Ended> {
+    /// Waits until this process leads. An error if it shuts down before that.
+    pub(crate) async fn elected(&self) -> Result<(), Ended> {
         if let Self::Elected(election) = self {
             election.leadership.elected().await?;
             election.elected.get_or_init(|| election.clock.now());
@@ -98,17 +98,17 @@ impl Turn {
         Ok(())
     }
 
-    /// Waits until our turn is over although we did not give it up.
-    pub(crate) async fn is_over(&self) -> Ended {
+    /// Waits until leadership is lost.
+    pub(crate) async fn lost(&self) -> Ended {
         match self {
             Self::Always => std::future::pending().await,
             Self::Elected(election) => election.leadership.lost().await,
         }
     }
 
-    /// Gives it up. To be called when nothing writes any more. `release`: so that somebody else can
-    /// take over at once, not only when the lease runs out.
-    pub(crate) async fn give_up(&self, release: bool) {
+    /// Ends leadership. The caller must have stopped all writes. `release`: another process can
+    /// take over at once, not only when the lease expires.
+    pub(crate) async fn end(&self, release: bool) {
         if let Self::Elected(election) = self {
             if release {
                 election.leadership.release().await;
@@ -119,7 +119,7 @@ impl Turn {
 
     /// The health check `leaderElection`: fails on a leader that has not renewed for so long that
     /// it should have stopped. None without an election.
-    pub(crate) fn is_late(&self) -> Option<Result<(), String>> {
+    pub(crate) fn renewal_check(&self) -> Option<Result<(), String>> {
         let Self::Elected(election) = self else { return None };
         let limit = election.lease_duration + LATE_LIMIT;
         let since = election.leadership.since_renewal().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! When the certificates end that the manager shows: the kubeconfigs' to API servers, and its own
-//! to clients. Who finds that out from the first refusal finds it out too late.
+//! When the certificates expire that the manager presents: those of the kubeconfigs to API servers,
+//! and its own to clients. The first refusal would be too late to find that out.
 
 #[cfg(test)]
 mod tests;
@@ -19,12 +19,12 @@ use x509_parser::prelude::FromDer as _;
 
 use crate::options::Options;
 
-/// How often the files are read: they are replaced long before they end.
+/// How often the files are read: they are replaced long before they expire.
 const EVERY: Duration = Duration::from_mins(1);
-/// More than any file needs that holds certificates.
+/// More than any file with certificates needs.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Where a certificate is.
+/// The source of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     /// PEM.
@@ -33,7 +33,7 @@ enum Source {
     Kubeconfig(PathBuf),
 }
 
-/// Shows what the files say now, and what they say later. Nothing if no file is named.
+/// Shows the expiry in the files, now and after each change. Does nothing if there are no files.
 pub(crate) fn follow(
     options: &Options,
     registry: &Registry,
@@ -52,7 +52,7 @@ pub(crate) fn follow(
     runtime::spawn("certificates", async move {
         loop {
             let (sources, gauges) = (sources.clone(), gauges.clone());
-            // A file system that hangs must not hang the manager.
+            // A file system that hangs must not block the manager.
             let read = tokio::task::spawn_blocking(move || show(&sources, &gauges));
             let _ = read.await;
             clock.sleep(EVERY).await;
@@ -61,7 +61,7 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// The files that the flags name, by flag.
+/// The files of the flags, by flag.
 fn sources(options: &Options) -> Vec<(&'static str, Source)> {
     let kubeconfigs = [
         ("kubeconfig", &options.kubeconfig),
@@ -84,7 +84,7 @@ fn sources(options: &Options) -> Vec<(&'static str, Source)> {
     kubeconfigs.chain(own.map(|(flag, path)| (flag, Source::Certificates(path)))).collect()
 }
 
-/// Of several files of one flag the first end counts. What cannot be read has no end.
+/// Of several files of one flag the earliest expiry counts. A file that cannot be read has none.
 fn show(sources: &[(&'static str, Source)], gauges: &IntGaugeVec) {
     for (flag, _) in sources {
         let ends = sources.iter().filter(|(other, _)| other == flag);
@@ -96,7 +96,7 @@ fn show(sources: &[(&'static str, Source)], gauges: &IntGaugeVec) {
     }
 }
 
-/// When the first certificate ends, in seconds since 1970.
+/// When the first certificate expires, in seconds since 1970.
 fn end(source: &Source) -> Option<i64> {
     let pem = match source {
         Source::Certificates(path) => read(path)?,

@@ -31,13 +31,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// How many threads run everything: requests wait on the network, not on processors.
 const THREADS_MAX: usize = 4;
 
-/// The program: reads the command line, runs, and says how it ended. What is wrong with the command
-/// line goes to standard error, what goes wrong later into the log; both end with code 1.
+/// The program: parses the command line, runs, and returns the exit code. Errors of the command
+/// line go to standard error, later ones into the log; both end with code 1.
 pub fn main() -> ExitCode {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let options = match Options::parse(words) {
         Ok(options) => options,
-        Err(Failure::Help(text)) => return tell(&text),
+        Err(Failure::Help(text)) => return print(&text),
         Err(Failure::Bad(text)) => {
             complain("Usage:\n  kube-controller-manager [flags]\n\nAll flags: --help\n");
             return failed(&text);
@@ -80,8 +80,8 @@ fn run(options: Options) -> ExitCode {
     }
 }
 
-/// What still runs at the end dies with the process: whoever has lost the lease must not wait for a
-/// file system that hangs, or for a profile.
+/// Tasks that still run at the end die with the process: a process that has lost the lease must not
+/// wait for a file system that hangs, or for a profile.
 fn to_the_end(tokio: tokio::runtime::Runtime, run: impl Future<Output = ExitCode>) -> ExitCode {
     let code = tokio.block_on(run);
     tokio.shutdown_background();
@@ -134,7 +134,7 @@ impl Signals {
     }
 }
 
-/// Once the log can begin, whoever reads its lines must be able to read the last one too
+/// Once the log can begin, the last line must be a log line, too, for readers of the log
 /// (k8s.io/component-base/cli, `Run`).
 fn command_failed(text: &str) -> ExitCode {
     tracing::error!(error = text, "command failed");
@@ -149,19 +149,19 @@ fn failed(text: &str) -> ExitCode {
 fn print_version(how: &str) -> ExitCode {
     if how == "raw" {
         let ours = env!("CARGO_PKG_VERSION");
-        tell(&format!("Kubernetes {KUBERNETES_VERSION}, kube-controller-manager in Rust {ours}\n"))
+        print(&format!("Kubernetes {KUBERNETES_VERSION}, kube-controller-manager in Rust {ours}\n"))
     } else {
-        tell(&format!("Kubernetes {KUBERNETES_VERSION}\n"))
+        print(&format!("Kubernetes {KUBERNETES_VERSION}\n"))
     }
 }
 
-/// What was asked for. A closed pipe while printing it is no failure.
-fn tell(text: &str) -> ExitCode {
+/// Prints requested output. A closed pipe is no failure.
+fn print(text: &str) -> ExitCode {
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-/// A line for whoever started us. If there is nobody, the exit code must still be the right one.
+/// Prints a line to standard error. If that is closed, the exit code must still be the right one.
 fn complain(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

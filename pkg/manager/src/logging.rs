@@ -37,7 +37,7 @@ use threshold::Threshold;
 pub(crate) use entry::PLAIN;
 pub(crate) use panics::register as count_panics;
 
-/// What can be changed, and has to be flushed, once logging has started.
+/// What can be changed, and must be flushed, once logging has started.
 static STARTED: OnceLock<Started> = OnceLock::new();
 
 struct Started {
@@ -48,19 +48,20 @@ struct Started {
 /// The flags of section "Logs".
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How lines look, as `--logging-format` says.
+    /// The format of lines: `--logging-format`.
     pub format: Format,
-    /// How much to log, as `-v` says.
+    /// The verbosity: `-v`.
     pub verbosity: u32,
     /// `--vmodule`.
     modules: String,
-    /// News to standard output, and so many bytes of them held back; none: all to standard error.
+    /// Info lines go to standard output, with a buffer of this many bytes; none: all lines go to
+    /// standard error.
     split: Option<usize>,
-    /// For how long they are held back at most.
+    /// How long lines stay in the buffer at most.
     flush_every: Duration,
 }
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// klog's, for people and pipelines.
@@ -72,7 +73,7 @@ pub enum Format {
 // === impl Settings ===
 
 impl Settings {
-    /// For what is wrong with the flags themselves.
+    /// For errors in the flags themselves.
     pub(crate) const UNREAD: Self = Self {
         format: Format::Text,
         verbosity: 0,
@@ -81,7 +82,7 @@ impl Settings {
         flush_every: Duration::MAX,
     };
 
-    /// What is no format, or not allowed, is left to the validation.
+    /// An unknown or disallowed format is left to the validation.
     pub(crate) fn from_flags(flags: &Flags) -> Self {
         let (format, split, size) = match flags.text(handles::LOGGING_FORMAT) {
             "json" => {
@@ -99,14 +100,14 @@ impl Settings {
     }
 }
 
-/// How many bytes are held back; less than nothing is nothing.
+/// The size of the buffer; a negative one counts as zero.
 fn buffer(size: &str) -> usize {
     let bytes = Quantity::parse(size).unwrap_or_default().value();
     usize::try_from(bytes).unwrap_or(0)
 }
 
-/// Starts logging of warnings for `-v=0`, or at the level below: for a program in which the manager
-/// is a part.
+/// Starts logging of warnings only at `-v=0`, or at the level below: for a program that contains a
+/// manager.
 pub fn start_quiet(verbosity: u8) {
     let threshold = match verbosity {
         0 => Threshold::quiet(),
@@ -137,7 +138,7 @@ fn start_with(threshold: Threshold, format: Format, output: Output) {
     }
 }
 
-/// Writes what is held back, again and again, as long as it is asked to.
+/// Flushes the buffer periodically, for as long as this is polled.
 pub(crate) async fn keep_flushing(settings: Settings, clock: Clock) {
     if settings.split.is_none_or(|bytes| bytes == 0) {
         return;
@@ -148,14 +149,14 @@ pub(crate) async fn keep_flushing(settings: Settings, clock: Clock) {
     }
 }
 
-/// Writes what is held back.
+/// Flushes the buffer.
 pub(crate) fn flush() {
     if let Some(started) = STARTED.get() {
         started.output.flush();
     }
 }
 
-/// Logs at another level from now on; as `PUT /debug/flags/v` asks for. `--vmodule` stays.
+/// Changes the verbosity, as `PUT /debug/flags/v` requests. `--vmodule` stays.
 pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
     let started = STARTED.get().ok_or("logging has not started")?;
     let change = |threshold: &mut Threshold| threshold.verbosity = verbosity;

@@ -1,4 +1,4 @@
-//! What the command line says, by the fields that the rest of the program reads.
+//! The command line, as the fields that the rest of the program reads.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::gates::Gates;
 use crate::registry::REGISTRY;
 use crate::{logging, serving, validation};
 
-/// The Kubernetes release whose behaviour this binary has, as `--version` and the user agent say.
+/// The Kubernetes release that this binary behaves as, in `--version` and the user agent.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
-/// Everything that the command line says. Names, types and defaults are upstream's.
+/// All options of the command line. Names, types and defaults are upstream's.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// File that says where the API server is and who we are; without it, the service account of
-    /// the pod that we run in.
+    /// The kubeconfig with the API server and our credentials; without it, the pod's service
+    /// account.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// URL of the API server, instead of the kubeconfig's.
     pub(crate) master: Option<String>,
@@ -25,17 +25,17 @@ pub struct Options {
     pub(crate) controllers: Vec<String>,
     /// Requests per second that each controller may send; see [`Options::limits`].
     pub(crate) kube_api_qps: f64,
-    /// Requests that each controller may send at once after a pause.
+    /// Requests that each controller may send at once after idle time.
     pub(crate) kube_api_burst: i32,
-    /// Whether each controller acts as a service account of its own.
+    /// Whether each controller acts as its own service account.
     pub(crate) use_service_account_credentials: bool,
-    /// How leadership is taken.
+    /// The leader election.
     pub(crate) election: Election,
-    /// Where and with what to serve; none: serve nothing.
+    /// The secure port; none: serve nothing.
     pub(crate) serving: Option<https::Settings>,
-    /// Who may see what is served.
+    /// Authentication and authorization.
     pub(crate) guard: auth::Settings,
-    /// For TokenReviews and the lookup of authorities; none: in-cluster, or not at all.
+    /// For TokenReviews and the lookup of CAs; none: in-cluster, or not at all.
     pub(crate) authentication_kubeconfig: Option<PathBuf>,
     /// For SubjectAccessReviews; none: in-cluster, or not at all.
     pub(crate) authorization_kubeconfig: Option<PathBuf>,
@@ -43,32 +43,32 @@ pub struct Options {
     pub(crate) metrics: metrics::Flags,
     /// Whether to serve profiles.
     pub(crate) profiling: bool,
-    /// Pause before a controller starts, at most twice as long.
+    /// The delay before a controller starts, at most twice as long.
     pub(crate) controller_start_interval: Duration,
-    /// How long controllers may finish their work; zero: for ever.
+    /// How long controllers may finish their work; zero: without limit.
     pub(crate) controller_shutdown_timeout: Duration,
-    /// Informers hand out all they hold after one to two times this long.
+    /// Informers notify handlers of all objects after one to two times this long.
     pub(crate) resync_period_min: Duration,
-    /// Which features are on, and which release to behave as.
+    /// Feature gates, and the emulated release.
     pub(crate) gates: Gates,
-    /// What to log, and how it looks.
+    /// The log.
     pub(crate) log: logging::Settings,
-    /// The version was asked for: `true`, or `raw` for all that is known of it.
+    /// The version was requested: `true`, or `raw` for all details.
     pub(crate) version: Option<String>,
-    /// All flags, these and the others.
+    /// All flags, with the others too.
     pub(crate) flags: Flags,
 }
 
-/// The flags `--leader-elect*`. Whether the times fit together is checked by who uses them.
+/// The flags `--leader-elect*`. The code that uses the durations checks that they fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Election {
     /// Whether to wait for leadership before any controller runs.
     pub(crate) leader_elect: bool,
-    /// How long others wait after the leader's last renewal.
+    /// How long other contenders wait after the leader's last renewal.
     pub(crate) lease_duration: Duration,
     /// How long the leader tries to renew before it gives up.
     pub(crate) renew_deadline: Duration,
-    /// Pause between two attempts.
+    /// The delay between two tries.
     pub(crate) retry_period: Duration,
     /// Kind of the lock object: `leases`.
     pub(crate) resource_lock: String,
@@ -87,8 +87,7 @@ impl Election {
 }
 
 impl Options {
-    /// Reads the words of the command line, the program's name left out, and the file of
-    /// `--config`.
+    /// Parses the command line, without the program's name, and the file of `--config`.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let flags = flags::parse(words)?;
         let gates = Gates::from_flags(&flags).map_err(Failure::Refused)?;
@@ -127,12 +126,12 @@ impl Options {
         })
     }
 
-    /// What the flags contradict or ask for in vain, one line each, in upstream's order.
+    /// Errors in the combination of flags, one line each, in upstream's order.
     pub fn validate(&self) -> Vec<String> {
         validation::errors(self)
     }
 
-    /// The flags and feature gates that were set and change nothing here; none: there are none.
+    /// The flags and feature gates that were set and have no effect here; none: there are none.
     pub fn without_effect(&self) -> Option<String> {
         let flags = self.flags.without_effect();
         let gates = self.gates.without_effect(REGISTRY);
@@ -142,7 +141,7 @@ impl Options {
         (!both.is_empty()).then(|| both.join("; "))
     }
 
-    /// Requests per second and burst as upstream's client-go takes them: 0 means its defaults.
+    /// Requests per second and burst as upstream's client-go interprets them: 0 means its defaults.
     pub fn limits(&self) -> (f64, u32) {
         if self.kube_api_qps == 0.0 {
             return (5.0, 10);

@@ -2,8 +2,8 @@
 //!
 //! `--controllers`, the start-up, the README's table and the tests all read it. Names, aliases,
 //! gates and accounts are upstream's (cmd/kube-controller-manager/app/controllermanager.go). The
-//! table has all that upstream knows, so that a command line that is good there is good here;
-//! `NOT_YET` marks the rows that nobody wrote yet.
+//! table has all controllers of upstream, so that a command line for upstream works here; `NOT_YET`
+//! marks the rows that are not implemented yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,37 +23,37 @@ use crate::options::Options;
 use crate::start::{Context, Running};
 use crate::token_signer;
 
-/// A controller that `--controllers` knows.
+/// A controller that `--controllers` can name.
 pub struct Entry {
     /// Upstream's canonical name.
     pub name: &'static str,
-    /// Other names that `--controllers` takes.
+    /// Other names that `--controllers` accepts.
     pub aliases: &'static [&'static str],
-    /// Its folder in `pkg/controllers/src`, if it is written.
+    /// Its folder in `pkg/controllers/src`, if it is implemented.
     pub folder: Option<&'static str>,
-    /// Whether `*` switches it on.
+    /// Whether `*` enables it.
     pub on_by_default: bool,
-    /// Whether `--controllers` cannot switch it off.
+    /// Whether `--controllers` cannot disable it.
     pub always_on: bool,
     /// It runs only if all of these are on.
     pub gates: &'static [&'static str],
     /// Whether it needs a built-in cloud provider. There are none left, so it never runs.
     pub cloud: bool,
-    /// Why it is not built with these options; none: it is.
+    /// Why it cannot run with these options; none: it can.
     pub lacks: fn(&Options) -> Option<&'static str>,
     /// Its service account in `kube-system`, the end of its user agent.
     pub account: &'static str,
-    /// As whom it writes.
+    /// The user that it writes as.
     pub user: User,
-    /// What its Events name as their source; none: the same.
+    /// The source of its Events; none: its name.
     pub event_source: Option<&'static str>,
     /// Its share of `--kube-api-qps` and `--kube-api-burst`.
     pub rate: Rate,
-    /// Builds it and subscribes it to the informers; none if it is not written yet.
+    /// Builds it and subscribes it to the informers; none if it is not implemented yet.
     pub start: Option<Start>,
 }
 
-/// How many times the rate limit of the flags a controller has.
+/// A controller's multiple of the rate limit of the flags.
 #[derive(Clone, Copy)]
 pub struct Rate {
     /// For `--kube-api-qps`.
@@ -62,19 +62,19 @@ pub struct Rate {
     pub burst_factor: u32,
 }
 
-/// As whom a controller writes.
+/// The user that a controller writes as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// As its service account, if `--use-service-account-credentials` says so.
+    /// Its service account, with `--use-service-account-credentials`.
     Account,
-    /// As the user of the kubeconfig, whatever that flag says.
+    /// The user of the kubeconfig, whatever that flag says.
     Root,
 }
 
-/// How a controller is built.
+/// Builds a controller.
 pub type Start = fn(&Entry, &mut Context) -> Running;
 
-/// What the rows have in common: on by default, no condition, not written yet.
+/// The defaults of a row: on by default, no condition, not implemented yet.
 pub(crate) const NOT_YET: Entry = Entry {
     name: "",
     aliases: &[],
@@ -227,7 +227,7 @@ pub static REGISTRY: &[Entry] = &[
         folder: Some("garbagecollector"),
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_GC_SYNCS);
-            // Nothing waits here for the graph; dashboards find the series.
+            // The graph has no queue here; the series is for dashboards.
             context.queue("garbage_collector_graph_changes");
             let graph = Arc::new(Shared::<Graph>::default());
             let writer = context.writer(entry);
@@ -348,7 +348,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "pod-garbage-collector",
         folder: Some("podgc"),
         start: Some(|entry, context| {
-            // A pass that failed is tried again after its usual pause.
+            // A failed pass is retried after its usual period.
             let pause = ItemBackoff::new(podgc::PERIOD, podgc::PERIOD);
             let limiter = Limiter::new(pause, TokenBucket::unlimited());
             let queue = context.queue_with("orphaned_pods_nodes", limiter);
@@ -553,19 +553,19 @@ pub static REGISTRY: &[Entry] = &[
     },
 ];
 
-/// What the controllers of sets of pods have in common.
+/// The common options of the controllers that manage pods.
 fn sets(context: &Context) -> replicaset::Options {
     let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
     let costs = if has_costs { Costs::Count } else { Costs::Ignored };
     replicaset::Options { costs, ..replicaset::Options::new(500) }
 }
 
-/// When the legacy token cleaner tries again after a pass that failed.
+/// The back-off of the legacy token cleaner after a failed pass.
 pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
     ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
 }
 
-/// How controllers of certificates try again. As `NewCertificateController` in upstream's
+/// The rate limiter of certificate controllers. As `NewCertificateController` in upstream's
 /// pkg/controller/certificates.
 fn certificate_limiter() -> Limiter<Key> {
     let pause = ItemBackoff::new(Duration::from_millis(200), Duration::from_secs(1000));

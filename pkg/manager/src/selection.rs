@@ -4,24 +4,24 @@ use crate::gates::Gates;
 use crate::options::Options;
 use crate::registry::Entry;
 
-/// What becomes of each controller of the table.
+/// The selection of controllers from the table.
 #[derive(Default)]
 pub struct Choice<'a> {
     /// They run.
     pub run: Vec<&'a Entry>,
-    /// A feature gate that they need is off.
+    /// A feature gate that they require is off.
     pub gated: Vec<&'a Entry>,
     /// They would need a built-in cloud provider.
     pub cloud: Vec<&'a Entry>,
-    /// `--controllers` does not switch them on.
+    /// `--controllers` does not enable them.
     pub disabled: Vec<&'a Entry>,
-    /// They are on, but are not built with these options, for this reason.
+    /// They are enabled, but cannot run with these options, for this reason.
     pub lacking: Vec<(&'a Entry, &'static str)>,
-    /// They should run, but are not written yet.
+    /// They are enabled, but not implemented yet.
     pub not_yet: Vec<&'a Entry>,
 }
 
-/// The words of `list` that are no controller, as upstream's validation says it
+/// The words of `list` that are not controllers, with upstream's text
 /// (k8s.io/controller-manager/options/generic.go).
 pub fn unknown(list: &[String], table: &[Entry]) -> Vec<String> {
     let names = list.iter().filter(|word| *word != "*");
@@ -33,8 +33,8 @@ pub fn unknown(list: &[String], table: &[Entry]) -> Vec<String> {
 /// Sorts the rows of `table` by upstream's rules (`NewController` in
 /// cmd/kube-controller-manager/app/controllermanager.go and `IsControllerEnabled` in
 /// k8s.io/controller-manager): the first of `name` and `-name` decides; a name that is not listed
-/// is on if the list has `*` and the controller is on by default. Aliases count as the names that
-/// they stand for.
+/// is enabled if the list has `*` and the controller is on by default. Aliases count as their
+/// canonical names.
 pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<'a> {
     let words = list.iter().filter_map(|word| {
         let (name, on) = word.strip_prefix('-').map_or((word.as_str(), true), |name| (name, false));
@@ -63,7 +63,7 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<
 }
 
 impl Choice<'_> {
-    /// The same choice without the controllers that these options do not allow for.
+    /// The same selection without the controllers that cannot run with these options.
     pub fn with(mut self, options: &Options) -> Self {
         let lacking = self.run.iter().filter_map(|row| Some((*row, (row.lacks)(options)?)));
         self.lacking = lacking.collect();
@@ -71,8 +71,8 @@ impl Choice<'_> {
         self
     }
 
-    /// Logs what does not run: a line for each as upstream does, and one warning with all that are
-    /// not written yet.
+    /// Logs which controllers do not run: a line for each as upstream does, and one warning with
+    /// all that are not implemented yet.
     pub fn log(&self) {
         for row in &self.gated {
             let gates = row.gates;
@@ -94,7 +94,7 @@ impl Choice<'_> {
     }
 }
 
-/// A word of `--controllers` with the name that its alias stands for.
+/// A word of `--controllers`, with an alias replaced by its canonical name.
 pub(crate) fn canonical(word: &str, table: &[Entry]) -> String {
     let (dash, name) = word.strip_prefix('-').map_or(("", word), |name| ("-", name));
     format!("{dash}{}", find(name, table).map_or(name, |row| row.name))

@@ -21,12 +21,12 @@ use crate::gates::{Versions, features};
 use crate::logging;
 use crate::options::Options;
 
-/// The program, as its pages call it.
+/// The program's name on its pages.
 const COMPONENT: &str = "kube-controller-manager";
-/// What kubernetes' own servers grant their delegated clients: requests per second, and at once.
+/// The limits of delegated clients in Kubernetes' own servers: requests per second, and burst.
 const DELEGATED_LIMITS: (f64, u32) = (200.0, 400);
 
-/// What is measured, as pages.
+/// The measured values, as pages.
 #[derive(Clone)]
 pub(crate) struct Shown {
     /// /metrics.
@@ -37,7 +37,7 @@ pub(crate) struct Shown {
     pub(crate) health: Health,
 }
 
-/// What the pages tell of.
+/// The content of the pages.
 pub(crate) struct Site {
     /// Metrics and health.
     pub(crate) shown: Shown,
@@ -47,11 +47,11 @@ pub(crate) struct Site {
     pub(crate) source: Arc<dyn Source>,
 }
 
-/// Lets in whom the guard lets in.
+/// Admits the requests that the guard admits.
 struct Door(Guard);
 
 impl Shown {
-    /// Registers what is true of any process.
+    /// Registers the families of every process.
     pub(crate) fn new(options: &Options) -> anyhow::Result<Self> {
         let settings = options
             .metrics
@@ -76,14 +76,14 @@ impl Shown {
     }
 }
 
-/// Opens the port, so that it is known to be free before anything else begins. None if the flags
-/// turn it off.
+/// Opens the port, so that a conflict is found before anything else begins. None if the flags
+/// disable it.
 pub(crate) async fn open(options: &Options, runtime: &Runtime) -> anyhow::Result<Option<Port>> {
     let Some(settings) = &options.serving else { return Ok(None) };
     Ok(Some(Port::open(settings.clone(), runtime.clone()).await?))
 }
 
-/// Who may see what. An error if what is needed to tell cannot be read.
+/// Authentication and authorization. An error if their configuration cannot be read.
 pub(crate) async fn guard(
     options: &Options,
     shown: &Shown,
@@ -100,12 +100,11 @@ pub(crate) async fn guard(
     let asks_whether =
         client(&options.authorization_kubeconfig, "--authorization-kubeconfig").await?;
     let counted = auth::Metrics::new(&shown.registry).context("authentication metrics")?;
-    let (who, whether) = (asks_who.as_ref(), asks_whether.as_ref());
-    Ok(Guard::start(&options.guard, who, whether, &counted, runtime).await?)
+    let (authentication, authorization) = (asks_who.as_ref(), asks_whether.as_ref());
+    Ok(Guard::start(&options.guard, authentication, authorization, &counted, runtime).await?)
 }
 
-/// A client that asks the API server about others. Without a kubeconfig it is the pod's own, if
-/// this is a pod.
+/// A client for delegated reviews. Without a kubeconfig it is the pod's own, if this is a pod.
 async fn delegated(
     server: ConnectOptions,
     metrics: &client::Metrics,

@@ -1,4 +1,4 @@
-//! What the flags say about serving: where, with which certificates, for whom, which metrics.
+//! The flags for serving: address, certificates, users, metrics.
 //!
 //! Nothing is opened here; [`Options::validate`](crate::options::Options::validate) checks what can
 //! be checked without files.
@@ -11,7 +11,7 @@ use https::{CertificateSource, Limits, SniSource};
 
 use crate::flags::{Flags, handles};
 
-/// What the self-signed pair in `--cert-dir` is called.
+/// The name of the self-signed pair in `--cert-dir`.
 const PAIR_NAME: &str = "kube-controller-manager";
 
 /// The secure port; none: serve nothing. Flags of section "Secure serving"; numbers out of range
@@ -40,8 +40,8 @@ pub(crate) fn port(flags: &Flags) -> Option<https::Settings> {
     })
 }
 
-/// Who may see what. Flags of the sections "Authentication" and "Authorization", without the
-/// kubeconfigs.
+/// Authentication and authorization. Flags of the sections "Authentication" and "Authorization",
+/// without the kubeconfigs.
 pub(crate) fn guard(flags: &Flags) -> auth::Settings {
     let list = |flag| flags.list(flag).to_vec();
     auth::Settings {
@@ -63,7 +63,7 @@ pub(crate) fn guard(flags: &Flags) -> auth::Settings {
     }
 }
 
-/// What to show of metrics. Flags of section "Metrics".
+/// Flags of section "Metrics".
 pub(crate) fn metrics(flags: &Flags) -> metrics::Flags {
     let pairs = flags.list(handles::ALLOW_METRIC_LABELS).iter();
     let pairs = pairs.filter_map(|pair| pair.split_once('='));
@@ -84,7 +84,7 @@ pub(crate) fn path(flags: &Flags, flag: handles::Text) -> Option<PathBuf> {
     Some(flags.text(flag)).filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
-/// That only one of certificate and key is named is left to the validation.
+/// If only one of certificate and key is set, the validation reports it.
 fn certificate(flags: &Flags) -> CertificateSource {
     let path = |flag| path(flags, flag);
     match (

@@ -1,4 +1,4 @@
-//! From options to running controllers.
+//! Starts controllers from options.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use runtime::{Clock, Runtime};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
 use crate::debug::{Absence, Graph, Leadership, Row, Source};
-use crate::election::Turn;
+use crate::election::Candidacy;
 use crate::flags::handles;
 use crate::gates::features;
 use crate::options::{KUBERNETES_VERSION, Options};
@@ -30,39 +30,39 @@ use crate::serve::{self, Shown, Site};
 use crate::token_signer::{JwtSigner, token_signer};
 use crate::{authority, expiry};
 
-/// How long to wait for the API server before giving up, as upstream's `WaitForAPIServer`.
+/// How long to wait for the API server, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
-/// How often to ask meanwhile.
+/// The interval of the checks meanwhile.
 const API_SERVER_INTERVAL: Duration = Duration::from_secs(1);
-/// Who is not elected after so long is a standby, and begins to fill its caches.
+/// A process that is not elected within this time is a standby, and begins to fill its caches.
 const STANDBY_AFTER: Duration = Duration::from_millis(500);
-/// The first pause after a failed start of a controller; it doubles.
+/// The first delay after a failed start of a controller; it doubles.
 const START_RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The longest such pause.
+/// The longest such delay.
 const START_RETRY_DELAY_MAX: Duration = Duration::from_mins(1);
 
-/// What controllers are built from.
+/// The parts that controllers are built from.
 pub struct Context {
     /// The flags.
     pub options: Options,
-    /// What pods trust the API server by, as PEM; may be empty.
+    /// The CA with which pods verify the API server, as PEM; may be empty.
     pub root_ca: String,
-    /// What signs the tokens of service accounts, if there is a key for that.
+    /// The signer of service account tokens, if there is a key for it.
     pub(crate) token_signer: Option<Arc<JwtSigner>>,
     connection: Connection,
-    /// The one that controllers write on, which nothing leaves while it is not our turn.
+    /// The connection for controllers' writes, closed while this process does not lead.
     gated: Connection,
-    /// The same as the user of the kubeconfig, if that one is as nobody.
+    /// The same with the kubeconfig's user, if `gated` has no user.
     gated_root: Option<Connection>,
     runtime: Runtime,
-    turn: Arc<Turn>,
+    candidacy: Arc<Candidacy>,
     informers: SharedInformerFactory,
     client_metrics: client::Metrics,
     engine_metrics: engine::Metrics,
     queue_metrics: WorkqueueMetrics,
 }
 
-/// What a controller writes with.
+/// The clients that a controller writes with.
 pub struct Writer {
     /// The controller's canonical name.
     name: &'static str,
@@ -75,19 +75,19 @@ pub struct Writer {
 pub struct Running {
     /// Its canonical name.
     name: &'static str,
-    /// What it is at.
+    /// Its engines, for inspection.
     inspect: Arc<dyn Inspect>,
     /// Its graph, for the debug pages.
     graph: Option<Graph>,
-    /// The service account that it acts as, if it has one of its own.
+    /// The service account that it acts as, if it has one.
     account: Option<Arc<Account>>,
     /// Records its Events.
     recorder: Recorder,
-    /// Awaiting it runs the controller until the process is asked to stop.
+    /// Runs the controller until the process shuts down.
     run: BoxFuture<'static, ()>,
 }
 
-/// All controllers that the options select, built and ready to run.
+/// All selected controllers, built and ready to run.
 pub struct Manager {
     options: Options,
     shown: Shown,
@@ -95,25 +95,25 @@ pub struct Manager {
     rows: Vec<Row>,
     running: Vec<Running>,
     informers: Arc<SharedInformerFactory>,
-    turn: Arc<Turn>,
+    candidacy: Arc<Candidacy>,
     discovery: Client,
     runtime: Runtime,
 }
 
-/// What the debug pages ask.
+/// The source of the debug pages.
 struct Insight {
     rows: Vec<Row>,
     informers: Arc<SharedInformerFactory>,
-    turn: Arc<Turn>,
+    candidacy: Arc<Candidacy>,
     clock: Clock,
 }
 
-/// Runs the selected controllers until `runtime.cancel`, or until somebody else leads, which is an
-/// error, as everything is that keeps them from starting.
+/// Runs the selected controllers until `runtime.cancel`, or until leadership is lost, which is an
+/// error. Everything that prevents the start is an error, too.
 ///
 /// As upstream (`Run` in cmd/kube-controller-manager/app/controllermanager.go): the port is opened
-/// before all else that takes time, so that a second process on this machine ends at once; it
-/// serves while this process is a standby.
+/// before anything slow, so that a second process on this machine ends at once; it is served while
+/// this process is a standby.
 pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let started = runtime.clock.now();
     let shown = Shown::new(&options)?;
@@ -126,7 +126,8 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let client_metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
     client_metrics.count_transport();
     expiry::follow(&options, &shown.registry, &runtime)?;
-    // Before we contend: who waits here for the API server must not hold the lease meanwhile.
+    // Before the process contends: it must not hold the lease while it waits here for the API
+    // server.
     let guard = match &port {
         Some(_) => {
             let guard = Box::pin(serve::guard(&options, &shown, &client_metrics, &runtime));
@@ -147,8 +148,8 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
 }
 
 impl Manager {
-    /// A manager over a connection that is there already, without a port and without a log of its
-    /// own: for a sandbox, for tests and for simulation. Nothing runs yet.
+    /// A manager over an existing connection, without a port and without a log: for a sandbox, for
+    /// tests and for simulation. Nothing runs yet.
     pub fn new(
         options: Options,
         connection: Connection,
@@ -173,14 +174,14 @@ impl Manager {
         let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
         let running: Vec<_> = choice.run.iter().filter_map(build).collect();
         let discovery = context.client("controller-discovery");
-        let Context { options, turn, informers, .. } = context;
-        if turn.is_late().is_some() {
-            let turn = Arc::clone(&turn);
-            shown.health.add("leaderElection", move || turn.is_late().unwrap_or(Ok(())));
+        let Context { options, candidacy, informers, .. } = context;
+        if candidacy.renewal_check().is_some() {
+            let candidacy = Arc::clone(&candidacy);
+            shown.health.add("leaderElection", move || candidacy.renewal_check().unwrap_or(Ok(())));
         }
         let (shown, runtime) = (shown.clone(), runtime.clone());
         let (rows, informers) = (rows(choice, &running), Arc::new(informers));
-        Ok(Self { options, shown, rows, running, informers, turn, discovery, runtime })
+        Ok(Self { options, shown, rows, running, informers, candidacy, discovery, runtime })
     }
 
     /// What the debug pages show.
@@ -188,38 +189,38 @@ impl Manager {
         Arc::new(Insight {
             rows: self.rows.clone(),
             informers: Arc::clone(&self.informers),
-            turn: Arc::clone(&self.turn),
+            candidacy: Arc::clone(&self.candidacy),
             clock: self.runtime.clock.clone(),
         })
     }
 
-    /// Runs until the runtime is cancelled, or until somebody else leads, which is an error; as it
-    /// is that the API server has gone back to an older state for good.
+    /// Runs until the runtime is cancelled, or until leadership is lost, which is an error. That
+    /// the API server was restored to an older state is an error, too.
     pub async fn lead(self) -> anyhow::Result<()> {
-        let Self { options, shown, running, informers, turn, discovery, runtime, .. } = self;
-        let at_once = runtime.clock.timeout(STANDBY_AFTER, turn.comes()).await;
+        let Self { options, shown, running, informers, candidacy, discovery, runtime, .. } = self;
+        let at_once = runtime.clock.timeout(STANDBY_AFTER, candidacy.elected()).await;
         // A standby keeps its caches warm.
         informers.start();
         let known = Arc::downgrade(&informers);
         let alive = move || known.upgrade().map_or(Ok(()), |informers| informers.alive());
         shown.health.add("informers", alive);
         let stale = at_once.is_err().then_some(&*informers);
-        let lead = Lead { turn: &turn, discovery, stale, shown: &shown, runtime: &runtime };
+        let lead =
+            Lead { candidacy: &candidacy, discovery, stale, shown: &shown, runtime: &runtime };
         let led = async {
             lead.run(running, options.controller_start_interval).await?;
-            // Upstream releases the lease only behind this gate, off by default. Who says nothing
-            // gets a fast take-over; who says no gets what upstream does.
+            // Upstream releases the lease only with this gate, off by default. Without an explicit
+            // setting we take the fast take-over; with `false` we do what upstream does.
             let release = options.gates.given(features::RELEASE_LEASE).unwrap_or(true);
-            turn.give_up(release).await;
+            candidacy.end(release).await;
             Ok(())
         };
         unless_rewound(&informers, Box::pin(led)).await
     }
 }
 
-/// Runs `led`, or ends at once with an error when the API server has gone back to an older state:
-/// what was expected and concluded is wrong then too, and only a new process is sure to know
-/// better.
+/// Runs `led`, or ends at once with an error when the API server was restored to an older state:
+/// expectations and decisions are wrong then too, and only a new process is sure to be right.
 async fn unless_rewound(
     informers: &SharedInformerFactory,
     led: impl Future<Output = anyhow::Result<()>>,
@@ -231,34 +232,36 @@ async fn unless_rewound(
     }
 }
 
-/// What it takes to lead.
+/// The parts of a leader.
 struct Lead<'a> {
-    turn: &'a Turn,
+    candidacy: &'a Candidacy,
     discovery: Client,
-    /// Caches that may lack what another leader has written last; none: they are filled since.
+    /// Caches that may lack the last writes of another leader; none: they were filled after the
+    /// election.
     stale: Option<&'a SharedInformerFactory>,
     shown: &'a Shown,
     runtime: &'a Runtime,
 }
 
 impl Lead<'_> {
-    /// Runs the controllers for as long as it is our turn. An error if it is taken from us: what
-    /// they still want to write is refused by the fence, and the process must end at once.
+    /// Runs the controllers for as long as this process leads. An error if leadership is lost: the
+    /// fence refuses further writes, and the process must end at once.
     async fn run(self, running: Vec<Running>, interval: Duration) -> anyhow::Result<()> {
-        let Self { turn, discovery, stale, shown, runtime } = self;
-        match turn.comes().await {
+        let Self { candidacy, discovery, stale, shown, runtime } = self;
+        match candidacy.elected().await {
             Ok(()) => {}
             Err(Ended::Stopped | Ended::Released) => return Ok(()),
             Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
         }
-        // A watch may be late: who acts on its cache as it is would do again what is done already.
-        // Upstream's caches are filled only now.
+        // A watch may be stale: a controller that acts on the cache as it is would repeat what is
+        // done already. Upstream fills its caches only now.
         if let Some(informers) = stale {
             informers.renew();
         }
         let tasks = async {
             let healthy = wait_for_api_server(&discovery, &runtime.clock);
-            // Who is asked to stop meanwhile starts nothing, and still gives the lease back.
+            // If the process shuts down meanwhile, no controller starts, and the lease is still
+            // released.
             let Some(healthy) = runtime.cancel.run_until_cancelled(healthy).await else {
                 return Ok(());
             };
@@ -279,15 +282,15 @@ impl Lead<'_> {
         };
         tokio::select! {
             biased;
-            ended = turn.is_over() => Err(ended.into()),
+            ended = candidacy.lost() => Err(ended.into()),
             done = tasks => done,
         }
     }
 }
 
 impl Running {
-    /// Two engines that are one controller. They write as the same account, and record Events
-    /// together.
+    /// Two engines of one controller. They write as the same account, and share a recorder of
+    /// Events.
     pub fn both(self, other: Self) -> Self {
         let Self { name, inspect, graph, account, recorder, run } = self;
         let inspect: Arc<dyn Inspect> = Arc::new(Both(inspect, other.inspect));
@@ -297,13 +300,13 @@ impl Running {
         Self { name, inspect, graph, account, recorder, run: Box::pin(run) }
     }
 
-    /// The controller, with a graph to show.
+    /// This controller, with a graph to show.
     pub fn with_graph(self, graph: Graph) -> Self {
         Self { graph: Some(graph), ..self }
     }
 
-    /// Runs the controller after a pause of one to two intervals (no pause if that is zero), so
-    /// that not all of them begin at once. When it has ended, its last Events are sent.
+    /// Runs the controller after a delay of one to two intervals (no delay if that is zero), so
+    /// that not all start at once. When it has ended, its last Events are sent.
     async fn start(self, interval: Duration, runtime: Runtime) {
         let Self { name, inspect, account, recorder, run, .. } = self;
         let pause = runtime.random.jitter(interval, 1.0);
@@ -326,7 +329,7 @@ impl Running {
     }
 }
 
-/// Makes the service account of a controller, as upstream does for each that it builds. Upstream
+/// Creates the service account of a controller, as upstream does for each that it builds. Upstream
 /// ends if it cannot; here this controller waits, and the others run.
 async fn ensure(account: &Account, inspect: &dyn Inspect, runtime: &Runtime) {
     let mut delay = START_RETRY_DELAY;
@@ -384,11 +387,16 @@ impl Context {
             Client::new(connection.transport.clone(), settings, &client_metrics, runtime)
         };
         if options.election.leader_elect {
-            // That of the lease.
+            // The connection of the lease.
             client_metrics.count_transport();
         }
-        let turn =
-            Turn::contend(&options.election, &connection, unlimited, &leader_metrics, runtime)?;
+        let candidacy = Candidacy::contend(
+            &options.election,
+            &connection,
+            unlimited,
+            &leader_metrics,
+            runtime,
+        )?;
         let user = if options.use_service_account_credentials {
             GatedUser::Nobody
         } else {
@@ -396,7 +404,7 @@ impl Context {
         };
         let election = &options.election;
         let unacknowledged_max = election.leader_elect.then(|| election.timing().undelivered_max());
-        let guard = turn.fence().guard();
+        let guard = candidacy.fence().guard();
         let gated = connection.gated(&guard, user, unacknowledged_max);
         let gated_root = match user {
             GatedUser::Nobody => {
@@ -425,7 +433,7 @@ impl Context {
             gated,
             gated_root,
             runtime: runtime.clone(),
-            turn: Arc::new(turn),
+            candidacy: Arc::new(candidacy),
             informers,
             client_metrics,
             engine_metrics,
@@ -441,8 +449,8 @@ impl Context {
         Client::new(transport, settings, &self.client_metrics, &self.runtime)
     }
 
-    /// What a controller writes with: as its service account if the flags say so, and only while
-    /// it is our turn.
+    /// The clients of a controller: as its service account with
+    /// `--use-service-account-credentials`, and only while this process leads.
     pub fn writer(&self, entry: &Entry) -> Writer {
         let (connection, has_account) = match (&self.gated_root, entry.user) {
             (Some(_), User::Account) => (&self.gated, true),
@@ -466,7 +474,7 @@ impl Context {
             Some(account) => gated(&account.user_name()).acting_as(Arc::clone(account)),
             None => gated(name),
         };
-        let client = client.guarded(self.turn.fence().guard());
+        let client = client.guarded(self.candidacy.fence().guard());
         let event_source = entry.event_source.unwrap_or(entry.account);
         let recorder = Recorder::start(client.clone(), event_source, &self.runtime);
         Writer { name: entry.name, client, recorder, account }
@@ -488,7 +496,7 @@ impl Context {
         Queue::new(self.runtime.clock.clone(), limiter, None)
     }
 
-    /// How many workers a `--concurrent-*-syncs` flag asks for; 0 or less: none.
+    /// The number of workers of a `--concurrent-*-syncs` flag; 0 or less: none.
     pub(crate) fn workers(&self, flag: handles::Int) -> usize {
         usize::try_from(self.options.flags.int32(flag)).unwrap_or(0)
     }
@@ -505,7 +513,7 @@ impl Context {
         self.start_with(&writer, own, work, controller)
     }
 
-    /// The same for a controller of several engines, which share what they write with.
+    /// The same for a controller with several engines, which share their clients.
     pub fn start_with<C: Controller>(
         &mut self,
         writer: &Writer,
@@ -516,7 +524,7 @@ impl Context {
         self.start_sharing(writer, own, work, (controller, &Arc::default()))
     }
 
-    /// The same for engines that share a memory, too.
+    /// The same for engines that also share a memory.
     pub fn start_sharing<C: Controller>(
         &mut self,
         writer: &Writer,
@@ -595,7 +603,7 @@ impl Source for Insight {
     }
 
     fn leadership(&self) -> Leadership {
-        self.turn.shown()
+        self.candidacy.shown()
     }
 
     fn clock(&self) -> &Clock {

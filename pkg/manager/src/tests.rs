@@ -242,7 +242,7 @@ fn assert_errors(rows: &[(&str, &[&str])]) {
     }
 }
 
-/// flags.md, Validation; the texts are what upstream's binary says.
+/// flags.md, Validation; the texts are those of upstream's binary.
 #[test]
 fn validation_has_upstreams_words() {
     assert_errors(&[
@@ -561,7 +561,7 @@ fn errors_come_together() {
     assert_eq!(aggregate(&["a".to_owned(), "b".to_owned(), "a".to_owned()]), "[a, b]");
 }
 
-/// Who has lost the lease ends at once, whatever else goes on in the process.
+/// A process that has lost the lease ends at once, whatever else runs in it.
 #[test]
 fn the_end_waits_for_nothing_that_hangs() {
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -575,7 +575,7 @@ fn the_end_waits_for_nothing_that_hangs() {
         begun.await.unwrap();
         ExitCode::FAILURE
     });
-    assert!(release.send(()).is_ok(), "it waited until the other side was gone");
+    assert!(release.send(()).is_ok(), "it waited until the other side was dropped");
     assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::FAILURE));
 }
 

@@ -1,9 +1,9 @@
 //! The key that signs the tokens of service accounts. As `ParsePrivateKeyPEM` of client-go's
 //! util/keyutil and `JWTTokenGenerator` of upstream's pkg/serviceaccount/jwt.go.
 //!
-//! Signs with ring, which the connections are made with anyway: RSA keys of 2048 to 4096 bits
-//! (RS256), ECDSA keys on P-256 (ES256) and P-384 (ES384). Upstream also takes other sizes of RSA
-//! keys, and keys on P-521.
+//! Signs with ring, which TLS uses anyway: RSA keys of 2048 to 4096 bits (RS256), ECDSA keys on
+//! P-256 (ES256) and P-384 (ES384). Upstream also accepts other sizes of RSA keys, and keys on
+//! P-521.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,8 @@ use crate::options::Options;
 
 /// The flag that names the file.
 pub(crate) const FLAG: handles::Text = handles::SERVICE_ACCOUNT_PRIVATE_KEY_FILE;
-/// Upstream's algorithms: the scheme, its name in a token, and how long each half of a signature is
-/// there; none: the signature is one number.
+/// Upstream's algorithms: the scheme, its name in a token, and the length of each half of a
+/// signature; none: the signature is one number.
 const ALGORITHMS: [(SignatureScheme, &str, Option<usize>); 3] = [
     (SignatureScheme::RSA_PKCS1_SHA256, "RS256", None),
     (SignatureScheme::ECDSA_NISTP256_SHA256, "ES256", Some(32)),
@@ -44,8 +44,8 @@ pub(crate) struct JwtSigner {
 }
 
 /// The signer with the key of `--service-account-private-key-file`; none without that flag. Read
-/// once, as upstream. An error if the file cannot be read, holds no private key, or if its first
-/// one cannot sign here.
+/// once, as upstream. An error if the file cannot be read, contains no private key, or if its first
+/// key is not supported.
 pub(crate) fn token_signer(options: &Options) -> anyhow::Result<Option<JwtSigner>> {
     let file = options.flags.text(FLAG);
     if file.is_empty() {
@@ -57,10 +57,10 @@ pub(crate) fn token_signer(options: &Options) -> anyhow::Result<Option<JwtSigner
 
 fn read(file: &Path) -> anyhow::Result<JwtSigner> {
     let content = std::fs::read(file)?;
-    // Sections that are no private keys, such as EC PARAMETERS, are not looked at.
+    // Sections that are not private keys, such as EC PARAMETERS, are skipped.
     match PrivateKeyDer::pem_slice_iter(&content).next() {
         Some(Ok(key)) => JwtSigner::new(&key),
-        // The error would show a part of the key.
+        // The error would contain a part of the key.
         Some(Err(_)) => bail!("a section of it is not PEM"),
         None => bail!("holds no private key (RSA PRIVATE KEY, EC PRIVATE KEY or PRIVATE KEY)"),
     }

@@ -53,7 +53,7 @@ async fn a_second_cpu_profile_is_refused_while_one_is_recorded() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_ends_the_cpu_profile() {
+async fn a_dropped_caller_ends_the_cpu_profile() {
     let _alone = ALONE.lock().await;
     let (recording, recorded) = oneshot::channel();
     tokio::select! {

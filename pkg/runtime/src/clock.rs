@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_sets_the_wall_clock_sets_nothing_else() {
+    async fn setting_the_wall_clock_changes_no_other_clock() {
         let clock = Clock::simulated(Time::EPOCH + 3600 * SECOND);
         let other = clock.of_another_machine();
         let started = other.instant();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_has_a_boottime_that_goes_on() {
+    fn the_boottime_of_the_system_advances() {
         let clock = Clock::system();
         let before = clock.boottime();
         assert!(before > Duration::ZERO);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_stops_and_goes_on_with_what_it_spawned() {
+    async fn a_process_stops_and_continues_with_its_tasks() {
         let clock = Clock::simulated(Time::EPOCH);
         let (process, count) = counting(&clock);
         clock.sleep(3 * SECOND + SECOND / 2).await;

@@ -221,7 +221,7 @@ fn a_signing_request_is_read_and_kept() {
     let body = found.raw.edited(&CertificateSigningRequest::RESOURCE, &[]).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json);
 
-    // What a webhook for tokens said as `[]`.
+    // An empty list from a token webhook.
     let webhook = json!({"metadata": {}, "spec": {"extra": {"k": null, "l": ["v"]}}});
     let extra = [("k".to_owned(), vec![]), ("l".to_owned(), vec!["v".to_owned()])];
     assert_eq!(read(&webhook).requestor.extra, BTreeMap::from(extra));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::NOON;
 use crate::*;
 
-/// `PodPVCIndexFunc`: each claim once, also those that are made for ephemeral volumes.
+/// `PodPVCIndexFunc`: each claim once, including those of ephemeral volumes.
 #[test]
 fn the_claims_of_a_pod_are_read_from_both_codecs() {
     let pod = Pod::decode(Codec::Protobuf, include_bytes!("../../testdata/claims-pod.pb")).unwrap();

@@ -215,7 +215,7 @@ fn upstreams_bytes_of_a_job_are_read_from_both_codecs() {
     assert_eq!((&job.meta.key, job.meta.resource_version), (&Key::new("shop", "pi"), 15));
     assert_eq!((&*job.meta.uid, job.meta.owners.len()), ("uid-pi", 1));
     assert_eq!(job.ttl_seconds_after_finished, Some(100));
-    // The first one that says so, whatever stands before and behind it.
+    // The first condition of that type, at any position.
     let since = Some(Time::parse("2024-05-01T12:00:06Z").unwrap());
     assert_eq!(job.finish, Some(Finish { r#type: "Complete", since }));
     let error = DecodeError("spec: no".to_owned());

@@ -50,7 +50,7 @@ fn sample() -> Value {
     })
 }
 
-/// What is said of `json`, and what would be by following the types.
+/// The reported place in `json`, and the one found by following the types.
 fn said(json: &str) -> [Option<String>; 2] {
     let ours = decode_json::<Whole>(json.as_bytes()).err().map(|error| error.to_string());
     let mut reader = serde_json::Deserializer::from_str(json);

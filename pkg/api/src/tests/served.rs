@@ -1,4 +1,5 @@
-//! What is served: looking up, the text of what failed, and what is kept of an older answer.
+//! What is served: look-ups, the text of failures, and the content that is kept from an older
+//! result.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::*;
 
-/// A row of an answer: `group/version plural Kind`, with `*` in front if it is preferred.
+/// A row of a result: `group/version plural Kind`, with `*` in front if it is preferred.
 fn kind(row: &str) -> ServedKind {
     let words: Vec<&str> = row.trim_start_matches('*').split(' ').collect();
     let (group, version) = words[0].split_once('/').unwrap_or(("", words[0]));
@@ -75,8 +76,7 @@ fn kinds_are_found_as_a_rest_mapping_finds_them() {
     assert_eq!(Served::default().find("v1", "Pod"), None);
 }
 
-/// apimachinery's DefaultRESTMapper without a version: that of the priority mapper, which discovery
-/// tells.
+/// apimachinery's DefaultRESTMapper without a version: that of the priority mapper, from discovery.
 #[test]
 fn a_kind_without_a_version_is_the_preferred_one() {
     let served = served(
@@ -117,7 +117,7 @@ fn a_part_of_a_kind_says_what_can_be_done_with_it() {
 
 /// client-go's ErrGroupDiscoveryFailed: whole entries are sorted, and `-` comes before `:`.
 #[test]
-fn what_failed_is_told_as_upstream_tells_it() {
+fn failures_are_reported_as_upstream() {
     let start = "unable to retrieve the complete list of server APIs: ";
     for (failed, expected) in [
         (&[][..], None),
@@ -130,9 +130,9 @@ fn what_failed_is_told_as_upstream_tells_it() {
     }
 }
 
-/// Issue: the last good discovery is kept for a group that fails. A group that is gone is gone.
+/// Issue: the last good discovery is kept for a group that fails. A removed group is not kept.
 #[test]
-fn what_failed_is_kept_and_what_is_gone_is_not() {
+fn failed_groups_are_kept_and_removed_ones_are_not() {
     let old = &["*v1 pods Pod", "*m.io/v2 nodes Node", "m.io/v1 nodes Node", "*m.io/v1 pods Pod"];
     for (now, failed, expected) in [
         (&old[..], &[][..], &old[..]),
@@ -184,8 +184,8 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// However answers follow each other: no resource is there twice, none is preferred in two
-    /// versions, nothing of the newest answer is lost, and all else belongs to what failed in it.
+    /// For any sequence of results: no resource is there twice, none is preferred in two versions,
+    /// nothing of the newest result is lost, and all else belongs to groups that failed in it.
     #[test]
     fn keeping_never_doubles(
         answers in prop::collection::vec(

@@ -1,5 +1,5 @@
-//! Texts whose bytes are not UTF-8: the API server takes them in protobuf where it does not look at
-//! them, and writes them as they are.
+//! Texts whose bytes are not UTF-8: the API server accepts them in protobuf where it does not
+//! validate them, and writes them unchanged.
 
 use prost::Message;
 
@@ -67,7 +67,7 @@ fn a_pod_is_read_whatever_is_said_in_it() {
     assert_eq!((pod.phase, pod.is_ready(), pod.evicted), (Phase::Running, true, false));
 }
 
-/// That there is a name is all that the API server asks of most names of claims and of Secrets.
+/// The API server only requires most names of claims and of Secrets to be non-empty.
 #[test]
 fn a_pod_is_read_whatever_it_refers_to() {
     let volume = |source: u32, text: &[u8]| {
@@ -112,7 +112,7 @@ fn json_is_read_with_half_characters() {
     assert!(meta.owners[0].name.starts_with('\u{fffd}'));
 }
 
-/// The name is there for who can read nothing else.
+/// The name can be read even if nothing else can.
 #[test]
 fn a_name_is_read_where_nothing_else_can_be() {
     let broken = [

@@ -82,7 +82,7 @@ fn a_deployment_is_read() {
     assert_eq!((least.replicas, least.revision_history_limit), (1, None));
 }
 
-/// As `convertRCtoRS`; its selector is a map, and what nobody reads stays as it came.
+/// As `convertRCtoRS`; its selector is a map, and fields that are not read are kept unchanged.
 #[test]
 fn a_replication_controller_is_read_as_a_replica_set() {
     let object = json!({

@@ -219,7 +219,7 @@ impl Decimal {
         self
     }
 
-    /// Its value without a fraction; none: it is too large to tell.
+    /// Its integer part; none: it is too large.
     fn floor(&self) -> Option<u128> {
         let value = self.digits.parse::<u128>().ok()?;
         let cut = u32::try_from(-self.exponent).ok()?;

@@ -111,7 +111,7 @@ fn the_reason_and_the_verb_are_said() {
 }
 
 #[test]
-fn what_nobody_could_decide_is_an_internal_error() {
+fn a_failed_review_is_an_internal_error() {
     run(async {
         let error = failure(403, "Forbidden", "you <may> not ask");
         let answer = answer(get("/metrics?x=%3C"), error).await;

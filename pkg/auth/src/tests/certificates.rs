@@ -195,7 +195,7 @@ fn only_what_says_that_it_is_an_authority_signs_certificates() {
 
 /// `Verify` of Go's crypto/x509: a certificate in the pool needs no issuer.
 #[test]
-fn a_certificate_in_the_file_itself_is_known_but_vouches_for_nobody() {
+fn a_certificate_in_the_bundle_is_valid_but_is_no_ca() {
     run(async {
         let world = World::new();
         let alone = Authority::saying("alice", |params| {
@@ -219,7 +219,7 @@ fn a_certificate_in_the_file_itself_is_known_but_vouches_for_nobody() {
 
 /// Go's verification also checks the CA's validity.
 #[test]
-fn an_authority_that_has_expired_vouches_for_nobody() {
+fn an_expired_ca_verifies_no_certificate() {
     run(async {
         let (world, authority) = (World::new(), Authority::valid("ca", (2020, 2025)));
         let (guard, _file) = guard(&world, &authority, "expired").await;

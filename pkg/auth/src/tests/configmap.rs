@@ -138,7 +138,7 @@ fn a_failed_lookup_is_fatal_unless_it_is_tolerated() {
 /// A proxy's CA without readable headers must not fall back to the flags' defaults, which allow
 /// every name.
 #[test]
-fn an_authority_without_readable_headers_speaks_for_nobody() {
+fn a_ca_without_readable_headers_is_not_used() {
     run(async {
         let (world, [clients, proxies]) = (World::new(), ["c", "p"].map(Authority::new));
         let mut broken = data(&clients, &proxies);

@@ -123,7 +123,7 @@ fn requests_that_come_together_share_one_review() {
 }
 
 #[test]
-fn who_waits_gets_an_answer_though_who_asked_first_went_away() {
+fn a_waiting_caller_gets_a_result_when_the_first_one_is_dropped() {
     run(async {
         let world = World::new();
         let guard = world.guard(&settings()).await.unwrap();

@@ -231,7 +231,7 @@ fn backs_off_while_refused() {
 
 /// Ours: a list from a stale server is refused, by stream and by list; the cache stays.
 #[test]
-fn never_goes_back() {
+fn a_stale_list_is_refused() {
     run(async {
         let (mut test, mut stream) = Test::watching().await;
         stream.send(event("MODIFIED", &json("a", "a", 15))).await;

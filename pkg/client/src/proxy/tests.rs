@@ -89,7 +89,7 @@ fn no_proxy_exempts() {
 }
 
 #[test]
-fn a_proxy_may_ask_who_comes() {
+fn a_proxy_may_require_credentials() {
     let proxy = Proxy::parse("https://me%40here:p%3Ass@p.test:8443/path").unwrap();
     assert_eq!(proxy.protocol, Protocol::Http);
     assert_eq!(proxy.to_string(), "https://p.test:8443");

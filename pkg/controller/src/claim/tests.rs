@@ -125,8 +125,8 @@ fn pods_are_claimed_in_the_owners_namespace() {
     }
 }
 
-/// The live owner decides whether orphans are taken (upstream's `RecheckDeletionTimestamp`);
-/// releases go out in any case.
+/// The live owner decides whether orphans are adopted (upstream's `RecheckDeletionTimestamp`);
+/// releases are sent in any case.
 #[test]
 fn orphans_are_taken_only_for_an_owner_that_stays() {
     let set = owner();
@@ -175,7 +175,7 @@ fn orphans_are_taken_only_for_an_owner_that_stays() {
             ),
         ),
         (
-            "gone",
+            "deleted",
             Answer::NotFound,
             false,
             refused("can't recheck DeletionTimestamp: replicasets.apps \"web\" not found"),
@@ -210,8 +210,8 @@ fn nothing_to_take_or_let_go_leaves_the_plan_alone() {
     assert_eq!(plan.to_string(), "why: the rest\n");
 }
 
-/// An owner that has nothing to take is not read, and releases go out at once. What comes behind
-/// them keeps all that it asks for.
+/// An owner with nothing to adopt is not read, and releases are sent at once. The plan after them
+/// keeps all its steps.
 #[test]
 fn releases_need_no_live_owner() {
     let set = owner();
@@ -231,13 +231,13 @@ fn releases_need_no_live_owner() {
         before(Plan::rest("later").again_after(later)),
         format!("{why}later\n{release}again in 3s\n")
     );
-    // It is decided again with the answers: then the release goes out, once.
+    // The plan is decided again with the answers: then the release is sent, once.
     let query = Query::object(ReplicaSet::RESOURCE, meta.key.clone());
     let fetch = "why: who is it?\nfetch replicasets.apps shop/web\n";
     assert_eq!(before(Plan::fetch("who is it?", vec![query])), fetch);
 }
 
-/// What a sync that ended so says of the number of objects.
+/// What the outcome says about the number of objects.
 #[test]
 fn a_claim_fails_with_its_step_or_without_its_owner() {
     let set = owner();
@@ -251,7 +251,7 @@ fn a_claim_fails_with_its_step_or_without_its_owner() {
         (Outcome { unsettled: true, ..Outcome::default() }, [false, false, false]),
         (failed(Some(0)), [false, true, true]),
         (failed(Some(1)), [false, false, false]),
-        // The plan's own error: perhaps the owner is gone.
+        // The plan's own error: perhaps the owner was deleted.
         (failed(None), [false, true, false]),
     ] {
         let found = [&nothing, &adopts, &releases].map(|claim| claim.has_failed(0, &outcome));
@@ -269,7 +269,7 @@ fn note() -> Action {
     Action::Event(event)
 }
 
-/// `AdoptPod` and `ReleasePod`. That an orphan is gone is a failure here: it was counted on.
+/// `AdoptPod` and `ReleasePod`. A deleted orphan is a failure here: the plan relied on it.
 #[test]
 fn the_answers_that_do_not_matter_are_upstreams() {
     let (owner, pod): (Arc<ReplicaSet>, Arc<Pod>) = (decode(&owner()), decode(&pod("a")));

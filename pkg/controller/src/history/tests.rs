@@ -1,6 +1,5 @@
-//! Tables. `testdata/revisions.json` was made by upstream's types and by what upstream does with
-//! them (see the top of `history.rs`), version 1.36.3: templates as the API server writes them, and
-//! the data of their revisions.
+//! Tables. `testdata/revisions.json` was made by upstream's code (see the top of `history.rs`),
+//! version 1.36.3: templates as the API server writes them, and the data of their revisions.
 
 use api::{Codec, ControllerRevision, Meta, Object as _, Raw, Resource};
 use serde::Deserialize;
@@ -60,7 +59,7 @@ fn the_data_of_revisions_is_upstreams_byte_by_byte() {
     }
 }
 
-/// What the API server stored is sent back as it is: no second revision is made.
+/// What the API server stored is compared as it is: no second revision is created.
 #[test]
 fn the_data_of_a_stored_revision_is_found_again() {
     for Pair { name, template, daemon_set, .. } in pairs() {

@@ -96,7 +96,7 @@ fn all(actions: &[Action]) -> Vec<Value> {
     actions.chunk_by(is_repeated).filter_map(|run| one(run.first()?, run.len())).collect()
 }
 
-/// Whether two actions make the same object twice, but for its generated name.
+/// Whether two actions create the same object twice, but for its generated name.
 fn is_repeated(a: &Action, b: &Action) -> bool {
     let made = |action: &Action| {
         let write = action.write()?;
@@ -121,7 +121,7 @@ fn one(action: &Action, times: usize) -> Option<Value> {
             "message": event.message,
         }),
     };
-    // What does not apply is left out.
+    // Fields that do not apply are left out.
     value.as_object_mut()?.retain(|_, field| !field.is_null());
     Some(value)
 }
@@ -205,7 +205,7 @@ fn object(object: &ObjectRef) -> Value {
     })
 }
 
-/// A body as JSON; one that is none stays as text, so that it can be seen what is wrong with it.
+/// A body as JSON; an invalid one stays as text, so that the mistake can be seen.
 fn parsed(body: &str) -> Value {
     serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()))
 }

@@ -1,5 +1,5 @@
-//! What of a plan somebody may see: the debug pages have rules of their own, and must not show what
-//! the API server would not.
+//! Which parts of a plan a user may see: the debug pages must not show what the API server would
+//! not show.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use serde_json::Value;
 use super::{Plan, Step};
 use crate::{Action, Content, Verb, Write};
 
-/// What stands for a body that is not shown, before the reason.
+/// Stands for a hidden body, before the reason.
 const HIDDEN: char = '…';
 const SECRET: &str = "bodies of Secrets are never shown";
 const NOT_ASKED: &str = "nobody was asked whether it may be shown";
 
-/// Objects that one has to be allowed to `get` to see what a plan writes to them.
+/// Objects that a user must be allowed to `get` to see what a plan writes to them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     /// Their kind.
     pub resource: Resource,
-    /// The object; if it has no name, all of the kind in its namespace: what is made gets its name
-    /// from the API server.
+    /// The object; without a name, all of the kind in its namespace: a created object may get its
+    /// name from the API server.
     pub key: Key,
 }
 
-/// Whose bodies somebody may see. Those of Secrets are hidden from everybody.
+/// The objects whose bodies a user may see. Those of Secrets are hidden from all users.
 #[derive(Clone, Debug)]
 pub enum Sight {
-    /// Those of all objects.
+    /// All objects.
     All,
-    /// Those of these objects; an error is the reason why not.
+    /// These objects; an error is the reason why the body is hidden.
     Of(BTreeMap<Subject, Result<(), String>>),
 }
 
@@ -79,18 +79,17 @@ impl Sight {
 // === impl Plan ===
 
 impl Plan {
-    /// The objects that one has to be allowed to `get` to see all of this plan. Secrets are not
+    /// The objects that a user must be allowed to `get` to see all of this plan. Secrets are not
     /// among them.
     pub fn subjects(&self) -> BTreeSet<Subject> {
         let subjects = self.all_actions().filter_map(Subject::of);
         subjects.filter(|subject| !subject.is_secret()).collect()
     }
 
-    /// This plan with `…` and the reason in place of each body that is not seen. It is for showing
-    /// alone.
+    /// This plan with `…` and the reason in place of each hidden body. Only for showing.
     #[must_use]
     pub fn as_seen(mut self, sight: &Sight) -> Self {
-        // What was the same body stays the same one.
+        // Equal bodies stay shared.
         let mut made = BTreeMap::new();
         for step in &mut self.steps {
             let lists = match step {

@@ -170,7 +170,7 @@ fn chains_and_updates_as_json_say_all_that_they_hold() {
 }
 
 #[test]
-fn an_apply_is_told_from_a_patch() {
+fn an_apply_differs_from_a_patch() {
     let kind = PatchKind::Apply { field_manager: "m", force: true };
     let apply = Write::patch(web(), kind, r#"{"a":1}"#.into());
     let plan = Plan::one("differs", Step::InOrder(vec![apply.into()]));
@@ -213,9 +213,9 @@ fn what_a_secret_holds_is_not_shown() {
     }
 }
 
-/// RBAC on the debug pages says nothing of the objects that plans write.
+/// Access to the debug pages does not imply access to the objects that plans write.
 #[test]
-fn a_body_is_shown_to_whoever_may_get_its_object_and_to_nobody_else() {
+fn a_body_is_shown_only_to_users_that_may_get_its_object() {
     let secret_body = r#"{"a":"hunter2"}"#;
     let named: Arc<str> = r#"{"metadata":{"name":"db"},"spec":{"env":"hunter2"}}"#.into();
     let unnamed: Arc<str> = r#"{"metadata":{"generateName":"web-"},"env":"hunter2"}"#.into();
@@ -259,7 +259,7 @@ fn a_body_is_shown_to_whoever_may_get_its_object_and_to_nobody_else() {
             assert!(json.contains(field) && json.contains("… (no)"), "{json}");
         }
     }
-    // What is made several times is still one line.
+    // An action that is repeated is still one line.
     let step = Step::SlowStart(vec![create(&unnamed, None), create(&unnamed, None)]);
     let seen = Plan::one("twice", step).as_seen(&Sight::Of(BTreeMap::new())).to_json();
     assert_eq!(seen["steps"][0]["actions"][0]["times"], 2);
@@ -286,9 +286,9 @@ fn bodies_of_secrets_are_hidden_from_everybody() {
     assert_eq!(body, "… (bodies of Secrets are never shown)");
 }
 
-/// For tests, scripts and whoever has everything anyway.
+/// For tests, scripts and code inside the process.
 #[test]
-fn whoever_may_see_all_sees_all_but_secrets() {
+fn an_unlimited_sight_shows_all_but_secrets() {
     let (plan, seen) = (everything(), everything().as_seen(&Sight::All));
     assert_eq!((seen.to_string(), seen.to_json()), (plan.to_string(), plan.to_json()));
 }

@@ -1,4 +1,4 @@
-//! What queries say of themselves, and which answers fit.
+//! The texts of queries, and which answers fit.
 
 use api::{Key, Kind, Node, Pod, Resource};
 use serde_json::json;

@@ -10,13 +10,12 @@ use api::{Codec, DecodeError, Kind, Meta, Metadata};
 /// An `Arc<T>` of a view `T`.
 pub type AnyView = Box<dyn Any + Send + Sync>;
 
-/// How objects are read as the view that the caches hold of their kind. Two are equal if the view
-/// is.
+/// How objects are decoded as the view that the caches hold of their kind. Equal if the views are.
 #[derive(Clone, Copy)]
 pub struct Typed {
     /// The view's type.
     name: &'static str,
-    /// What to accept of a list, and of one object.
+    /// The Accept headers for a list, and for one object.
     accept: [&'static str; 2],
     /// [`Kind::FIELD_SELECTOR`].
     field_selector: &'static str,
@@ -51,12 +50,12 @@ impl Typed {
         }
     }
 
-    /// What to accept of a list.
+    /// The Accept header for a list.
     pub fn accept_list(&self) -> &'static str {
         self.accept[0]
     }
 
-    /// What to accept of one object.
+    /// The Accept header for one object.
     pub fn accept(&self) -> &'static str {
         self.accept[1]
     }
@@ -66,13 +65,13 @@ impl Typed {
         self.field_selector
     }
 
-    /// Decodes one object, for [`Typed::collect`]. One that is broken is held as the informers hold
-    /// it; an error if not even its metadata can be read.
+    /// Decodes one object, for [`Typed::collect`]. A broken one is represented as in the informers;
+    /// an error if not even its metadata can be decoded.
     pub fn decode(&self, codec: Codec, bytes: &[u8]) -> Result<AnyView, DecodeError> {
         (self.decode)(codec, bytes)
     }
 
-    /// Puts together what [`Typed::decode`] made.
+    /// Combines the results of [`Typed::decode`].
     pub fn collect(&self, objects: Vec<AnyView>) -> Views {
         (self.collect)(objects)
     }
@@ -121,7 +120,7 @@ impl fmt::Debug for Typed {
 // === impl Views ===
 
 impl Views {
-    /// These ones, in this order.
+    /// These views, in this order.
     pub fn new<T: Kind>(views: Vec<Arc<T>>) -> Self {
         Self { len: views.len(), views: Arc::new(views) }
     }

@@ -56,8 +56,8 @@ fn named(pod: &Value, uid: &str) -> Arc<Pod> {
     decode(&with(pod.clone(), json!({"metadata": {"uid": uid, "name": uid}})))
 }
 
-/// The uid of the one of two pods that goes first, where each is bound to a node of its own with so
-/// many related pods, or to none. The pods take the given uids.
+/// The uid of the one of two pods that is deleted first, where each is bound to a node of its own
+/// with this many related pods, or to none. The pods get the given uids.
 fn first_of(pods: [(&Value, usize); 2], uids: [&str; 2]) -> String {
     let nodes = ["left", "right"];
     let mut related = Vec::new();
@@ -124,7 +124,7 @@ fn pods_are_ranked_as_upstream() {
         assert_eq!(first_of([greater, lesser], ["x", "y"]), "y", "row {row}, list exchanged");
         assert_eq!(first_of([greater, lesser], ["y", "x"]), "x", "row {row}, both exchanged");
     }
-    // Its equalities: only the uids decide. The last rows are pods whose ages are alike.
+    // Its equalities: only the uids decide. The last rows are pods of similar age.
     let unscheduled_since = |seconds| {
         with(unscheduled.clone(), json!({"metadata": {"creationTimestamp": ago(seconds)}}))
     };

@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 
 /// A clock step, or our own partition, must not look as if nodes were dead.
 #[test]
-fn silence_is_told_by_the_clock_that_nobody_sets() {
+fn silence_is_measured_by_the_monotonic_clock() {
     let minutes = Duration::from_mins;
     let mut fixture =
         Fixture::default().holding::<Pod>(&[]).silent::<Node>(minutes(3)).holding::<Node>(&[]);

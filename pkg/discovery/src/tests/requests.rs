@@ -115,7 +115,7 @@ fn calls_that_wait_share_one_answer_that_is_not_older_than_they_are() {
 
 /// A cancelled call does not stop the others.
 #[test]
-fn a_call_that_is_given_up_stops_nobody() {
+fn a_cancelled_call_stops_no_other_one() {
     run(async {
         let server = Server::new([
             ("/api", Page::aggregated(&pods())),

@@ -349,7 +349,7 @@ fn what_blocks_a_key_is_reported() {
             "meanwhile": "only its status is written",
             "awaits": [
                 "pods: the cache must reach version 12, it is at 10",
-                "pods: the cache must show that the one with uid uid-b goes",
+                "pods: the cache must show the deletion of uid uid-b",
             ],
             "since": "1970-01-01T00:00:02Z",
             "until": null,

@@ -160,7 +160,7 @@ fn delete_all(facts: &Facts) -> Plan {
 /// Namespace card: DELETE collection with Background; a failure is a fact, and does not end the
 /// plan.
 #[test]
-fn how_the_deletion_of_a_collection_goes_is_a_fact() {
+fn the_result_of_a_collection_deletion_is_a_fact() {
     for (code, expected) in [(200, "None"), (405, "Some(Some(405))"), (500, "Some(Some(500))")] {
         run(async {
             let (mut world, log) = World::probe(|_, facts| delete_all(facts)).await;

@@ -68,7 +68,7 @@ fn an_update_is_the_object_with_its_edits() {
 }
 
 #[test]
-fn an_update_of_a_subresource_goes_there() {
+fn an_update_of_a_subresource_is_sent_there() {
     run(async {
         let edits = [Edit::new(["status", "replicas"], json!(7))];
         let action = update(&edits).at("status").into();
@@ -84,7 +84,7 @@ fn an_update_of_a_subresource_goes_there() {
 /// A subresource's own object is sent there unchanged; the event of the parent object is awaited
 /// all the same.
 #[test]
-fn another_object_goes_to_its_subresource() {
+fn another_object_is_sent_to_its_subresource() {
     run(async {
         let scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1",
             "metadata": {"name": "web", "namespace": "shop", "uid": "uid-web",

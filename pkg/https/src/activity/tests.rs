@@ -121,7 +121,7 @@ async fn bytes_show_that_an_answer_is_taken_in_http_1_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_gets_the_answers_that_were_asked_for_and_no_others() {
+async fn a_closing_connection_finishes_its_requests_and_takes_no_others() {
     let activity = Activity::new(Protocol::Two, clock());
     let goodbye = |asked_at| {
         let ends = activity.look(|state| state.goodbye_ends(asked_at, &Limits::USUAL));

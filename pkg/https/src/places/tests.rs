@@ -40,7 +40,7 @@ async fn look_at<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 #[tokio::test]
-async fn of_one_crowd_whoever_was_here_first_leaves_first() {
+async fn of_one_address_the_oldest_connection_ends_first() {
     let (places, mut taken) = full([host(1), host(1), host(1)]).await;
     for _ in 0..5 {
         assert_eq!(leaves(&places, &mut taken, host(1)).await, 0);
@@ -71,7 +71,7 @@ async fn an_ipv6_network_is_one_crowd() {
 }
 
 #[tokio::test]
-async fn who_is_known_stays_but_those_cannot_take_all_places() {
+async fn authenticated_clients_stay_but_cannot_take_all_places() {
     let (places, mut taken) = full((0..20).map(|_| host(1))).await;
     for place in &taken {
         place.line().vouch();

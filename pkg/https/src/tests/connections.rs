@@ -59,7 +59,7 @@ async fn a_client_without_a_certificate_is_served_and_known_by_its_address() {
 }
 
 #[tokio::test]
-async fn the_service_sees_the_chain_that_the_client_has_sent_whoever_signed_it() {
+async fn the_service_gets_the_chain_of_the_client_from_any_issuer() {
     let port = serve(settings()).await;
     let ((cert, key), (other, _)) = (certificate("somebody"), certificate("authority"));
     for versions in [&[&rustls::version::TLS12], &[&rustls::version::TLS13]] {
@@ -85,7 +85,7 @@ async fn a_client_that_has_not_the_key_of_its_certificate_is_refused() {
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_with_who_asks_for_it() {
+async fn clients_may_choose_http_2() {
     let port = serve(settings()).await;
     let mut config = client();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -108,7 +108,7 @@ async fn http_2_is_spoken_with_who_asks_for_it() {
 }
 
 #[tokio::test]
-async fn http_2_clients_are_told_the_limits() {
+async fn http_2_clients_get_the_limits() {
     for (asked, streams) in [(0, 100_u32), (7, 7)] {
         let port = serve(Settings { http2_max_streams: asked, ..settings() }).await;
         let mut config = client();
@@ -213,7 +213,7 @@ async fn a_port_can_be_opened_again_at_once() {
 }
 
 #[tokio::test]
-async fn connections_notice_when_their_client_is_gone() {
+async fn connections_detect_a_dead_client() {
     let listener = listen(&settings()).unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     keep_alive(&client).unwrap();
@@ -237,7 +237,7 @@ async fn the_unspecified_address_of_either_family_is_both_families() {
 }
 
 #[tokio::test]
-async fn a_cancelled_port_accepts_nobody_but_finishes_its_answers() {
+async fn a_cancelled_port_finishes_its_responses_and_accepts_no_client() {
     let port = serve(settings()).await;
     let mut idle = connect(port.address, client(), "localhost").await.unwrap();
     get_page(&mut idle, "/").await.unwrap();

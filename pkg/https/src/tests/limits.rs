@@ -224,7 +224,7 @@ impl Unauthenticated {
 
 /// They may stay as long as there is room, and lock nobody out when there is none.
 #[tokio::test]
-async fn a_crowd_of_unauthenticated_clients_locks_nobody_out() {
+async fn a_crowd_of_unauthenticated_clients_does_not_lock_out_others() {
     let kinds = [
         Unauthenticated::SaysNothing,
         Unauthenticated::SaysNothingAfterTheHandshake,
@@ -246,7 +246,7 @@ async fn a_crowd_of_unauthenticated_clients_locks_nobody_out() {
 }
 
 #[tokio::test]
-async fn who_is_known_stays_when_strangers_leave() {
+async fn authenticated_clients_stay_when_others_make_room() {
     let port = serve_with(Limits { connections: 8, ..PATIENT }).await;
     let mut known = connect(port.address, client(), "localhost").await.unwrap();
     get_page(&mut known, "/known").await.unwrap();

@@ -1,5 +1,5 @@
-//! `--config`: a file with fields of the component config. What it says is taken as if its flags
-//! had been given; flags that were given count more.
+//! `--config`: a file with fields of the component config. Its fields set their flags; flags on the
+//! command line take precedence.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,11 +10,11 @@ use serde_yaml::{Mapping, Value as Yaml};
 use super::table::{API_VERSION, FIELDS, KIND, SERVICE_RANGES, Source};
 use crate::flags::{Flags, Kind, Value};
 
-/// Longest file that is read; all fields with comments take a tenth of it.
+/// The longest file that is read; all fields with comments take a tenth of it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Reads the file at `path` and sets the flags that its fields stand for. The error names the
-/// file, and the field or the line.
+/// Reads the file at `path` and sets the flags of its fields. The error names the file, and the
+/// field or the line.
 pub(crate) fn apply(path: &str, flags: &mut Flags) -> Result<(), String> {
     let named = |what: String| format!("--config {path}: {what}");
     let text = read_text(Path::new(path)).map_err(named)?;
@@ -25,7 +25,7 @@ pub(crate) fn apply(path: &str, flags: &mut Flags) -> Result<(), String> {
     Ok(())
 }
 
-/// The text of a file that is not unreasonably large.
+/// The text of a file, unless it is unreasonably large.
 fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -38,7 +38,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     }
 }
 
-/// What the fields in `text` make of their flags.
+/// The values of the flags for the fields in `text`.
 fn settings(text: &str, flags: &Flags) -> Result<Vec<(&'static str, Value)>, String> {
     let yaml: Yaml = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
     let mut root = match yaml {
@@ -101,7 +101,7 @@ fn walk(
     Ok(())
 }
 
-/// A value that fits a flag of `kind`, checked as the flag checks it.
+/// A value for a flag of `kind`, validated as the flag validates it.
 fn read_as(kind: Kind, value: &Yaml) -> Result<Value, String> {
     let wants = |what: &str| Err(format!("must be {what}, but is {}", shown(value)));
     match (kind, value) {
@@ -128,14 +128,14 @@ fn text_of(value: &Yaml) -> Result<&str, String> {
     value.as_str().ok_or_else(|| format!("must be a text, but is {}", shown(value)))
 }
 
-/// Nothing but what is fixed.
+/// Accepts only the fixed value.
 fn only(json: &str, value: &Yaml) -> Result<(), String> {
     let given = serde_json::to_value(value).map_err(|error| error.to_string())?;
     let fixed: serde_json::Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
     if given == fixed { Ok(()) } else { Err(format!("cannot be set, it is always {json}")) }
 }
 
-/// Both ranges of Service addresses as their flag takes them.
+/// Both ranges of Service addresses in the form of their flag.
 fn service_ranges(
     [first, second]: [Option<String>; 2],
 ) -> Result<Option<(&'static str, Value)>, String> {
@@ -153,7 +153,7 @@ fn service_ranges(
     Ok(Some((SERVICE_RANGES, Value::Text(ranges.join(",")))))
 }
 
-/// A value for an error, not all of a long one.
+/// A value for an error, shortened if it is long.
 fn shown(value: &Yaml) -> String {
     match value {
         Yaml::Null => "nothing".to_owned(),

@@ -1,6 +1,6 @@
-//! The component config: what `/configz` shows, and what a `--config` file may say.
+//! The component config: the content of `/configz`, and the fields of a `--config` file.
 //!
-//! One table ties fields to flags, so whatever a field means is what its flag means.
+//! One table ties fields to flags, so a field means what its flag means.
 
 mod file;
 mod table;
@@ -17,7 +17,7 @@ use crate::flags::{Flags, Value};
 use crate::registry::REGISTRY;
 use crate::selection::canonical;
 
-/// The name under which `/configz` shows the component config.
+/// The name of the component config in `/configz`.
 pub const GROUP: &str = "kubecontrollermanager.config.k8s.io";
 
 /// The effective component config as compact JSON, in upstream's order of fields.
@@ -51,7 +51,7 @@ fn value(source: Source, flags: &Flags) -> String {
         Source::Part(flag, index) => {
             json_text(flags.value(flag).text().split(',').nth(index).unwrap_or_default())
         }
-        // Aliases are shown as what they stand for.
+        // Aliases are shown as canonical names.
         Source::Flag("controllers") => {
             let words = flags.value("controllers").list().iter();
             let words: Vec<_> = words.map(|word| json_text(&canonical(word, REGISTRY))).collect();
@@ -69,7 +69,7 @@ fn json(value: &Value) -> String {
         Value::Duration(value) => json_text(&value.to_string()),
         Value::Float32(value) if value.is_finite() => value.to_string(),
         Value::Float64(value) if value.is_finite() => value.to_string(),
-        // JSON has no such numbers.
+        // JSON cannot represent infinities and NaN.
         Value::Float32(_) | Value::Float64(_) => "null".to_owned(),
         Value::List(values) => {
             let values: Vec<_> = values.iter().map(|value| json_text(value)).collect();

@@ -1,4 +1,4 @@
-//! THE table of the component config: each field, and the flag that says it.
+//! THE table of the component config: each field, and its flag.
 //!
 //! Order, names and fixed values are upstream's (k8s.io/kube-controller-manager/config/v1alpha1).
 
@@ -13,20 +13,20 @@ pub(super) const SERVICE_RANGES: &str = "service-cluster-ip-range";
 /// A field.
 #[derive(Debug)]
 pub(super) struct Field {
-    /// Where it is: names with dots between them.
+    /// Its path: names separated by dots.
     pub(super) path: &'static str,
-    /// What it says.
+    /// The source of its value.
     pub(super) source: Source,
 }
 
-/// Where the value of a field comes from.
+/// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A flag.
     Flag(&'static str),
-    /// This entry of a flag that is a list with commas; empty if there are fewer.
+    /// This entry of a comma-separated flag; empty if there are fewer.
     Part(&'static str, usize),
-    /// Always this JSON: upstream has no flag for it, or none any more.
+    /// Always this JSON: upstream has no flag for it, or no longer.
     Fixed(&'static str),
 }
 

@@ -14,7 +14,7 @@ use crate::options::Options;
 const HEAD: &str = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\n\
                     kind: KubeControllerManagerConfiguration\n";
 
-/// A file that goes away again.
+/// A temporary file.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -129,7 +129,7 @@ fn the_table_fits_the_flags() {
     }
 }
 
-/// The example has every field, and says of each what is true without it.
+/// The example has every field, each with its default.
 #[test]
 fn the_example_is_complete_and_has_all_defaults() {
     let text = repository("config/kube-controller-manager.yaml");

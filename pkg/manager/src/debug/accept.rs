@@ -1,6 +1,6 @@
-//! Which format a request asks for.
+//! The format that a request asks for.
 
-/// How a page is written.
+/// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Html,
@@ -9,7 +9,7 @@ pub(super) enum Format {
 }
 
 /// The format that the header `Accept` prefers: the highest `q`, of equal ones the first. Text if
-/// it leaves the choice or names nothing that there is, since curl says `*/*`.
+/// the client leaves the choice open or asks only for unknown types, since curl sends `*/*`.
 pub(super) fn choose(accept: &str) -> Format {
     let mut best = (0, Format::Text);
     for range in accept.split(',') {
@@ -28,7 +28,7 @@ pub(super) fn choose(accept: &str) -> Format {
     best.1
 }
 
-/// A weight as RFC 9110 writes it; one that cannot be read counts as zero.
+/// A weight in the syntax of RFC 9110; one that cannot be parsed counts as zero.
 fn thousandths(text: &str) -> u32 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 {

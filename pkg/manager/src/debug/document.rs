@@ -1,4 +1,4 @@
-//! What a page is made of, and how it looks as text.
+//! The elements of a page, and their form as text.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,11 +22,11 @@ pub(super) enum Block {
     /// Names and values.
     Facts(Vec<(&'static str, Cell)>),
     Table(Table),
-    /// Text that keeps its lines.
+    /// Preformatted text.
     Code(String),
-    /// The same, closed at first, and only in browsers.
+    /// The same, folded, and only in browsers.
     Folded(&'static str, String),
-    /// A question for a key. Where there are no forms: the path that answers it.
+    /// A form that asks for a key. In text: the path to request.
     AskKey(String),
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Cell {
     pub(super) tone: Tone,
 }
 
-/// What a piece of text means to somebody who looks for trouble.
+/// The meaning of a text for an operator who looks for trouble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tone {
     #[default]
@@ -86,13 +86,13 @@ impl Cell {
         Self { text: text.into(), link: None, tone }
     }
 
-    /// A number that is trouble unless it is zero.
+    /// A number that is bad unless it is zero.
     pub(super) fn trouble(count: impl Into<u64>) -> Self {
         let count = count.into();
         Self::toned(count.to_string(), if count == 0 { Tone::Faint } else { Tone::Bad })
     }
 
-    /// A text that is there only in trouble.
+    /// A text that exists only in case of an error.
     pub(super) fn error(text: Option<impl Into<String>>) -> Self {
         text.map_or_else(|| "-".into(), |text| Self::toned(text, Tone::Bad))
     }
@@ -164,7 +164,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A text on one line: what the cluster sends must not look like lines of ours, nor steer a
+/// A text on one line: text from the cluster must not look like our own lines, nor control a
 /// terminal.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

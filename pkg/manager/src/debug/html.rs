@@ -1,4 +1,4 @@
-//! How a page looks in a browser: no script, nothing from elsewhere, everything escaped.
+//! Pages as HTML: no script, no external content, everything escaped.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -13,7 +13,7 @@ pub(super) struct Escaped<'a>(pub(super) &'a str);
 /// A text as part of a path or query; `/` stays.
 pub(super) struct Encoded<'a>(pub(super) &'a str);
 
-/// A cell of a table with a longer text may break it.
+/// A cell of a table with a longer text may be wrapped.
 const LINE_BYTES_MAX: usize = 48;
 
 const STYLE: &str = include_str!("style.css");
@@ -95,7 +95,7 @@ fn write_table(f: &mut Formatter<'_>, table: &Table) -> fmt::Result {
     writeln!(f, "</tbody>\n</table></div>")
 }
 
-/// How a cell of a table is set: numbers under each other, sentences over several lines.
+/// The layout of a cell: numbers aligned, sentences over several lines.
 fn class(text: &str) -> &'static str {
     if text.len() > LINE_BYTES_MAX {
         " class=\"long\""

@@ -1,16 +1,16 @@
 //! /debug/controllers: what each controller does, and why.
 //!
-//! For people on call. By the header `Accept` each page is JSON, HTML (without scripts, for
-//! browsers) or text (for everybody else). Nothing here writes: an explanation observes and
-//! decides, and stops there.
+//! For operators on call. By the header `Accept` each page is JSON, HTML (without scripts, for
+//! browsers) or text (for other clients). Nothing here writes: an explanation observes and decides,
+//! and does not act.
 //!
 //! # Parts
-//! - `model`: what is told, as data, which is also the JSON.
-//! - `pages`: the same as pages for people.
-//! - `document`: what a page is made of, and how it looks as text.
-//! - `html`: how it looks in a browser.
-//! - `accept`: which of these is asked for.
-//! - `viewer`: what of a plan whoever asks may see.
+//! - `model`: the content as data, which is also the JSON.
+//! - `pages`: the content as pages for people.
+//! - `document`: the elements of a page, and their form as text.
+//! - `html`: their form in a browser.
+//! - `accept`: the format that a request asks for.
+//! - `viewer`: which parts of a plan the user may see.
 
 mod accept;
 mod document;
@@ -43,22 +43,22 @@ use model::{Controller, Overview};
 use viewer::Visitor;
 pub use viewer::{Audience, Permits};
 
-/// How many explanations are made at once; more are refused. Each may read live, on the rate limit
-/// of its controller.
+/// How many explanations run at once; further requests are refused. Each may read live, within the
+/// rate limit of its controller.
 const EXPLAINING_MAX: usize = 4;
 /// The longest part of a key. The API server knows names of up to 253 bytes; keys of the garbage
 /// collector have kind, name and uid in one.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// What the manager tells of itself.
+/// The state of the manager, for the pages.
 pub trait Source: Send + Sync {
-    /// All controllers, as in the registry: those that do not run here too.
+    /// All controllers of the registry, also those that do not run.
     fn controllers(&self) -> Vec<Row>;
-    /// How the informers fare, sorted by resource.
+    /// The state of the informers, sorted by resource.
     fn informers(&self) -> Vec<cache::InformerStatus>;
-    /// Who leads, as far as is known here.
+    /// The state of the leader election, as this process knows it.
     fn leadership(&self) -> Leadership;
-    /// The time.
+    /// The clock.
     fn clock(&self) -> &Clock;
 }
 
@@ -75,39 +75,39 @@ pub struct Row {
     pub graph: Option<Graph>,
 }
 
-/// Writes a graph as DOT: the objects with these uids and what they depend on, or all of it if
-/// there are none.
+/// Writes a graph as DOT: the objects with these uids and what they depend on; without uids, all of
+/// it.
 pub type Graph = Arc<dyn Fn(&[&str]) -> String + Send + Sync>;
 
 /// Why a controller does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// `--controllers` does not switch it on.
+    /// `--controllers` does not enable it.
     Off,
-    /// Not all of these feature gates are on.
+    /// These feature gates are not all on.
     GateOff(&'static [&'static str]),
     /// It would need a built-in cloud provider.
     NeedsCloud,
-    /// It is not built with the flags that were given, for this reason.
+    /// It cannot run with the given flags, for this reason.
     Lacks(&'static str),
-    /// Nobody has written it yet.
+    /// It is not implemented yet.
     NotWritten,
 }
 
 /// This process in the leader election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Leadership {
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// What it calls itself in the Lease.
+    /// Its identity in the Lease.
     pub identity: Option<String>,
-    /// Since when it is what it is.
+    /// Since when it has this role.
     pub since: Option<Time>,
     /// The last renewal, if it leads.
     pub renewed: Option<Time>,
 }
 
-/// What a process is in an election.
+/// The role of a process in an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
@@ -125,26 +125,26 @@ struct Site {
     explaining: Semaphore,
 }
 
-/// A page in all formats.
-struct Answer {
+/// The content of a page, for all formats.
+struct PageContent {
     code: StatusCode,
     page: Page,
     json: Value,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct ExplainQuery {
     key: Option<String>,
 }
 
 /// The pages, under their full paths:
-/// - `/debug/controllers`: all controllers, the informers, and who leads.
+/// - `/debug/controllers`: all controllers, the informers, and the leader election.
 /// - `/debug/controllers/<name or alias>`: one controller.
 /// - `/debug/controllers/<name or alias>/explain?key=<namespace>/<name>`: what it would do for a
-///   key, and what keeps it from that. Bodies are shown to who may `get` their objects, those of
-///   Secrets to nobody. Who asks is the [`User`] among the extensions of the request.
-/// - `/debug/controllers/<name or alias>/graph?uid=<uid>&uid=…`: as DOT, what the garbage collector
-///   knows of owners and dependents. As `debugHTTPHandler` of upstream's.
+///   key, and what prevents it. Bodies are shown to users that may `get` their objects, those of
+///   Secrets to no user. The user is the [`User`] among the extensions of the request.
+/// - `/debug/controllers/<name or alias>/graph?uid=<uid>&uid=…`: the garbage collector's owners and
+///   dependents as DOT. As upstream's `debugHTTPHandler`.
 pub fn router(source: Arc<dyn Source>, audience: Audience) -> Router {
     let site = Site { source, audience, explaining: Semaphore::new(EXPLAINING_MAX) };
     Router::new()
@@ -157,8 +157,11 @@ pub fn router(source: Arc<dyn Source>, audience: Audience) -> Router {
 
 async fn overview(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
     let overview = Overview::new(&*site.source);
-    let answer =
-        Answer { code: StatusCode::OK, page: pages::overview(&overview), json: json!(overview) };
+    let answer = PageContent {
+        code: StatusCode::OK,
+        page: pages::overview(&overview),
+        json: json!(overview),
+    };
     answer.respond(&headers)
 }
 
@@ -170,7 +173,7 @@ async fn controller(
     let answer = site.find(&name).map(|row| {
         let controller = Controller::new(&row, &*site.source);
         let page = pages::controller(&controller, site.source.clock().now());
-        Answer { code: StatusCode::OK, page, json: json!(controller) }
+        PageContent { code: StatusCode::OK, page, json: json!(controller) }
     });
     answer.unwrap_or_else(|refusal| refusal).respond(&headers)
 }
@@ -207,41 +210,47 @@ async fn graph(
 // === impl Site ===
 
 impl Site {
-    /// The controller with this name or alias, or a refusal that lists those that there are.
-    fn find(&self, name: &str) -> Result<Row, Answer> {
+    /// The controller with this name or alias, or a refusal that lists the existing ones.
+    fn find(&self, name: &str) -> Result<Row, PageContent> {
         let rows = self.source.controllers();
         let at = rows.iter().position(|row| row.name == name || row.aliases.contains(&name));
         if let Some(at) = at {
             return Ok(rows.into_iter().nth(at).expect("the position of a row"));
         }
         let names: Vec<_> = rows.iter().map(|row| row.name).collect();
-        Err(Answer {
+        Err(PageContent {
             code: StatusCode::NOT_FOUND,
             page: pages::unknown(name, &names),
             json: json!({ "error": format!("no controller {name:?}"), "controllers": names }),
         })
     }
 
-    fn graph(&self, name: &str) -> Result<Graph, Answer> {
+    fn graph(&self, name: &str) -> Result<Graph, PageContent> {
         let row = self.find(name)?;
         let why = match &row.engine {
             Ok(_) => format!("{} has no graph", row.name),
             Err(absence) => format!("{} does not run here: {}", row.name, absence.reason()),
         };
         let graph =
-            row.graph.ok_or_else(|| Answer::refused(StatusCode::NOT_FOUND, row.name, &why))?;
+            row.graph.ok_or_else(|| PageContent::refused(StatusCode::NOT_FOUND, row.name, &why))?;
         if self.source.leadership().role == Role::Standby {
             // An empty picture would look like an empty cluster.
             let why = "this process does not lead: it keeps caches, and makes the graph of them \
                        when it leads; ask the leader";
-            return Err(Answer::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, why));
+            return Err(PageContent::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, why));
         }
         Ok(graph)
     }
 
-    async fn explain(&self, name: &str, uri: &Uri, user: Option<User>) -> Result<Answer, Answer> {
+    async fn explain(
+        &self,
+        name: &str,
+        uri: &Uri,
+        user: Option<User>,
+    ) -> Result<PageContent, PageContent> {
         let row = self.find(name)?;
-        let asked = Query::<Asked>::try_from_uri(uri).ok().and_then(|Query(asked)| asked.key);
+        let asked =
+            Query::<ExplainQuery>::try_from_uri(uri).ok().and_then(|Query(asked)| asked.key);
         let key = asked.as_deref().and_then(parse).ok_or_else(|| {
             let given = asked.map_or_else(
                 || "no key was given".to_owned(),
@@ -251,15 +260,15 @@ impl Site {
                 "{given}; expected ?key=<namespace>/<name>, or ?key=<name> for kinds without \
                  namespaces"
             );
-            Answer::refused(StatusCode::BAD_REQUEST, row.name, &expected)
+            PageContent::refused(StatusCode::BAD_REQUEST, row.name, &expected)
         })?;
         let engine = row.engine.as_ref().map_err(|absence| {
             let why = format!("{} does not run here: {}", row.name, absence.reason());
-            Answer::refused(StatusCode::NOT_FOUND, row.name, &why)
+            PageContent::refused(StatusCode::NOT_FOUND, row.name, &why)
         })?;
         let _turn = self.explaining.try_acquire().map_err(|_| {
             let why = format!("{EXPLAINING_MAX} explanations are being made, try again");
-            Answer::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, &why)
+            PageContent::refused(StatusCode::SERVICE_UNAVAILABLE, row.name, &why)
         })?;
         let explanation = match &self.audience {
             Audience::Insiders => engine.explain(&key, &Insider).await,
@@ -276,11 +285,11 @@ impl Site {
             "explanation": explanation,
         });
         let page = pages::explanation(row.name, &explanation, leadership.role);
-        Ok(Answer { code: StatusCode::OK, page, json })
+        Ok(PageContent { code: StatusCode::OK, page, json })
     }
 }
 
-/// A key, if it can be that of an object: names are path segments.
+/// A key, if it may be that of an object: its names are path segments.
 fn parse(text: &str) -> Option<Key> {
     let parts: Vec<_> = text.split('/').collect();
     let is_name = |part: &&str| {
@@ -307,9 +316,9 @@ impl Absence {
     }
 }
 
-// === impl Answer ===
+// === impl PageContent ===
 
-impl Answer {
+impl PageContent {
     fn refused(code: StatusCode, name: &str, why: &str) -> Self {
         Self { code, page: pages::refused(name, why), json: json!({ "error": why }) }
     }
@@ -321,7 +330,7 @@ impl Answer {
             Format::Json => ("application/json", format!("{:#}\n", self.json)),
             Format::Text => ("text/plain; charset=utf-8", self.page.to_string()),
         };
-        // Names and errors come from the cluster: nothing that they contain may run or be loaded.
+        // Names and errors come from the cluster: nothing in them may run or be loaded.
         let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
         let headers: [(HeaderName, &'static str); 6] = [

@@ -1,4 +1,4 @@
-//! What the pages tell, as data. Its JSON is what programs get.
+//! The content of the pages, as data, which is also their JSON.
 
 use api::Time;
 use engine::{EngineStatus, Phase};
@@ -12,13 +12,13 @@ use super::{Absence, Leadership, Row, Source};
 pub(super) struct Overview {
     pub(super) now: Time,
     pub(super) leadership: Leadership,
-    /// What somebody should look at.
+    /// What needs an operator's attention.
     pub(super) attention: Vec<Trouble>,
     pub(super) controllers: Vec<Controller>,
     pub(super) informers: Vec<Informer>,
 }
 
-/// Something that somebody should look at.
+/// A reason for attention.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Trouble {
     /// A controller or a kind.
@@ -38,7 +38,7 @@ pub(super) struct Controller {
     pub(super) state: State,
     /// Why it does not run.
     pub(super) reason: Option<String>,
-    /// Why its loop does not get on.
+    /// Why its loop stalls.
     pub(super) stalled: Option<String>,
     pub(super) status: Option<EngineStatus>,
 }
@@ -71,7 +71,7 @@ pub(super) struct Informer {
     pub(super) error: Option<String>,
     /// How often its task has panicked.
     pub(super) panics: u64,
-    /// The last panic, if there was one after the other.
+    /// The last panic, if its task keeps panicking.
     pub(super) dying: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl Controller {
 
     fn troubles(&self) -> Vec<String> {
         let mut troubles: Vec<_> =
-            self.stalled.iter().map(|why| format!("its loop does not get on: {why}")).collect();
+            self.stalled.iter().map(|why| format!("its loop stalls: {why}")).collect();
         let Some(status) = &self.status else { return troubles };
         troubles.extend(status.cannot_start.iter().map(|why| format!("cannot start: {why}")));
         for kind in &status.waiting_for {

@@ -1,4 +1,4 @@
-//! What the pages say to people.
+//! The pages for people.
 
 use api::Time;
 use engine::{EngineStatus, Explanation, Failure, Phase, Unsettled};
@@ -74,7 +74,7 @@ pub(super) fn controller(controller: &Controller, now: Time) -> Page {
     facts.extend(status.iter().flat_map(|status| figures(status, now)));
     let stalled = stalled
         .iter()
-        .map(|why| Block::Note(Cell::toned(format!("Its loop does not get on: {why}"), Tone::Bad)));
+        .map(|why| Block::Note(Cell::toned(format!("Its loop stalls: {why}"), Tone::Bad)));
     let mut blocks: Vec<_> = stalled.chain([Block::Facts(facts)]).collect();
     if let Some(status) = status {
         blocks.push(Block::Heading("Explain a key"));
@@ -105,7 +105,7 @@ pub(super) fn explanation(name: &str, explanation: &Explanation, role: Role) -> 
         blocks.push(Block::Heading("What was read live"));
         blocks.push(Block::Code(explanation.live_reads.join("\n")));
     }
-    blocks.push(Block::Heading("What keeps it"));
+    blocks.push(Block::Heading("What blocks it"));
     blocks.extend(holds(explanation, now));
     blocks.push(Block::Heading("Where the key is"));
     blocks.push(Block::Facts(place(explanation, now)));
@@ -129,7 +129,7 @@ pub(super) fn unknown(name: &str, names: &[&'static str]) -> Page {
     Page { title: "Not found".to_owned(), above: vec![root()], blocks }
 }
 
-/// A question about `name` that cannot be answered.
+/// A request about `name` that cannot be answered.
 pub(super) fn refused(name: &str, why: &str) -> Page {
     let blocks = vec![Block::Note(Cell::toned(why, Tone::Bad)), Block::AskKey(explain_path(name))];
     let above = vec![root(), (name.to_owned(), format!("{ROOT}/{name}"))];
@@ -193,7 +193,7 @@ fn running(controller: &Controller, now: Time) -> Option<Vec<Cell>> {
     ])
 }
 
-/// The start of a text that the page of the controller has whole.
+/// The start of a text that the page of the controller shows in full.
 fn short(text: &str) -> String {
     match text.char_indices().nth(SHORT_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

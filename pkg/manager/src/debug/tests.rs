@@ -41,25 +41,25 @@ struct Manager {
     permits: Arc<Script>,
 }
 
-/// What users may get, and what was asked about.
+/// The users' permissions, and the reviews that were requested.
 #[derive(Default)]
 struct Script {
     /// As `alice pods shop/`.
     allowed: Vec<&'static str>,
     /// Nobody can say.
     broken: bool,
-    /// No answer ever comes.
+    /// No response ever comes.
     slow: bool,
     asked: Mutex<Vec<String>>,
 }
 
-/// An engine that says what it was told to.
+/// An engine with scripted answers.
 #[derive(Clone)]
 struct Fake {
     status: EngineStatus,
     explanation: Explanation,
     stalled: Option<String>,
-    /// What it would do; none: what the explanation says.
+    /// Its plan; none: that of the explanation.
     plan: Option<Plan>,
     /// An explanation waits for a permit.
     gate: Option<Arc<tokio::sync::Semaphore>>,
@@ -150,11 +150,11 @@ fn explanation() -> Explanation {
         error: None,
         unsettled: Some(Unsettled {
             meanwhile: "only its status is written",
-            awaits: vec!["pods: the cache must show that the one with uid u1 goes".to_owned()],
+            awaits: vec!["pods: the cache must show the deletion of uid u1".to_owned()],
             since: ago(20),
             until: Some(ago(-280)),
         }),
-        ambiguous_writes: vec!["pods in \"shop\": a create or delete got no answer".to_owned()],
+        ambiguous_writes: vec!["pods in \"shop\": a create or delete got no response".to_owned()],
         place: Place {
             queued_since: None,
             in_work_since: Some(ago(3)),

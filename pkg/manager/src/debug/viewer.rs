@@ -1,4 +1,4 @@
-//! Whoever looks at an explanation sees of it what the API server would show them.
+//! Limits an explanation to what the API server would show to the user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use runtime::Clock;
 
-/// How long all questions of one look may take. An explanation has ten seconds.
+/// The time limit of all access reviews for one page. An explanation has ten seconds.
 const ASKING_MAX: Duration = Duration::from_secs(3);
-/// How many single objects are asked about for one look: a plan may write thousands.
+/// How many single objects are reviewed for one page: a plan may write thousands.
 const NAMED_MAX: usize = 20;
 
-/// Who looks at the pages.
+/// The users of the pages.
 pub enum Audience {
-    /// Whoever reaches them may see everything anyway: nobody guards them.
+    /// All clients may see everything: the pages are not guarded.
     Insiders,
-    /// Users that were let in, who may get what this says.
+    /// Authenticated users, with these permissions.
     Users(Arc<dyn Permits>),
 }
 
-/// Says what users may read.
+/// Decides what users may read.
 pub trait Permits: Send + Sync {
-    /// Whether a user may `get` this. An error if nobody could say.
+    /// Whether a user may `get` this. An error if that could not be found out.
     fn may_get<'a>(
         &'a self,
         user: &'a User,
@@ -35,9 +35,9 @@ pub trait Permits: Send + Sync {
     ) -> BoxFuture<'a, Result<bool, String>>;
 }
 
-/// The user behind a request.
+/// The user of a request.
 pub(super) struct Visitor {
-    /// None: nobody has said who asks.
+    /// None: the request was not authenticated.
     pub(super) user: Option<User>,
     pub(super) permits: Arc<dyn Permits>,
     pub(super) clock: Clock,
@@ -50,10 +50,10 @@ type Answers = BTreeMap<Subject, Result<(), String>>;
 impl Viewer for Visitor {
     fn sight(&self, subjects: BTreeSet<Subject>) -> BoxFuture<'_, Sight> {
         async move {
-            let late = "it is not known yet whether you may see it: the API server is slow";
+            let unknown = "it is not known yet whether you may see it: the API server is slow";
             let mut answers: Answers =
-                subjects.iter().map(|it| (it.clone(), Err(late.to_owned()))).collect();
-            // What is not answered in time stays hidden.
+                subjects.iter().map(|it| (it.clone(), Err(unknown.to_owned()))).collect();
+            // Objects whose review did not finish in time stay hidden.
             let _: Result<(), runtime::Elapsed> =
                 self.clock.timeout(ASKING_MAX, self.ask(&subjects, &mut answers)).await;
             Sight::Of(answers)
@@ -63,7 +63,7 @@ impl Viewer for Visitor {
 }
 
 impl Visitor {
-    /// Whoever may get all objects of a kind in a namespace is not asked about each.
+    /// If the user may get all objects of a kind in a namespace, single ones are not reviewed.
     async fn ask(&self, subjects: &BTreeSet<Subject>, answers: &mut Answers) {
         let mut whole = BTreeMap::<(Resource, Key), Result<(), String>>::new();
         let mut named = 0;
@@ -95,7 +95,7 @@ impl Visitor {
             (_, _) => format!("{resource} {key}"),
         };
         let Some(user) = &self.user else {
-            return Err(format!("whoever may get {what} may see it, and nobody said who you are"));
+            return Err(format!("only users that may get {what} see it; this request has no user"));
         };
         match self.permits.may_get(user, subject).await {
             Ok(true) => Ok(()),

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::*;
 
-/// What `openssl x509 -enddate` says of it.
+/// From `openssl x509 -enddate`.
 const CA: &str = include_str!("../../testdata/ca.crt");
 const END: &str = "4.948888908e+09";
 

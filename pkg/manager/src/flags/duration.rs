@@ -13,7 +13,7 @@ impl GoDuration {
     /// One second.
     pub const SECOND: Self = Self(1_000_000_000);
 
-    /// Reads what Go's `time.ParseDuration` reads; errors have its words.
+    /// Parses as Go's `time.ParseDuration`, with its error texts.
     pub fn parse(text: &str) -> Result<Self, String> {
         let invalid = || format!("time: invalid duration {text:?}");
         let (sign, mut rest) = match text.strip_prefix('-') {
@@ -50,13 +50,13 @@ impl GoDuration {
         i64::try_from(sign * total).map(Self).map_err(|_| invalid())
     }
 
-    /// The same without a sign: nothing if it is negative.
+    /// The duration without a sign: zero if it is negative.
     pub fn to_std(self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
     }
 }
 
-/// The longest start of `text` whose characters all satisfy `belongs`, and the rest.
+/// The longest prefix of `text` whose characters all satisfy `belongs`, and the rest.
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
 }
@@ -73,7 +73,7 @@ fn unit_nanos(unit: &str) -> Option<u64> {
     })
 }
 
-/// `whole.fraction` times `nanos`, rounded down; none if it is far too much.
+/// `whole.fraction` times `nanos`, rounded down; none if it is far too large.
 fn scaled(whole: &str, fraction: &str, nanos: u64) -> Option<i128> {
     let number = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse().ok() };
     // More digits than these are less than a nanosecond, whatever the unit.

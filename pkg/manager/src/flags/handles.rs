@@ -1,9 +1,9 @@
 //! The flags that this program reads.
 //!
-//! **Invariant:** a flag counts as one that works here exactly if it has a constant below (or is
-//! moot, see [`Flag::moot`](super::Flag)). What has an effect reads a flag by its constant, and the
-//! compiler refuses one that nobody uses. Checks, the component config and the pages read flags by
-//! name; that is no effect.
+//! **Invariant:** a flag counts as effective exactly if it has a constant below (or is moot, see
+//! [`Flag::moot`](super::Flag)). Code with an effect reads a flag by its constant, and the compiler
+//! refuses unused constants. Validation, the component config and the pages read flags by name,
+//! which is no effect.
 
 #![deny(dead_code)]
 
@@ -14,9 +14,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Handle<T>(&'static str, PhantomData<fn() -> T>);
 
-/// A switch.
+/// A boolean.
 pub(crate) type Switch = Handle<bool>;
-/// A text, or what is kept as text.
+/// A text, or a value that is kept as text.
 pub(crate) type Text = Handle<&'static str>;
 /// A flag that may be repeated.
 pub(crate) type List = Handle<Vec<String>>;
@@ -195,8 +195,8 @@ pub(crate) const VERSION: Text = Handle::new("version");
 /// `--vmodule`
 pub(crate) const VMODULE: Text = Handle::new("vmodule");
 
-/// The names of all of them. A list of its own, which uses none of the constants: what is used here
-/// alone is not read.
+/// All their names. The list does not use the constants: a constant that only this list uses would
+/// count as read.
 pub(super) const NAMES: &[&str] = &[
     "allow-metric-labels",
     "allow-metric-labels-manifest",
@@ -289,7 +289,7 @@ impl<T> Handle<T> {
     }
 }
 
-// Not derived: that would ask for a `T` that is `Copy`.
+// Not derived: that would require a `T` that is `Copy`.
 impl<T> Clone for Handle<T> {
     fn clone(&self) -> Self {
         *self

@@ -1,6 +1,6 @@
-//! THE table of flags: all that upstream has, sorted by section; and what was given of them.
+//! THE table of flags: all flags of upstream, by section; and the given values.
 //!
-//! Names, types, defaults and sections are upstream's, the help is ours. A flag that has no effect
+//! Names, types, defaults and sections are upstream's, the help is ours. A flag without an effect
 //! yet is accepted, so that command lines need no change, and [`Flags::without_effect`] names it.
 
 mod controllers;
@@ -35,15 +35,15 @@ pub struct Section {
 pub struct Flag {
     /// Without the dashes.
     pub name: &'static str,
-    /// What it takes.
+    /// Its type.
     pub kind: Kind,
     /// As it prints.
     pub default: &'static str,
-    /// What it does, for the help.
+    /// For the help.
     pub help: &'static str,
-    /// It is accepted, hidden from the help, and whoever gives it reads this.
+    /// It is accepted, hidden from the help, and this warning is printed.
     pub deprecated: Option<&'static str>,
-    /// Whether it changes nothing in upstream either, and so works here too.
+    /// Whether it has no effect in upstream either, and so counts as effective here.
     moot: bool,
 }
 
@@ -100,7 +100,7 @@ impl Flag {
         Self { name, kind, default, help, deprecated: None, moot: false }
     }
 
-    /// With a built-in cloud provider gone, upstream does nothing for these either.
+    /// Without built-in cloud providers, these have no effect in upstream either.
     const fn deprecated(mut self, text: &'static str) -> Self {
         self.deprecated = Some(text);
         self.moot()
@@ -111,7 +111,7 @@ impl Flag {
         self
     }
 
-    /// Whether it does here what it does upstream.
+    /// Whether it has the same effect as in upstream.
     pub fn works(&self) -> bool {
         self.moot || handles::NAMES.contains(&self.name)
     }
@@ -128,8 +128,7 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
 
 /// The values of all flags.
 ///
-/// A name that is not in the table, or another type than the table says, is a mistake in this crate
-/// and panics.
+/// A name that is not in the table, or a wrong type, is a bug in this crate and panics.
 #[derive(Clone, Debug)]
 pub struct Flags {
     values: BTreeMap<&'static str, (&'static Flag, Value)>,
@@ -142,7 +141,7 @@ impl Flags {
         self.value(flag.name()).switch()
     }
 
-    /// A text, or what is kept as text.
+    /// A text, or a value that is kept as text.
     pub(crate) fn text(&self, flag: handles::Text) -> &str {
         self.value(flag.name()).text()
     }
@@ -172,13 +171,13 @@ impl Flags {
         self.value(flag.name()).duration().to_std()
     }
 
-    /// What the flag `name` takes.
+    /// The type of the flag `name`.
     pub(crate) fn kind(&self, name: &str) -> Kind {
         self.values.get(name).map_or_else(|| unknown(name), |(flag, _)| flag.kind)
     }
 
-    /// The value of a flag of any type, for who looks at all flags or checks one: what has an
-    /// effect reads it by its handle.
+    /// The value of a flag of any type, for code that shows all flags or validates one: code with
+    /// an effect reads it by its handle.
     pub(crate) fn value(&self, name: &str) -> &Value {
         self.values.get(name).map_or_else(|| unknown(name), |(_, value)| value)
     }
@@ -193,7 +192,7 @@ impl Flags {
         }
     }
 
-    /// A line for each deprecated flag that was given, as pflag says it.
+    /// A line for each deprecated flag that was given, as pflag prints it.
     pub fn deprecations(&self) -> Vec<String> {
         let given = self.values.values().filter(|(flag, _)| self.given.contains(flag.name));
         let text = |(flag, _): &(&Flag, _)| {
@@ -203,16 +202,16 @@ impl Flags {
         given.filter_map(text).collect()
     }
 
-    /// The flags with another value than their default that does nothing yet, by name. A flag
-    /// that says what is true anyway misleads nobody.
+    /// The flags with a value other than their default that have no effect yet, by name. A flag set
+    /// to its default misleads nobody.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let flags = self.values.values();
         let idle = flags.filter(|(flag, value)| !flag.works() && *value != flag.default_value());
         idle.map(|(flag, _)| flag.name).collect()
     }
 
-    /// All flags with their values as upstream prints them, sorted by name, as `/flagz` has them.
-    /// A flag that upstream lacks is among them only if it was given.
+    /// All flags with their values as upstream prints them, sorted by name, as in `/flagz`. A flag
+    /// that upstream lacks is included only if it was given.
     pub fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
         let is_ours = |flag: &Flag| process::NOT_IN_UPSTREAM.flags.iter().any(|f| f == flag);
         let flags = self.values.values();
@@ -220,7 +219,7 @@ impl Flags {
         flags.map(|(flag, value)| (flag.name, flag.kind.show(value)))
     }
 
-    /// The same as lines of upstream's start-up dump.
+    /// The same as the lines of upstream's start-up dump.
     pub fn dump(&self) -> impl Iterator<Item = String> {
         self.shown().map(|(name, value)| format!("FLAG: --{name}={value:?}"))
     }

@@ -463,7 +463,7 @@ pub(super) static MISC: Section = Section {
     ],
 };
 
-/// What upstream lacks. These are shown only where they were given.
+/// Flags that upstream lacks. They are shown only if they were given.
 pub(super) static NOT_IN_UPSTREAM: Section = Section {
     title: "Not in upstream",
     flags: &[Flag::new(

@@ -1,5 +1,4 @@
-//! From words to values: clap takes the command line apart, and what differs from pflag is put
-//! right here.
+//! Parses the command line: clap splits it, and the differences from pflag are handled here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,29 +13,29 @@ use crate::registry::{Entry, REGISTRY};
 const PROGRAM: &str = "kube-controller-manager";
 const ABOUT: &str = "Runs the controllers of a Kubernetes cluster: loops that watch its state \
                      through the API server and move it towards what was asked for.";
-/// Id of the words that are no flags; all of them are refused.
+/// Id of the arguments that are not flags; all of them are refused.
 const OTHER: &str = "other words";
 
 /// Why there are no values.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The help was asked for; here it is.
+    /// The help was requested; this is its text.
     Help(String),
-    /// What is wrong with the command line, in pflag's words.
+    /// The command line is malformed; the text is pflag's.
     Bad(String),
-    /// What is wrong with what it says, although it can be read.
+    /// The command line is well-formed, but its content is refused.
     Refused(String),
 }
 
 impl Failure {
-    /// What there is to say.
+    /// The text to print.
     pub fn text(&self) -> &str {
         let (Self::Help(text) | Self::Bad(text) | Self::Refused(text)) = self;
         text
     }
 }
 
-/// The table as a clap command, which takes words apart and prints the help.
+/// The table as a clap command, which splits arguments and prints the help.
 pub fn command() -> Command {
     let args = SECTIONS.iter().flat_map(|section| {
         section.flags.iter().map(|flag| arg(flag).help_heading(format!("{} flags", section.title)))
@@ -67,7 +66,7 @@ fn arg(flag: &'static Flag) -> Arg {
     }
 }
 
-/// The other name of a flag, after a single dash.
+/// The shorthand of a flag, after a single dash.
 fn short(flag: &Flag) -> Option<char> {
     match flag.name {
         "help" => Some('h'),
@@ -84,7 +83,7 @@ fn help(flag: &Flag) -> StyledStr {
     format!("{}{default}{idle}{names}", flag.help).into()
 }
 
-/// The names that `--controllers` takes, for the help.
+/// The names for `--controllers`, for the help.
 fn controllers() -> String {
     let names = |rows: &mut dyn Iterator<Item = &Entry>| {
         rows.map(|row| row.name).collect::<Vec<_>>().join(", ")
@@ -94,7 +93,7 @@ fn controllers() -> String {
     format!("\nAll controllers: {all}\nOff by default: {off}")
 }
 
-/// The values that `words`, the command line without the program's name, give to the flags.
+/// The values of the flags in `words`, the command line without the program's name.
 pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Flags, Failure> {
     let words: Vec<_> = words.into_iter().map(normalized).collect();
     let matches = command().no_binary_name(true).try_get_matches_from(&words);
@@ -145,7 +144,7 @@ fn normalized(word: String) -> String {
     if all().any(|flag| flag.name == name) { format!("--{name}{value}") } else { word }
 }
 
-/// clap's error in pflag's words.
+/// clap's error with pflag's text.
 fn refusal(error: &clap::Error, words: &[String]) -> String {
     let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else {
         return error.to_string();

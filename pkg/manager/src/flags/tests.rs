@@ -280,8 +280,8 @@ fn deprecated_flags_say_so() {
     assert_eq!(lines, expected);
 }
 
-/// Nobody is misled: what was asked for and does nothing yet is named, and only that. A flag that
-/// says its default asks for nothing.
+/// Values that have no effect yet are named, and only those. A flag set to its default has no
+/// effect anyway.
 #[test]
 fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \

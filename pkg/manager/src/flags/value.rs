@@ -1,5 +1,5 @@
-//! The types of flags: what text they take, and how their values print. Both are as pflag and Go's
-//! strconv have them, error texts included.
+//! The types of flags: their syntax, and how their values print. Both are as in pflag and Go's
+//! strconv, including error texts.
 
 use std::net::IpAddr;
 use std::num::IntErrorKind;
@@ -68,7 +68,7 @@ pub enum Value {
     Float64(f64),
 }
 
-/// Reads one type of values; another one is a mistake in this crate and panics.
+/// Reads one type of values; another one is a bug in this crate and panics.
 macro_rules! reader {
     ($name:ident, $variant:ident, $type:ty, $value:ident => $result:expr) => {
         pub(crate) fn $name(&self) -> $type {
@@ -90,7 +90,7 @@ impl Value {
 }
 
 impl Kind {
-    /// How upstream's help calls it.
+    /// The name in upstream's help.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -118,8 +118,8 @@ impl Kind {
         matches!(self, Self::Bool | Self::Version)
     }
 
-    /// Reads what was given on the command line. The error says what is wrong with `text`, as
-    /// upstream says it.
+    /// Parses a value from the command line. The error describes what is wrong with `text`, with
+    /// upstream's words.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let as_is = || Value::Text(text.to_owned());
         Ok(match self {
@@ -160,7 +160,7 @@ impl Kind {
         })
     }
 
-    /// Reads a default as the table has it, which is as it prints.
+    /// Parses a default from the table, which is in the form in which it prints.
     pub(super) fn parse_default(self, text: &str) -> Result<Value, String> {
         let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
         match (self, inner) {
@@ -170,7 +170,7 @@ impl Kind {
         }
     }
 
-    /// Takes in what a repeated flag says: lists grow, all else is replaced.
+    /// Adds another value of a repeated flag: lists grow, all else is replaced.
     pub(super) fn add(self, old: &mut Value, new: Value) {
         match (old, new) {
             (Value::List(old), Value::List(new)) => {
@@ -315,7 +315,7 @@ fn csv(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Where the quote is that is not one of two.
+/// The position of the unescaped closing quote.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -341,7 +341,7 @@ fn cert_key(text: &str) -> Result<String, String> {
     if files.matches(',').count() == 1 { Ok(text.to_owned()) } else { Err(missing()) }
 }
 
-/// With more than one `=` the text is a list of pairs, as pflag has it.
+/// With more than one `=` the text is a list of pairs, as in pflag.
 fn pairs(text: &str) -> Result<Vec<String>, String> {
     let several = text.matches('=').count() > 1;
     let pairs = if several { csv(text)? } else { vec![text.trim_matches('"').to_owned()] };
@@ -362,7 +362,7 @@ fn pattern(part: &str) -> Result<(), String> {
     }
 }
 
-/// component-base/version/verflag: a version must be ours, with a suffix at most.
+/// component-base/version/verflag: a version must be ours, optionally with a suffix.
 fn version(text: &str) -> Result<Value, String> {
     if text == "raw" {
         return Ok(Value::Text(text.to_owned()));
@@ -378,7 +378,7 @@ fn version(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The settings with their component before a colon, those of one component together.
+/// The settings with their component before a colon, grouped by component.
 fn gates(settings: &[String]) -> String {
     let split = |setting: &String| {
         let (component, setting) = setting.split_once(':').unwrap_or(("", setting));

@@ -1,6 +1,6 @@
 //! Versions as k8s.io/apimachinery/pkg/util/version reads them; errors have its words.
 
-/// The numbers of a version, at least two: `v1.36`, `1.36.3`. What follows them does not matter.
+/// The numbers of a version, at least two: `v1.36`, `1.36.3`. The rest is ignored.
 pub(crate) fn generic(text: &str) -> Result<Vec<u64>, String> {
     let (numbers, _) = split(text)?;
     if numbers.len() < 2 {
@@ -10,7 +10,7 @@ pub(crate) fn generic(text: &str) -> Result<Vec<u64>, String> {
     components(text, &numbers)
 }
 
-/// The three numbers of a semantic version; what follows them must be well-formed.
+/// The three numbers of a semantic version; the rest must be well-formed.
 pub(crate) fn semantic(text: &str) -> Result<Vec<u64>, String> {
     let (numbers, extra) = split(text)?;
     if numbers.len() != 3 {
@@ -26,7 +26,7 @@ pub(crate) fn semantic(text: &str) -> Result<Vec<u64>, String> {
     Ok(components)
 }
 
-/// The numbers, separated by dots, and what follows.
+/// The numbers, separated by dots, and the rest.
 fn split(text: &str) -> Result<(Vec<&str>, &str), String> {
     let start = text.trim_start();
     let start = start.strip_prefix('v').unwrap_or(start);

@@ -1,9 +1,9 @@
-//! Feature gates, and which release to behave as.
+//! Feature gates, and the emulated release.
 //!
-//! `table.txt` has all gates that upstream's binary knows, its libraries' included, with their
-//! whole history, as `--help` and the metric `kubernetes_feature_enabled` show them. The rules are
-//! those of k8s.io/component-base (featuregate, compatibility), and so are the errors; where Go's
-//! map order decides which error comes first, here it is the order of names.
+//! `table.txt` has all gates of upstream's binary, its libraries' included, with their whole
+//! history, as `--help` and the metric `kubernetes_feature_enabled` show them. The rules are those
+//! of k8s.io/component-base (featuregate, compatibility), and so are the errors; where Go's map
+//! order decides which error comes first, here it is the order of names.
 
 pub(crate) mod features;
 mod table;
@@ -20,19 +20,19 @@ pub use versions::{Minor, Versions};
 use crate::flags::{Flags, boolean, handles};
 use crate::registry::Entry;
 
-/// The component whose gates and versions these are; upstream's manager knows no other.
+/// The component of these gates and versions; upstream's manager has no other.
 const COMPONENT: &str = "kube";
 
-/// All gates, as the command line sets them.
+/// All gates, with the settings of the command line.
 #[derive(Clone, Debug)]
 pub struct Gates {
-    /// Which release this is, and which it behaves as.
+    /// The release of this binary, and the emulated one.
     pub versions: Versions,
-    /// By name. Those that the emulated release did not have are off and have no stage.
+    /// By name. Gates that the emulated release did not have are off and have no stage.
     states: BTreeMap<&'static str, State>,
-    /// What was set itself.
+    /// Gates that were set explicitly.
     given: BTreeMap<&'static str, bool>,
-    /// Gates that were set although they will go.
+    /// Gates that were set although they will be removed.
     outdated: Vec<(&'static str, bool, Stage)>,
 }
 
@@ -43,9 +43,9 @@ struct State {
 }
 
 impl Gates {
-    /// What `--feature-gates`, `--emulated-version` and `--min-compatibility-version` say. The
-    /// error is upstream's (`ComponentGlobalsRegistry.Set`). Whether the versions are in range is
-    /// not asked yet: see [`Versions::errors`].
+    /// The settings of `--feature-gates`, `--emulated-version` and `--min-compatibility-version`.
+    /// The error is upstream's (`ComponentGlobalsRegistry.Set`). The range of the versions is not
+    /// checked yet: see [`Versions::errors`].
     pub fn from_flags(flags: &Flags) -> Result<Self, String> {
         let versions = Versions::from_flags(flags)?;
         let table = table::gates();
@@ -67,19 +67,19 @@ impl Gates {
         self.has(feature.name())
     }
 
-    /// What a gate was set to, if it was set itself.
+    /// The explicit setting of a gate, if there is one.
     pub(crate) fn given(&self, feature: Feature) -> Option<bool> {
         self.given.get(feature.name()).copied()
     }
 
-    /// Whether all gates are on that a row of the registry names. A name that is not in the table
-    /// of gates is a mistake in this program and panics.
+    /// Whether all gates of a row of the registry are on. A name that is not in the table of gates
+    /// is a bug in this program and panics.
     pub(crate) fn let_run(&self, row: &Entry) -> bool {
         row.gates.iter().all(|name| self.has(name))
     }
 
-    /// The gates that were set although nothing here asks them, by name. Of `registry`, the rows
-    /// that are written ask theirs.
+    /// The gates that were set although nothing here reads them, by name. Rows of `registry` that
+    /// are implemented read their gates.
     pub(crate) fn without_effect(&self, registry: &[Entry]) -> Vec<&'static str> {
         let asks = |row: &Entry, name| row.start.is_some() && row.gates.contains(&name);
         let is_asked = |name: &&'static str| {
@@ -97,13 +97,13 @@ impl Gates {
         }
     }
 
-    /// The gates that the emulated release has, sorted by name: name, stage as in the metric
+    /// The gates of the emulated release, sorted by name: name, stage as in the metric
     /// `kubernetes_feature_enabled`, whether it is on.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         self.states.iter().filter_map(|(name, state)| Some((*name, state.stage?.label(), state.on)))
     }
 
-    /// Logs the gates that were set although they will go, as upstream does.
+    /// Logs the gates that were set although they will be removed, as upstream does.
     pub fn log(&self) {
         for (name, value, stage) in &self.outdated {
             let kind = if *stage == Stage::Deprecated { "deprecated" } else { "GA" };
@@ -116,7 +116,7 @@ impl Gates {
     }
 }
 
-/// The settings of a `--feature-gates` list; of several for one gate the last counts.
+/// The settings of a `--feature-gates` list; the last one for a gate counts.
 fn settings(list: &[String]) -> Result<BTreeMap<&str, bool>, String> {
     let mut components: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for word in list {
@@ -145,7 +145,7 @@ fn setting(text: &str) -> Result<(&str, bool), String> {
     Ok((name, on))
 }
 
-/// Whether each gate may be set as it is; and those which are but will go.
+/// Checks that each gate may be set as it is; returns those that will be removed.
 fn check(
     wanted: &BTreeMap<&str, bool>,
     table: &BTreeMap<&'static str, Gate>,
@@ -179,7 +179,7 @@ fn check(
     if errors.is_empty() { Ok(outdated) } else { Err(crate::validation::aggregate(&errors)) }
 }
 
-/// What was set counts first, then what `AllAlpha` and `AllBeta` say, then the default.
+/// Explicit settings take precedence, then `AllAlpha` and `AllBeta`, then the default.
 fn states(
     wanted: &BTreeMap<&str, bool>,
     table: &BTreeMap<&'static str, Gate>,
@@ -199,7 +199,7 @@ fn states(
     table.iter().map(state).collect()
 }
 
-/// A gate that is on needs those that it builds on.
+/// A gate that is on requires the gates that it depends on.
 fn dependencies(
     states: &BTreeMap<&'static str, State>,
     table: &BTreeMap<&'static str, Gate>,

@@ -1,4 +1,4 @@
-//! The table of gates, read: `Name: 1.22 alpha off, 1.34 ga on locked; needs Other, Another`.
+//! Parses the table of gates: `Name: 1.22 alpha off, 1.34 ga on locked; needs Other, Another`.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,38 @@ use super::Minor;
 /// One line per gate, sorted by name.
 const TABLE: &str = include_str!("table.txt");
 
-/// Sets all gates in alpha that are not set themselves.
+/// Sets all alpha gates without an explicit setting.
 pub(super) const ALL_ALPHA: &str = "AllAlpha";
 /// The same for beta.
 pub(super) const ALL_BETA: &str = "AllBeta";
 
-/// What a gate was over the releases, oldest first, and which others it needs.
+/// The history of a gate, oldest release first, and the gates that it depends on.
 #[derive(Debug)]
 pub(super) struct Gate {
     specs: Vec<(Minor, Spec)>,
     pub(super) needs: Vec<&'static str>,
 }
 
-/// What a gate is in one release.
+/// The state of a gate in one release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) stage: Stage,
     /// By default.
     pub(super) on: bool,
-    /// Whether it cannot be set to anything else.
+    /// Whether it cannot be changed.
     pub(super) locked: bool,
 }
 
-/// How far a feature is.
+/// The stage of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// May go again.
+    /// May be removed again.
     Alpha,
-    /// Here to stay, and may still change.
+    /// Will stay, and may still change.
     Beta,
-    /// Stable; the gate will go.
+    /// Stable; the gate will be removed.
     Ga,
-    /// Will go.
+    /// Will be removed.
     Deprecated,
 }
 
@@ -55,7 +55,7 @@ impl Stage {
 }
 
 impl Gate {
-    /// What it is in `release`; none if that did not have it.
+    /// Its state in `release`; none if that did not have it.
     pub(super) fn at(&self, release: Minor) -> Option<Spec> {
         let mut specs = self.specs.iter().rev();
         specs.find(|(since, _)| *since <= release).map(|(_, spec)| *spec)

@@ -1,5 +1,5 @@
-//! The table against what upstream's binary says for each release that it can emulate, and the
-//! flags against its answers.
+//! The table against the output of upstream's binary for each release that it can emulate, and the
+//! flags against its errors.
 
 use super::{Gates, Minor, Stage, features, table};
 use crate::flags::{Failure, parse};
@@ -58,7 +58,7 @@ fn the_table_is_sorted_and_whole() {
     }
 }
 
-/// What is asked is in the table, and is a gate of some release that can be emulated.
+/// The gates that are read are in the table, and exist in a release that can be emulated.
 #[test]
 fn gates_that_are_asked_are_gates() {
     // A constant is `pub(crate) const CONSTANT: Feature = Feature("name");`.
@@ -92,7 +92,7 @@ fn gates_that_are_set_in_vain_are_named() {
     assert_eq!(vain(line), ["AtomicFIFO", "NativeHistograms"]);
 }
 
-/// A row of the registry asks its gates once it is written.
+/// A row of the registry reads its gates once it is implemented.
 #[test]
 fn gates_of_written_controllers_are_asked() {
     let gates = good("--feature-gates=GenericWorkload=true");
@@ -102,8 +102,8 @@ fn gates_of_written_controllers_are_asked() {
     assert!(gates.without_effect(&[written]).is_empty());
 }
 
-/// Upstream's binary with the same flags; where its map order decides what it says, all of it here,
-/// by name.
+/// The errors of upstream's binary with the same flags; where its map order decides between
+/// several, all of them here, by name.
 #[test]
 fn gates_are_refused_in_upstreams_words() {
     let rows = [
@@ -159,7 +159,7 @@ fn all_that_build_on_a_gate_are_named() {
     assert!(error.starts_with("[StaleControllerConsistencyDaemonSet is enabled, but "), "{error}");
 }
 
-/// featuregate.go, `setUnsetAlphaGates`: what is set itself counts more, in whatever order.
+/// featuregate.go, `setUnsetAlphaGates`: explicit settings take precedence, in any order.
 #[test]
 fn all_alpha_and_all_beta_stand_for_what_is_not_set() {
     let alpha = |gates: &Gates| gates.has("HPAScaleToZero");
@@ -178,7 +178,7 @@ fn all_alpha_and_all_beta_stand_for_what_is_not_set() {
     assert!(alpha(&good("--feature-gates=kube:HPAScaleToZero=true")));
 }
 
-/// featuregate.go, `SetFromMap`: gates that will go are named when they are set.
+/// featuregate.go, `SetFromMap`: gates that will be removed are named when they are set.
 #[test]
 fn gates_that_will_go_are_remembered() {
     let line = "--feature-gates=LogarithmicScaleDown=true,AllowDNSOnlyNodeCSR=true,AtomicFIFO=true";

@@ -8,7 +8,7 @@ use crate::options::KUBERNETES_VERSION;
 
 /// The release of this binary, without its patch number.
 const BINARY: Minor = Minor { major: 1, minor: 36 };
-/// The oldest release that it can behave as and stay compatible with.
+/// The oldest release that it can emulate and be compatible with.
 const FLOOR: Minor = Minor { major: 1, minor: 33 };
 
 /// A release without its patch number: `1.36`.
@@ -20,10 +20,10 @@ pub struct Minor {
     pub minor: u64,
 }
 
-/// Which release this is, and which it behaves as.
+/// The release of this binary, and the emulated one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versions {
-    /// What this binary reports to be, as `--version` may set it: `1.36.3`, `1.36.3+suffix`.
+    /// The version that this binary reports, as `--version` may set it: `1.36.3`, `1.36.3+suffix`.
     pub binary: String,
     /// The release whose defaults count.
     pub emulation: Minor,
@@ -50,7 +50,7 @@ impl Display for Minor {
 }
 
 impl Versions {
-    /// What the flags say. The error is about their syntax.
+    /// The versions of the flags. The error is about their syntax.
     pub(super) fn from_flags(flags: &Flags) -> Result<Self, String> {
         let emulation = version(flags.list(handles::EMULATED_VERSION))?.unwrap_or(BINARY);
         let min_compat = version(flags.list(handles::MIN_COMPATIBILITY_VERSION))?;
@@ -65,7 +65,7 @@ impl Versions {
         format!("v{}", self.binary)
     }
 
-    /// Which of them are out of range, in upstream's words (`effectiveVersion.Validate`).
+    /// Errors for versions out of range, with upstream's texts (`effectiveVersion.Validate`).
     pub fn errors(&self) -> Vec<String> {
         let Self { emulation, min_compat, .. } = self;
         let mut errors = Vec::new();

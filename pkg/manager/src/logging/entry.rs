@@ -1,4 +1,4 @@
-//! What one line says, before it has a form.
+//! The content of a log line, before its format.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tracing::{Level, Metadata};
 /// The target of lines that upstream writes without structure: the text form leaves them unquoted.
 pub(crate) const PLAIN: &str = "manager::plain";
 
-/// Where it really happened, for events that are not logged there. As the crate tracing-log.
+/// The original file of events that are logged elsewhere. As the crate tracing-log.
 pub(super) const FILE: &str = "log.file";
 pub(super) const LINE: &str = "log.line";
 
@@ -20,20 +20,20 @@ pub(super) const LINE: &str = "log.line";
 pub(super) struct Entry {
     pub(super) time: Time,
     pub(super) severity: Severity,
-    /// From which `-v` on it is written.
+    /// The lowest `-v` at which it is written.
     pub(super) verbosity: u32,
     /// The path of the source file, as the compiler knows it.
     pub(super) file: String,
     pub(super) line: u64,
     pub(super) is_plain: bool,
     pub(super) message: String,
-    /// What the spans around it say, the outermost first.
+    /// The fields of the spans around it, the outermost first.
     pub(super) context: Vec<Pair>,
-    /// What the event says itself.
+    /// The fields of the event itself.
     pub(super) pairs: Vec<Pair>,
 }
 
-/// What klog tells apart.
+/// klog's severities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Severity {
     Info,
@@ -41,10 +41,10 @@ pub(super) enum Severity {
     Error,
 }
 
-/// A name and what it stands for. Texts are strings, numbers and booleans themselves.
+/// A name and its value. Texts are strings, numbers and booleans themselves.
 pub(super) type Pair = (&'static str, Value);
 
-/// What an event or a span says, in its order.
+/// The fields of an event or a span, in order.
 #[derive(Default)]
 pub(super) struct Said {
     message: String,
@@ -83,8 +83,8 @@ impl Entry {
     }
 }
 
-/// Each name once, as klog does it (`FormatKVs`): what is said later counts more and stands later,
-/// but what is said again in the same words stays where it was.
+/// Each name once, as klog does it (`FormatKVs`): a later value replaces an earlier one and moves
+/// to its place, but an equal value stays where it was.
 pub(super) fn each_once(pairs: impl IntoIterator<Item = Pair>) -> Vec<Pair> {
     let mut once: Vec<Pair> = Vec::new();
     for (name, value) in pairs {
@@ -114,7 +114,7 @@ impl Said {
         }
     }
 
-    /// Takes in what a span says after it was made.
+    /// Adds fields that a span records after its creation.
     pub(super) fn extend(&mut self, later: Self) {
         let pairs = std::mem::take(&mut self.pairs);
         self.pairs = each_once(pairs.into_iter().chain(later.pairs));

@@ -1,7 +1,7 @@
-//! Lines of JSON, with the keys of upstream's and in their order (k8s.io/component-base/logs/json,
-//! github.com/go-logr/zapr): `ts` in milliseconds, `caller`, `msg`, what is known of the
-//! surroundings, `v`, what the event says. Errors have no `v`, and `err` at the end. Upstream does
-//! not tell warnings from news; here they have a `level`.
+//! Lines of JSON, with upstream's keys in their order (k8s.io/component-base/logs/json,
+//! github.com/go-logr/zapr): `ts` in milliseconds, `caller`, `msg`, the fields of the spans, `v`,
+//! the fields of the event. Errors have no `v`, and `err` at the end. Upstream does not distinguish
+//! warnings from info; here they have a `level`.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn line(entry: &Entry) -> String {
     line
 }
 
-/// As a float with as many decimals as it needs, which is how upstream computes it.
+/// As a float with as many decimals as needed, which is how upstream computes it.
 #[expect(clippy::cast_precision_loss, reason = "upstream loses the same nanoseconds")]
 fn milliseconds(entry: &Entry) -> f64 {
     entry.time.unix_nanos() as f64 / 1_000_000.0

@@ -1,4 +1,4 @@
-//! From what code says to lines that are written.
+//! From events to lines.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::entry::{Entry, Said, Severity};
 use super::output::{Output, Stream};
 use super::{Format, json, text, threshold};
 
-/// Writes each event as a line, with what its spans say.
+/// Writes each event as a line, with the fields of its spans.
 pub(super) struct Lines {
     pub(super) format: Format,
     pub(super) clock: Clock,
@@ -41,7 +41,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
 
     fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        // Before the lock: showing a value may panic, and a panic is logged with its spans.
+        // Before the lock: formatting a value may panic, and a panic is logged with its spans.
         let mut later = Said::default();
         record.record(&mut later);
         if let Some(said) = span.extensions_mut().get_mut::<Said>() {
@@ -64,7 +64,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     }
 }
 
-/// klog's router goes by the first letter.
+/// klog's router uses the first letter.
 fn by_letter(entry: &Entry) -> Stream {
     match entry.severity {
         Severity::Info => Stream::News,
@@ -72,7 +72,7 @@ fn by_letter(entry: &Entry) -> Stream {
     }
 }
 
-/// For zap, which writes upstream's JSON, a warning is news.
+/// For zap, which writes upstream's JSON, a warning counts as info.
 fn by_level(entry: &Entry) -> Stream {
     match entry.severity {
         Severity::Info | Severity::Warning => Stream::News,

@@ -1,10 +1,10 @@
-//! Where lines go: all to standard error, or news to standard output and problems to standard
+//! The streams of lines: all to standard error, or info to standard output and the rest to standard
 //! error, as upstream's split streams do (k8s.io/component-base/logs/api/v1, text.go).
 
 use std::io::{BufWriter, Write};
 use std::sync::{Mutex, PoisonError};
 
-/// The largest buffer, which upstream allows too.
+/// The largest buffer, as in upstream.
 const BUFFER_BYTES_MAX: usize = 2 << 30;
 
 type Sink = Mutex<Box<dyn Write + Send>>;
@@ -16,7 +16,7 @@ pub(super) struct Output {
     all_else: Sink,
 }
 
-/// What a line is.
+/// The stream of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     News,
@@ -28,8 +28,8 @@ impl Output {
         Self { news: None, all_else: Mutex::new(Box::new(stream)) }
     }
 
-    /// Two streams. News are held back until there are so many bytes of them, or until
-    /// [`Output::flush`]; a line is never torn.
+    /// Two streams. Info lines are buffered up to this many bytes, or until [`Output::flush`]; a
+    /// line is never split.
     pub(super) fn split(
         news: impl Write + Send + 'static,
         problems: impl Write + Send + 'static,
@@ -42,7 +42,7 @@ impl Output {
         Self { news: Some(Mutex::new(news)), all_else: Mutex::new(Box::new(problems)) }
     }
 
-    /// There is nobody to tell that the log cannot be written.
+    /// A failure to write the log cannot be reported.
     pub(super) fn write(&self, stream: Stream, line: &str) {
         let sink = match (stream, &self.news) {
             (Stream::News, Some(news)) => news,
@@ -51,7 +51,7 @@ impl Output {
         let _ = sink.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
     }
 
-    /// Writes what was held back.
+    /// Flushes the buffer.
     pub(super) fn flush(&self) {
         if let Some(news) = &self.news {
             let _ = news.lock().unwrap_or_else(PoisonError::into_inner).flush();

@@ -1,4 +1,4 @@
-//! Panics are lines of the log too (k8s.io/apimachinery/pkg/util/runtime, `logPanic`).
+//! Panics as log lines (k8s.io/apimachinery/pkg/util/runtime, `logPanic`).
 
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
@@ -9,10 +9,10 @@ use metrics::{Error, Family, IntCounter, Registry};
 /// As much of the stack as upstream shows.
 const STACK_BYTES_MAX: usize = 64 << 10;
 
-/// How many there were.
+/// The number of panics.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// Registers their count. An error if it is registered already.
+/// Registers their counter. An error if it is registered already.
 pub(crate) fn register(registry: &Registry) -> Result<(), Error> {
     let family = Family::alpha(
         "kcm_panics_total",
@@ -25,8 +25,8 @@ pub(crate) fn register(registry: &Registry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Logs each panic from now on, where it happens and with the spans around it, in place of the
-/// text without form that Rust prints. What fences make of it they log themselves.
+/// Logs each panic from now on, with its location and its spans, instead of the unformatted text
+/// that Rust prints. Fences log how they handled it themselves.
 pub(super) fn follow() {
     std::panic::set_hook(Box::new(log));
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::entry::{Entry, Pair, Severity, each_once};
 
-/// The entry as a line, or as several where a value has several.
+/// The entry as a line, or as several if a value has several.
 pub(super) fn line(entry: &Entry, zone: &Zone, pid: u32) -> String {
     let mut line = header(entry, zone, pid);
     if entry.is_plain {
@@ -21,7 +21,7 @@ pub(super) fn line(entry: &Entry, zone: &Zone, pid: u32) -> String {
         line.push_str(&api::go::quote(&entry.message));
     }
     let own = || entry.pairs.iter();
-    // What klog's `Error` is given goes first.
+    // The error argument of klog's `Error` comes first.
     let is_cause = |pair: &&Pair| entry.severity == Severity::Error && pair.0 == "err";
     let rest = own().filter(|pair| !is_cause(pair));
     let pairs = own().filter(is_cause).chain(&entry.context).chain(rest);
@@ -58,7 +58,7 @@ fn push_value(line: &mut String, value: &Value) {
     }
 }
 
-/// A text of several lines: each behind a tab, so that none is taken for the end, `\n >`.
+/// A text of several lines: each after a tab, so that none looks like the end, `\n >`.
 fn push_block(line: &mut String, text: &str) {
     line.push_str("=<\n");
     for part in text.strip_suffix('\n').unwrap_or(text).split('\n') {

@@ -7,16 +7,16 @@ use tracing::subscriber::Interest;
 use tracing::{Level, Metadata};
 use tracing_subscriber::layer::{Context, Filter};
 
-/// The crates whose lines are ours.
+/// Our own crates.
 pub(super) const OURS: [&str; 10] = [
     "auth", "cache", "client", "engine", "https", "leader", "manager", "profile", "runtime",
     "server",
 ];
-/// From here on libraries say what they do. What they trace is never written, nor compiled: it is
-/// more than anybody can read, and may hold what nobody should.
+/// From this verbosity on libraries log at debug. Their traces are never written, nor compiled:
+/// they are too many, and may contain secrets.
 const LIBRARIES: u32 = 9;
 
-/// From which verbosity on lines are written: everywhere, and in single source files.
+/// The verbosity from which lines are written: everywhere, and in single source files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Threshold {
     pub(super) verbosity: u32,
@@ -32,7 +32,7 @@ struct Module {
 }
 
 impl Threshold {
-    /// As `-v` and `--vmodule` say. The latter has been checked when it was parsed.
+    /// From `-v` and `--vmodule`. The latter must be validated already.
     pub(super) fn new(verbosity: u32, modules: &str) -> Self {
         let parse = |part: &str| {
             let (pattern, number) = part.split_once('=')?;
@@ -43,7 +43,7 @@ impl Threshold {
         Self { verbosity, modules, quiet: false }
     }
 
-    /// Warnings and errors alone.
+    /// Only warnings and errors.
     pub(super) fn quiet() -> Self {
         Self { verbosity: 0, modules: Vec::new(), quiet: true }
     }
@@ -56,7 +56,7 @@ impl Threshold {
         needed <= self.verbosity || needed <= self.of_file(metadata.file().unwrap_or_default())
     }
 
-    /// What the first pattern that matches the name of the file says, without its ending.
+    /// The level of the first pattern that matches the name of the file without its extension.
     fn of_file(&self, path: &str) -> u32 {
         if self.modules.is_empty() {
             return 0;
@@ -87,7 +87,7 @@ impl<S> Filter<S> for Threshold {
     }
 }
 
-/// From which verbosity on such a line is written; none: never.
+/// The lowest verbosity at which such a line is written; none: never.
 pub(super) fn verbosity(metadata: &Metadata<'_>) -> Option<u32> {
     let name = metadata.target().split("::").next().unwrap_or_default();
     match (*metadata.level(), OURS.contains(&name)) {
@@ -119,7 +119,7 @@ pub(super) fn matches(pattern: &[char], name: &[char]) -> bool {
     }
 }
 
-/// Whether the class, whose `[` is gone, holds the character; and what follows its `]`.
+/// Whether the class, whose `[` is consumed, contains the character; and the rest after its `]`.
 fn class(pattern: &[char], char: char) -> Option<(bool, &[char])> {
     let (negated, mut rest) = match pattern.split_first()? {
         (&'^', rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! A stop signal before there is anything to stop; and as whom controllers write.
+//! A shutdown before anything has started; and the users that controllers write as.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::serve::Shown;
 /// Far more than anything here takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// An API server that takes requests and answers none.
+/// An API server that accepts requests and never responds.
 struct Mute {
     address: SocketAddr,
     /// The first lines of requests.
@@ -57,7 +57,7 @@ impl Mute {
         Self { address, requests }
     }
 
-    /// Waits for a request whose first line contains `words`. Informers ask for more meanwhile.
+    /// Waits for a request whose first line contains `words`. Informers send others meanwhile.
     async fn is_asked(&mut self, words: &str) {
         let asked = async {
             while let Some(line) = self.requests.recv().await {
@@ -116,7 +116,7 @@ fn flags(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// Upstream reads the cluster's authorities before it contends: who waits there holds no lease.
+/// Upstream reads the cluster's CAs before it contends: a process that waits there holds no lease.
 #[test]
 fn a_stop_while_authorities_are_read_is_obeyed_and_nothing_was_elected() {
     block_on(async {
@@ -241,7 +241,7 @@ fn the_token_controller_has_no_account() {
     });
 }
 
-/// Its caches would never hear of anything again.
+/// Its caches would never get an event again.
 #[test]
 fn an_etcd_that_was_restored_ends_the_process() {
     cache::fixture::run(async {

@@ -1,4 +1,4 @@
-//! What is wrong with the flags together, in upstream's words and order
+//! Errors in the combination of flags, with upstream's texts and in its order
 //! (cmd/kube-controller-manager/app/options/options.go, `Validate`).
 
 mod logging;
@@ -11,10 +11,10 @@ use crate::options::Options;
 use crate::registry::REGISTRY;
 use crate::selection;
 
-/// All errors; none if the flags are good.
+/// All errors; none if the flags are valid.
 pub(crate) fn errors(options: &Options) -> Vec<String> {
     let flags = &options.flags;
-    // Upstream starts to log before it looks at the rest.
+    // Upstream starts the log before it validates the rest.
     let mut errors = logging::errors(flags, &options.gates);
     if !errors.is_empty() {
         return errors;
@@ -41,7 +41,7 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
     errors.extend(serving::headers(options));
     errors.extend(options.metrics.settings().err().unwrap_or_default());
     errors.extend(cloud(flags));
-    // Upstream opens the secure port only if all else is good.
+    // Upstream opens the secure port only if everything else is valid.
     if let (true, Some(served)) = (errors.is_empty(), &options.serving) {
         let tls = serving::tls(served, flags).err();
         errors.extend(tls.or_else(|| serving::paths(&options.guard)));
@@ -63,8 +63,8 @@ pub(crate) fn aggregate(errors: &[String]) -> String {
     }
 }
 
-/// Certificates and keys come in pairs, for all signers or for each. Two labels are not the names
-/// of their flags; they are what upstream prints (csrsigningcontroller.go).
+/// Certificates and keys come in pairs, for all signers or for each. Two labels differ from the
+/// names of their flags; they are what upstream prints (csrsigningcontroller.go).
 fn signing(flags: &Flags) -> Vec<String> {
     let is_given = |signer: &str, part: &str| {
         !flags.value(&format!("cluster-signing-{signer}{part}-file")).text().is_empty()
@@ -91,7 +91,7 @@ fn signing(flags: &Flags) -> Vec<String> {
     errors
 }
 
-/// Workers and sizes. Upstream checks no others: 0 there is a controller without workers.
+/// Workers and sizes. Upstream validates no others: 0 there means a controller without workers.
 fn counts(flags: &Flags) -> Vec<String> {
     let positive = |name: &str, words: &str| {
         let count = flags.value(name).int();
@@ -125,7 +125,7 @@ fn counts(flags: &Flags) -> Vec<String> {
     .concat()
 }
 
-/// Upstream says this later, and only if the controller runs.
+/// Upstream reports this later, and only if the controller runs.
 fn clean_up_period(options: &Options) -> Option<String> {
     let choice = selection::choose(&options.controllers, REGISTRY, &options.gates);
     let name = "legacy-serviceaccount-token-cleaner-controller";

@@ -1,4 +1,4 @@
-//! What can be said of the secure port without files (k8s.io/apiserver/pkg/server/options).
+//! Validation of the secure port without files (k8s.io/apiserver/pkg/server/options).
 
 use crate::flags::Flags;
 use crate::gates::features;
@@ -7,7 +7,7 @@ use crate::options::Options;
 /// One of these must be among the suites for HTTP/2 (RFC 7540, section 9.2.2).
 const HTTP2_SUITES: [&str; 2] =
     ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
-/// The texts are upstream's, though 0 does turn HTTPS off.
+/// The texts are upstream's, although 0 does disable HTTPS.
 pub(super) fn port(flags: &Flags) -> Option<String> {
     let port = flags.value("secure-port").int();
     let range = match port {
@@ -18,7 +18,7 @@ pub(super) fn port(flags: &Flags) -> Option<String> {
     Some(format!("--secure-port {port} must be {range}"))
 }
 
-/// The names that proxies use.
+/// The header names of front proxies.
 pub(super) fn headers(options: &Options) -> Vec<String> {
     let headers = &options.guard.request_header;
     let blank = |flag: &str, names: &[String]| {
@@ -53,7 +53,7 @@ pub(super) fn headers(options: &Options) -> Vec<String> {
     errors
 }
 
-/// What TLS cannot be set up with.
+/// Errors in the TLS settings.
 pub(super) fn tls(serving: &https::Settings, flags: &Flags) -> Result<(), String> {
     let is_named = |flag: &str| !flags.value(flag).text().is_empty();
     if is_named("tls-cert-file") != is_named("tls-private-key-file") {
@@ -85,7 +85,7 @@ pub(super) fn tls(serving: &https::Settings, flags: &Flags) -> Result<(), String
     Ok(())
 }
 
-/// A path may end with `*`, and have it nowhere else.
+/// A path may have a `*` only at its end.
 pub(super) fn paths(guard: &auth::Settings) -> Option<String> {
     let mut paths = guard.always_allow_paths.iter();
     let is_bad = |path: &&String| path.strip_suffix('*').unwrap_or(path).contains('*');

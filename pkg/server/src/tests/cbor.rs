@@ -53,7 +53,7 @@ async fn both_pages_are_served_as_cbor() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_cbor_is_refused_in_cbor_and_all_types_are_named() {
+async fn errors_for_cbor_clients_are_cbor_and_name_all_types() {
     for accept in ["application/cbor", "application/cbor,application/json"] {
         let (status, headers, body) = ask_for("/flagz", accept).await;
         assert_eq!((status, &*body), (406, REFUSED));

@@ -94,7 +94,7 @@ async fn each_run_of_a_check_is_observed_and_excluded_ones_do_not_run() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let observe = move |name: &str, result: CheckResult| {
-        log.lock().unwrap().push(format!("{name} {result:?}"))
+        log.lock().unwrap().push(format!("{name} {result:?}"));
     };
     let mut pages = pages();
     pages.health = Health::new(observe);
@@ -108,7 +108,7 @@ async fn each_run_of_a_check_is_observed_and_excluded_ones_do_not_run() {
 
 /// Unlike upstream, which logs at each probe. A reason with a growing number counts as the same.
 #[tokio::test]
-async fn a_reason_is_logged_when_it_changes_and_shown_to_nobody() {
+async fn a_reason_is_logged_when_it_changes_and_never_shown() {
     let (lines, _guard) = Lines::record(Level::INFO);
     let reason = Arc::new(Mutex::new(Ok(())));
     let pages = pages();

@@ -115,7 +115,7 @@ fn bucket_gives_a_burst_and_then_its_rate() {
 
 // TestLimiterJumpBackwards; upstream then counts the time from 0 to 1 a second time
 #[test]
-fn bucket_does_not_care_about_time_that_goes_back() {
+fn bucket_ignores_time_that_goes_back() {
     let asked = [(1, true), (0, true), (0, true), (0, false), (1, false), (2, true), (2, false)];
     try_take(&mut TokenBucket::new(10.0, 3), start(), &asked);
 }

@@ -180,7 +180,7 @@ fn a_new_definition_is_looked_at_soon_and_many_are_not_looked_at_often() {
 /// A standby discovers new kinds as soon as a leader does, although no handler is notified of
 /// objects.
 #[test]
-fn a_new_definition_is_looked_at_while_nobody_listens() {
+fn a_new_definition_is_discovered_before_listen() {
     run(async {
         let mut test = Test::idle(&Server::default, |_| Vec::new(), served([definitions()]));
         let mut stream = test.list(&definitions(), &[], 10).await;
@@ -196,7 +196,7 @@ fn a_new_definition_is_looked_at_while_nobody_listens() {
 }
 
 #[test]
-fn is_ready_once_all_objects_of_all_kinds_were_told() {
+fn is_ready_once_handlers_are_notified_of_all_objects() {
     run(async {
         let mut test = Test::new(NO_ANSWER);
         let everything = Arc::clone(&test.everything);

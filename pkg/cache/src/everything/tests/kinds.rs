@@ -21,7 +21,7 @@ fn numbered(number: usize) -> Resource {
 }
 
 #[test]
-fn tells_of_objects_as_long_as_their_kind_is_there() {
+fn notifies_of_objects_while_their_kind_is_served() {
     run(async {
         let (mut test, mut stream) = Test::watching().await;
         let everything = Arc::clone(&test.everything);

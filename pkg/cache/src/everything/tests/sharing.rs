@@ -21,7 +21,7 @@ async fn with_pods(answer: Arc<Served>) -> (Test, Arc<Informer>, Stream) {
 }
 
 #[test]
-fn an_informer_of_others_tells_of_its_objects_too() {
+fn a_shared_informer_notifies_of_its_objects_too() {
     run(async {
         let (mut test, pods, mut stream) = with_pods(served([Pod::RESOURCE, widgets()])).await;
         test.hears(&["served 2", "pods + default/a@5", "pods at 10"]).await;
@@ -85,7 +85,7 @@ fn an_informer_of_some_objects_is_not_shared() {
 /// Whenever it subscribes, before, during or after the notifications of a list, it gets each object
 /// once.
 #[test]
-fn a_follower_that_comes_while_others_are_told_misses_nothing() {
+fn a_follower_that_subscribes_during_notifications_misses_nothing() {
     for turns in 0..12 {
         run(async {
             let server = Server::default();

@@ -88,7 +88,7 @@ async fn a_token_stands_in_for_its_file() {
 
 /// exec_test.go: the input of a plugin, and its possible output.
 #[tokio::test]
-async fn a_plugin_says_who_we_are() {
+async fn a_plugin_returns_our_credentials() {
     let (authority, folder) = (Authority::new(), Folder::new());
     let server = Server::start(&authority).await;
     let mut cluster = server.known_by(&folder.write("ca.crt", &authority.pem));

@@ -1,4 +1,4 @@
-//! Which format is chosen, and that none of them lets the cluster's texts out of their places.
+//! Which format is chosen, and that texts from the cluster are escaped in each.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn lengths_are_short() {
     }
 }
 
-/// A manager in whose every text somebody has put markup.
+/// A manager with markup in each of its texts.
 fn odd() -> Manager {
     let odd = || ODD.to_owned();
     let failure = Failure { key: odd(), error: odd(), ..failure("") };
@@ -118,7 +118,7 @@ async fn links_lead_to_the_key_that_they_name() {
     assert!(page.contains(link), "{page}");
 }
 
-/// Nothing is loaded, nothing runs, and nobody keeps a copy.
+/// Nothing is loaded, nothing runs, and nothing is cached.
 #[tokio::test(start_paused = true)]
 async fn answers_are_locked_down() {
     let manager = Manager::new(Fake::new(busy()));
@@ -143,7 +143,7 @@ async fn answers_are_locked_down() {
     }
 }
 
-/// What the cluster says cannot look like a line of ours, nor steer a terminal.
+/// Text from the cluster cannot look like our own lines, nor control a terminal.
 #[tokio::test(start_paused = true)]
 async fn text_stays_on_its_line() {
     let mut status = busy();
@@ -155,7 +155,7 @@ async fn text_stays_on_its_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn json_tells_the_same() {
+async fn json_has_the_same_content() {
     let manager = Manager::new(Fake::new(busy()));
     let (code, all) = manager.json("/debug/controllers").await;
     assert_eq!(code, 200);
@@ -177,9 +177,9 @@ async fn json_tells_the_same() {
     assert_eq!(all["informers"][1], expected);
 
     let path = "/debug/controllers/replicaset/explain?key=shop%2Fweb";
-    let (code, told) = manager.json(path).await;
-    assert_eq!((code, &told["controller"]), (200, &json!("replicaset-controller")));
-    let explanation = &told["explanation"];
+    let (code, shown) = manager.json(path).await;
+    assert_eq!((code, &shown["controller"]), (200, &json!("replicaset-controller")));
+    let explanation = &shown["explanation"];
     assert_eq!(explanation["plan"]["json"]["why"], "2 pods missing");
     assert_eq!(explanation["unsettled"]["until"], "1970-01-01T06:04:40Z");
     assert_eq!(explanation["place"]["delayedUntil"], "1970-01-01T06:01:00Z");

@@ -56,7 +56,7 @@ async fn what_needs_attention() {
     let lines: Vec<_> = lines.map(|line| line.replace(['"', '\\'], "")).collect();
     let set = "replicaset-controller: ";
     let expected = [
-        format!("{set}its loop does not get on: keys are ready"),
+        format!("{set}its loop stalls: keys are ready"),
         format!("{set}cannot start: no service account"),
         format!("{set}waits for the cache of pods: pods is forbidden"),
         format!("{set}2 keys fail, last shop/db: pods web- is forbidden: exceeded quota"),
@@ -67,7 +67,8 @@ async fn what_needs_attention() {
         "replicasets.apps: 2 objects cannot be read".to_owned(),
     ];
     assert_eq!(lines, expected);
-    // Of a kind that cannot be listed the collector knows nothing, and goes on with the others.
+    // The collector knows no objects of a kind that cannot be listed, and continues with the
+    // others.
     let (_, all) = Manager::new(Fake::new(running)).json("/debug/controllers").await;
     assert_eq!(
         all["attention"][1]["trouble"],
@@ -90,7 +91,7 @@ async fn an_explanation() {
     assert_eq!(page, include_str!("explanation.txt"), "\n{page}");
 }
 
-/// A standby explains too, and says that it would not act.
+/// A standby explains too, and reports that it would not act.
 #[tokio::test(start_paused = true)]
 async fn an_explanation_of_a_standby() {
     let mut manager = Manager::new(Fake::new(busy()));
@@ -131,7 +132,7 @@ The cache holds no such object.
 
 There is no plan: panic: boom
 
-WHAT KEEPS IT
+WHAT BLOCKS IT
 Nothing.
 
 WHERE THE KEY IS
@@ -166,7 +167,7 @@ async fn a_graph_is_shown_as_dot() {
     }
 }
 
-/// Its graph is made when it leads; until then it would show an empty cluster.
+/// Its graph is built when it leads; before, it would show an empty cluster.
 #[tokio::test(start_paused = true)]
 async fn a_standby_has_no_graph() {
     let mut fake = Fake::new(busy());
@@ -182,7 +183,7 @@ async fn a_standby_has_no_graph() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_graph_says_so() {
+async fn a_controller_without_a_graph_says_so() {
     let manager = Manager::new(Fake::new(healthy()));
     for (name, why) in [
         ("replicaset", "replicaset-controller has no graph"),

@@ -27,8 +27,8 @@ ttl-controller
 replicaset-controller
 ";
         assert_eq!((code, page.as_str()), (404, expected));
-        let (code, told) = manager.json(path).await;
-        assert_eq!((code, &told["controllers"][3]), (404, &json!("ttl-controller")));
+        let (code, shown) = manager.json(path).await;
+        assert_eq!((code, &shown["controllers"][3]), (404, &json!("ttl-controller")));
     }
 }
 
@@ -48,16 +48,16 @@ async fn a_key_must_be_one() {
         ("?key=a/b%2525", "\"a/b%25\" is no key of an object"),
         (&long, "is no key of an object"),
     ] {
-        let (code, told) = manager.json(&format!("{EXPLAIN}{query}")).await;
-        let error = told["error"].as_str().unwrap();
+        let (code, shown) = manager.json(&format!("{EXPLAIN}{query}")).await;
+        let error = shown["error"].as_str().unwrap();
         assert!(code == 400 && error.contains(given), "{query}: {error}");
         let expected = "; expected ?key=<namespace>/<name>, or ?key=<name> for kinds without";
         assert!(error.contains(expected), "{error}");
     }
     for good in ["shop/web", "node-1", "system:node", "shop%2Fweb"] {
-        let (code, told) = manager.json(&format!("{EXPLAIN}?key={good}")).await;
+        let (code, shown) = manager.json(&format!("{EXPLAIN}?key={good}")).await;
         let key = good.replace("%2F", "/");
-        assert_eq!((code, &told["explanation"]["key"]), (200, &json!(key)));
+        assert_eq!((code, &shown["explanation"]["key"]), (200, &json!(key)));
     }
 }
 

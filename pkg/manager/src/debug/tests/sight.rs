@@ -38,7 +38,7 @@ fn allowing(allowed: &[&'static str]) -> Script {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_are_shown_to_who_may_get_their_objects() {
+async fn bodies_are_shown_to_users_that_may_get_their_objects() {
     let rows: [(&[&'static str], bool, &[&str]); 5] = [
         (&["alice pods shop/"], true, &["alice pods shop/"]),
         (&["alice pods shop/web"], true, &["alice pods shop/", "alice pods shop/web"]),
@@ -57,9 +57,9 @@ async fn bodies_are_shown_to_who_may_get_their_objects() {
     }
 }
 
-/// What is made has no name yet: only who may get all of its kind sees it.
+/// An object that is created has no name yet: only users that may get all of its kind see it.
 #[tokio::test(start_paused = true)]
-async fn bodies_of_new_objects_are_shown_to_who_may_get_all() {
+async fn bodies_of_new_objects_are_shown_to_users_that_may_get_all() {
     for (allowed, is_seen) in [("alice pods shop/", true), ("alice pods shop/web", false)] {
         let manager = planning(vec![create(), create()], allowing(&[allowed]));
         let (_, page) = manager.get(PATH, "application/json").await;
@@ -70,7 +70,7 @@ async fn bodies_of_new_objects_are_shown_to_who_may_get_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_of_secrets_are_shown_to_nobody_and_nobody_is_asked() {
+async fn bodies_of_secrets_are_hidden_without_a_review() {
     let delete = Write::delete(object("pods", "web")).into();
     let permits = allowing(&["alice secrets shop/", "alice secrets shop/web"]);
     let manager = planning(vec![patch("secrets", "web"), delete], permits);
@@ -83,7 +83,7 @@ async fn bodies_of_secrets_are_shown_to_nobody_and_nobody_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_can_say_stays_hidden() {
+async fn bodies_stay_hidden_when_the_review_fails() {
     let broken = Script { broken: true, ..Script::default() };
     let (_, page) = planning(vec![patch("pods", "web")], broken).get(PATH, "*/*").await;
     assert!(!page.contains("hunter2"), "{page}");
@@ -102,7 +102,7 @@ async fn what_nobody_can_say_stays_hidden() {
     let response = manager.router().oneshot(request).await.unwrap();
     let page = to_bytes(response.into_body(), 1 << 20).await.unwrap();
     let page = String::from_utf8(page.to_vec()).unwrap();
-    assert!(!page.contains("hunter2") && page.contains("nobody said who you are"), "{page}");
+    assert!(!page.contains("hunter2") && page.contains("this request has no user"), "{page}");
 }
 
 /// A plan may write to thousands.

@@ -1,10 +1,10 @@
-//! Where lines go.
+//! The streams of lines.
 
 use super::super::output::Stream;
 use super::*;
 
-/// logs/api/v1, text_test.go: news are held back until the buffer is full or flushed, problems
-/// never; no line is torn.
+/// logs/api/v1, text_test.go: info lines are buffered until the buffer is full or flushed, problems
+/// never; no line is split.
 #[test]
 fn streams_are_split_and_buffered() {
     let (news, problems) = (Written::default(), Written::default());

@@ -49,7 +49,7 @@ async fn lines_have_klogs_form() {
     assert_eq!(lines, expected.map(|(letter, line)| (letter, line.to_owned())));
 }
 
-/// FormatKVs: the last one wins, and what is said twice stands where it stood first.
+/// FormatKVs: the last one wins, and an equal value stays at its first position.
 #[tokio::test(start_paused = true)]
 async fn spans_are_in_the_line() {
     let lines = text(|| {

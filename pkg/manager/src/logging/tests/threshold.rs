@@ -19,7 +19,7 @@ fn everything() {
     tracing::trace!("trace");
 }
 
-/// The first words of what a threshold lets through.
+/// The first words of the lines that a threshold admits.
 fn written(threshold: Threshold) -> String {
     let text = logged(Format::Text, threshold, everything);
     let words: Vec<&str> = text.lines().filter_map(|line| line.split('"').nth(1)).collect();
@@ -103,11 +103,11 @@ fn patterns_match_as_in_go() {
     }
 }
 
-/// What a crate of ours says must not pass for a library's.
+/// Lines of our own crates must not be taken for a library's.
 #[test]
 fn every_crate_that_logs_is_known() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // Parts of the sandbox's program, which shows warnings, and what the manager says.
+    // Parts of the sandbox's program, which shows warnings, and the manager's log.
     let elsewhere = ["sandbox", "script"];
     let mut logging = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
