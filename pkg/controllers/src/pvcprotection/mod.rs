@@ -31,8 +31,8 @@
 //!
 //! Otherwise than upstream,
 //! - the finalizer and the condition are not written in one sync: the second PUT could not succeed;
-//!   - after a live list with a pod that cannot be read no finalizer is removed. Upstream's fails
-//!   whole;
+//! - after a live list with a pod that cannot be read no finalizer is removed. Upstream's sync
+//!   fails;
 //! - a claim that is unused by the cache and by its condition causes no live list.
 //!
 //! # Parts
