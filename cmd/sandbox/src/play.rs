@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use runtime::{Clock, Runtime};
-use script::{Player, Script, Told, World, WorldOptions};
+use script::{Player, Progress, Script, World, WorldOptions};
 
 use crate::view::{Live, View};
 use crate::{Arguments, tell};
@@ -25,14 +25,15 @@ pub(crate) fn play(path: &Path, arguments: &Arguments) -> anyhow::Result<ExitCod
     let played = async move |runtime: Runtime, live: Option<Live>| {
         let world = World::start(&WorldOptions::of(&script, SEED), &runtime)?;
         let view = live.map(|live| View::start(&world, live));
-        let mut player = Player::new(&world, "default").await?.telling(|told| match told {
-            Told::Line(line) if line.starts_with('@') => {}
-            Told::Line(line) | Told::Output(line) => tell(line),
-            Told::Command(step) => match &step.command {
-                script::Command::Say(text) => tell(&format!("\n{text}\n")),
-                _ => tell(&format!("> {}", step.text)),
-            },
-        });
+        let mut player =
+            Player::new(&world, "default").await?.with_listener(|progress| match progress {
+                Progress::Line(line) if line.starts_with('@') => {}
+                Progress::Line(line) | Progress::Output(line) => tell(line),
+                Progress::Command(step) => match &step.command {
+                    script::Command::Say(text) => tell(&format!("\n{text}\n")),
+                    _ => tell(&format!("> {}", step.text)),
+                },
+            });
         player.play(&script).await?;
         drop(view);
         runtime.cancel.cancel();

@@ -1,4 +1,4 @@
-//! Who is to be woken when.
+//! When each subject is to act next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ pub(crate) struct Alarms<T> {
 }
 
 impl<T: Ord + Clone> Alarms<T> {
-    /// Wakes a subject at this time and at no other; none: never.
+    /// Sets the alarm of a subject to this time only; none: never.
     pub(crate) fn set(&mut self, subject: &T, time: Option<Time>) {
         if let Some(old) = self.subjects.remove(subject) {
             self.times.remove(&(old, subject.clone()));
@@ -22,7 +22,7 @@ impl<T: Ord + Clone> Alarms<T> {
         }
     }
 
-    /// Those whose time has come, which are not woken again.
+    /// Removes and returns the subjects whose time has come.
     pub(crate) fn due(&mut self, now: Time) -> Vec<T> {
         let mut due = Vec::new();
         while self.next().is_some_and(|time| time <= now) {

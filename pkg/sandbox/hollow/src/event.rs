@@ -7,7 +7,7 @@ use crate::fields::text;
 use crate::kinds::{EVENTS, target};
 use crate::{Request, Target, span};
 
-/// Who reports.
+/// The component that reports.
 pub(crate) struct Reporter<'a> {
     /// Such as `kubelet`.
     pub(crate) component: &'a str,
@@ -45,7 +45,7 @@ pub(crate) fn about(kind: &str, object: &Value, path: &str) -> Value {
     about
 }
 
-/// Where an event lives. `number` tells events of one moment from each other.
+/// Where an event lives. `number` distinguishes Events of one moment.
 pub(crate) fn place(about: &Value, now: Time, number: u64) -> Target {
     let namespace = match text(about, "/namespace") {
         "" => "default",

@@ -3,7 +3,7 @@
 //!
 //! Each is a [`Part`]: a state machine that is shown what changed and the time, and answers with
 //! requests to the API server and the time when it wants to be asked again. This crate is pure;
-//! who asks and who sends is `pkg/sandbox/server`.
+//! `pkg/sandbox/server` calls them and sends their requests.
 //!
 //! # What a pod can ask for
 //!
@@ -53,5 +53,5 @@ mod tests;
 mod world;
 
 pub use kubelet::{Kubelet, Nodes};
-pub use part::{Change, Part, Request, Sender, Sent, Target, Turn};
+pub use part::{Change, Part, Reaction, Request, Sender, Sent, Target};
 pub use scheduler::Scheduler;

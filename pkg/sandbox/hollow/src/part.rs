@@ -10,10 +10,10 @@ pub trait Part: Send {
     /// The kinds that it is shown.
     fn watches(&self) -> &'static [Resource];
 
-    /// Takes what changed since it was last asked, in the order of the versions, and says what to
-    /// send. Its requests may fail: what counts is what it is shown of the objects, later. What it
-    /// asked for and does not see it asks for again, with back-off.
-    fn step(&mut self, now: Time, changes: &[Change]) -> Turn;
+    /// Takes what changed since the last step, in the order of the versions, and returns what to
+    /// send. Its requests may fail: only later changes of the objects count. What it requested and
+    /// does not see it requests again, with back-off.
+    fn step(&mut self, now: Time, changes: &[Change]) -> Reaction;
 }
 
 /// A change of an object.
@@ -21,38 +21,38 @@ pub trait Part: Send {
 pub struct Change {
     /// Its kind.
     pub resource: Resource,
-    /// The object as it is now; if it is gone, as it was last.
+    /// The object as it is now; if it is deleted, as it was last.
     pub object: Arc<Value>,
-    /// Whether it is gone.
+    /// Whether it is deleted.
     pub gone: bool,
 }
 
-/// What a part does next.
+/// What a part does in a step.
 #[derive(Clone, Debug, Default)]
-pub struct Turn {
+pub struct Reaction {
     /// In this order.
     pub requests: Vec<Sent>,
-    /// When it wants to be asked even if nothing changes.
+    /// When its next step is due even if nothing changes.
     pub again: Option<Time>,
 }
 
-/// A request, and who sends it.
+/// A request, and its sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-    /// As whom.
+    /// The sender.
     pub by: Sender,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
 }
 
-/// Who sends a request: each has other rights.
+/// The sender of a request: each has other rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// The kubelet of this node.
     Node(String),
     /// The scheduler.
     Scheduler,
-    /// Whoever takes machines away. A kubelet may not delete its Node.
+    /// The operator, who removes machines. A kubelet may not delete its Node.
     Operator,
 }
 
@@ -80,10 +80,10 @@ pub enum Request {
     Delete(Target, Value),
 }
 
-// === impl Turn ===
+// === impl Reaction ===
 
-impl Turn {
-    /// Sends requests as somebody.
+impl Reaction {
+    /// Adds requests of a sender.
     pub(crate) fn send(&mut self, by: &Sender, requests: impl IntoIterator<Item = Request>) {
         let sent = requests.into_iter().map(|request| Sent { by: by.clone(), request });
         self.requests.extend(sent);

@@ -86,7 +86,7 @@ fn a_killed_node_falls_silent_and_comes_back() {
 }
 
 #[test]
-fn a_partitioned_node_goes_on() {
+fn a_partitioned_node_runs_on() {
     let mut world = World::new(&Nodes::new(1));
     world.create(&PODS, pod("a"));
     world.run(10);
@@ -139,7 +139,7 @@ fn nodes_come_and_go() {
     world.run(1);
     assert!(world.get(&NODES, "node-0").is_none());
     assert_eq!(world.kubelet.names().collect::<Vec<_>>(), ["big", "node-1", "node-2"]);
-    // Deleted by somebody else: it stays away until its kubelet starts again.
+    // Deleted by another client: it stays away until its kubelet starts again.
     let target = crate::kinds::target(&NODES, &api::Key::new("", "node-1"), "");
     world.lose(&target);
     world.run(100);

@@ -67,10 +67,11 @@ impl World {
         for round in 0.. {
             assert!(round < 1000, "no end at {}", self.now);
             let changes = std::mem::take(&mut self.fresh);
-            let turns =
+            let reactions =
                 [self.kubelet.step(self.now, &changes), self.scheduler.step(self.now, &changes)];
-            self.again = turns.iter().filter_map(|turn| turn.again).min();
-            for Sent { request, .. } in turns.into_iter().flat_map(|turn| turn.requests) {
+            self.again = reactions.iter().filter_map(|reaction| reaction.again).min();
+            for Sent { request, .. } in reactions.into_iter().flat_map(|reaction| reaction.requests)
+            {
                 self.requests += 1;
                 if self.drop_every.is_some_and(|every| self.requests.is_multiple_of(every)) {
                     continue;
@@ -122,7 +123,7 @@ impl World {
         self.answer(&Request::Delete(target, options)).unwrap();
     }
 
-    /// Changes an object as somebody else would.
+    /// Changes an object as another client would.
     pub(crate) fn edit(&mut self, resource: &Resource, name: &str, edit: impl FnOnce(&mut Value)) {
         let mut object = self.get(resource, name).unwrap().clone();
         let spec = at(&object, "/spec").cloned();
@@ -322,7 +323,7 @@ pub(crate) fn pod_with(name: &str, annotations: &[(&str, &str)], spec: &Value) -
 }
 
 impl World {
-    /// Somebody deletes an object.
+    /// A client deletes an object.
     pub(crate) fn lose(&mut self, target: &Target) {
         self.answer(&Request::Delete(target.clone(), json!({}))).unwrap();
     }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::{Schema, TypeId};
 use update::Updater;
 
-/// Who applies, and how.
+/// The manager of an apply, and its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Applier<'a> {
     /// The field manager.

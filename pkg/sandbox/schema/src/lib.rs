@@ -1,5 +1,5 @@
 //! What the fields of the API's types are, and what follows from that alone: which bodies can be
-//! read, how patches apply, and who owns which field.
+//! read, how patches apply, and which manager owns which field.
 //!
 //! The types of Kubernetes 1.36.3 are a table, made from the OpenAPI document that its API server
 //! serves. This crate is pure: values in, values out.

@@ -25,7 +25,7 @@ const PATCHES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// A resource that a document tells of.
+/// A resource that a document describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a> {
     /// Empty for core.

@@ -86,7 +86,7 @@ pub enum Shape {
     List {
         /// What each item is.
         item: Box<Shape>,
-        /// How items are told apart by who applies.
+        /// How an apply distinguishes items.
         kind: ListKind,
     },
     /// Any JSON.
@@ -125,7 +125,7 @@ pub enum ListKind {
     Atomic,
     /// Each value is there once and has its owners.
     Set,
-    /// Items are told apart by these fields.
+    /// These fields distinguish items.
     Map(Vec<&'static str>),
 }
 
@@ -138,7 +138,7 @@ pub struct Merge {
     pub replaces: bool,
     /// Only the keys that the patch names stay.
     pub retains_keys: bool,
-    /// What tells items of a merged list apart; none: they are single values.
+    /// What distinguishes items of a merged list; none: they are single values.
     pub key: Option<&'static str>,
 }
 

@@ -56,7 +56,7 @@ pub enum NodeAct {
     Kill,
     /// It is on again.
     Revive,
-    /// Its network is gone, its pods run on.
+    /// Its network is cut, its pods run on.
     Partition,
     /// Its network is back.
     Heal,
@@ -123,7 +123,7 @@ impl Reply {
         self.code < 300
     }
 
-    /// As kubectl tells of a failure.
+    /// As kubectl prints a failure.
     pub fn failure(&self) -> String {
         let text = |field: &str| self.body.get(field).and_then(Value::as_str).unwrap_or_default();
         format!("Error from server ({}): {}", text("reason"), text("message"))

@@ -29,7 +29,7 @@ pub enum Command {
     Patch(Target, &'static str, serde_json::Value),
     /// `patch json`: the operations.
     Edit(Target, serde_json::Value),
-    /// `label` and `annotate`: the field of `metadata`, the key, the value; none: it goes.
+    /// `label` and `annotate`: the field of `metadata`, the key, the value; none: it is removed.
     Mark(Target, &'static str, String, Option<String>),
     /// `rollout`
     Rollout(Rollout, Target),

@@ -1,4 +1,4 @@
-//! Scripts: what somebody does to a cluster, a command a line, and what they then see.
+//! Scripts: a user's commands on a cluster, one a line, and their output.
 //!
 //! ```text
 //! # A Deployment is scaled.
@@ -54,7 +54,7 @@
 //! | `settle [60s]` | until nothing changes for three seconds |
 //! | `until TARGET PATH=VALUE [60s]` | until a field is so, for each object of the target |
 //! | `until TARGET gone [60s]` | until there is no such object |
-//! | `say TEXT` | for who watches |
+//! | `say TEXT` | for the audience of the demo |
 //!
 //! A `TARGET` is `deployment/web`, or a resource with `-l SELECTOR` and perhaps `--first N`. `-n
 //! NAMESPACE` goes with every command. In a document or a patch, `<<rs/web .metadata.uid>>` stands
@@ -78,5 +78,5 @@ mod world;
 pub use cluster::{Ask, Cluster, NodeAct, Reply, Unsupported};
 pub use command::Command;
 pub use parse::{Entry, Script, ScriptError, Step};
-pub use play::{Difference, Played, Player, Told};
+pub use play::{Difference, Played, Player, Progress};
 pub use world::{Refused, World, WorldOptions};

@@ -19,7 +19,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 /// What the namespace of a script is called in its output.
 const HOME: &str = "default";
-/// Who applies.
+/// The field manager of applies.
 const MANAGER: &str = "script";
 
 /// Plays scripts on a cluster.
@@ -30,15 +30,15 @@ pub struct Player<'a, C> {
     pub(crate) namespace: String,
     /// That one, and those that commands were about so far.
     pub(crate) seen: BTreeSet<String>,
-    /// Told of each command before it is done, and of each line that it prints.
-    told: Box<dyn Fn(Told<'_>) + 'a>,
+    /// Called with each command before it is done, and with each line that it prints.
+    listener: Box<dyn Fn(Progress<'_>) + 'a>,
     /// For how long commands that only look are tried again.
     patience: Duration,
 }
 
 /// What happens while a script plays.
 #[derive(Clone, Copy, Debug)]
-pub enum Told<'a> {
+pub enum Progress<'a> {
     /// A comment, a setting or an empty line.
     Line(&'a str),
     /// A command begins.
@@ -70,39 +70,39 @@ pub struct Difference {
 }
 
 impl<'a, C: Cluster> Player<'a, C> {
-    /// Somebody who plays on this cluster, in this namespace.
+    /// A player on this cluster, in this namespace.
     pub async fn new(cluster: &'a C, namespace: &str) -> anyhow::Result<Self> {
         let resources = Resources::discover(cluster).await?;
-        let (namespace, told) = (namespace.to_owned(), Box::new(|_: Told<'_>| ()));
+        let (namespace, listener) = (namespace.to_owned(), Box::new(|_: Progress<'_>| ()));
         let seen = BTreeSet::from([namespace.clone()]);
-        Ok(Self { cluster, resources, namespace, seen, told, patience: Duration::ZERO })
+        Ok(Self { cluster, resources, namespace, seen, listener, patience: Duration::ZERO })
     }
 
-    /// Who tells `listener` what happens.
-    pub fn telling(self, listener: impl Fn(Told<'_>) + 'a) -> Self {
-        Self { told: Box::new(listener), ..self }
+    /// This player, which calls `listener` with what happens.
+    pub fn with_listener(self, listener: impl Fn(Progress<'_>) + 'a) -> Self {
+        Self { listener: Box::new(listener), ..self }
     }
 
-    /// Who looks again for so long at what is not yet as the script says: on a real cluster a
-    /// status and an event come later than what they tell of.
+    /// This player, which repeats a command without effects for so long until its output is as the
+    /// script says: on a real cluster a status and an Event come later than what they report.
     pub fn patient(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
     /// Plays a script to its end. A command that the cluster refuses prints why; an error is a
-    /// server that does not answer, or a script that cannot go on.
+    /// server without a response, or a script that cannot continue.
     pub async fn play(&mut self, script: &Script) -> anyhow::Result<Played> {
         self.begin().await?;
         let (mut played, mut differences) = (script.clone(), Vec::new());
         for entry in &mut played.entries {
             let step = match entry {
                 Entry::Line(line) => {
-                    (self.told)(Told::Line(line));
+                    (self.listener)(Progress::Line(line));
                     continue;
                 }
                 Entry::Step(step) => step,
             };
-            (self.told)(Told::Command(step));
+            (self.listener)(Progress::Command(step));
             let context = || format!("line {}: {}", step.line, step.text);
             let mut output = self.run(step).await.with_context(context)?;
             let mut waited = Duration::ZERO;
@@ -112,7 +112,7 @@ impl<'a, C: Cluster> Player<'a, C> {
                 output = self.run(step).await.with_context(context)?;
             }
             for line in &output {
-                (self.told)(Told::Output(line));
+                (self.listener)(Progress::Output(line));
             }
             let expected = std::mem::replace(&mut step.output, output);
             if expected != step.output {

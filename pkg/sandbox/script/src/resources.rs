@@ -33,7 +33,7 @@ impl Resources {
             }
         }
         if known.is_empty() {
-            bail!("the server tells of no resources");
+            bail!("the server serves no resources");
         }
         Ok(Self(known))
     }

@@ -19,7 +19,7 @@ const HASH: &str = "pod-template-hash";
 /// A revision that an object can go back to.
 struct Revision {
     number: i64,
-    /// The patch that goes back.
+    /// The patch of the rollback.
     patch: Value,
 }
 

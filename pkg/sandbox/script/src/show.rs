@@ -9,11 +9,11 @@ use crate::resources::{items, text};
 use crate::{Ask, Cluster, Player};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
-/// Who records what depends on how nodes are played.
+/// Which component records which Event depends on how nodes are played.
 const HOLLOW: [&str; 4] = ["kubelet", "default-scheduler", "kwok", "kwok-controller"];
 /// How a message begins that stands for others (client-go's EventAggregator).
 const COMBINED: &str = "(combined from similar events): ";
-/// Columns that differ from run to run, or that say where somebody was put.
+/// Columns that differ from run to run, or that say where a pod was placed.
 const VOLATILE: [&str; 9] = [
     "Age",
     "Last Schedule",
@@ -143,7 +143,7 @@ impl<C: Cluster> Player<'_, C> {
     }
 }
 
-/// Who recorded an event.
+/// The component that recorded an Event.
 fn source(event: &Value) -> String {
     match text(event, "reportingComponent") {
         component if component.is_empty() => {

@@ -26,7 +26,7 @@ const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
 struct Alone {
     server: Server,
     waited: Cell<Duration>,
-    /// What somebody does after so long.
+    /// What a user does after so long.
     later: Option<(Duration, Ask)>,
 }
 
@@ -61,7 +61,7 @@ fn play(text: &str) -> (Vec<Difference>, Duration) {
     play_while(text, None, Duration::ZERO)
 }
 
-/// The same while somebody does something, with patience.
+/// The same while a user does something, with patience.
 fn play_while(
     text: &str,
     later: Option<(Duration, Ask)>,
@@ -332,7 +332,7 @@ No events found
     assert_eq!(differences, []);
 }
 
-/// A status and an event come later than what they tell of.
+/// A status and an Event come later than what they report.
 #[test]
 fn what_is_not_yet_so_is_looked_at_again() {
     let seconds = Duration::from_secs;
@@ -390,7 +390,7 @@ replicaset.apps/web patched
 
 /// kubectl's rollback.go: the last but one revision, its template without the hash.
 #[test]
-fn undo_goes_back_to_a_revision() {
+fn undo_restores_a_revision() {
     let set = |name: &str, revision: u64| {
         format!(
             "

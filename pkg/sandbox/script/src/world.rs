@@ -29,7 +29,7 @@ pub struct WorldOptions {
 pub struct World {
     /// The API server, the nodes and the scheduler.
     pub cluster: sandbox::Cluster,
-    /// What the manager tells of itself.
+    /// What the manager reports of itself.
     pub source: Arc<dyn Source>,
     runtime: Runtime,
 }
@@ -52,7 +52,7 @@ const CONTROLLERS: [(&str, &str); 10] = [
     ("replicationcontrollers", "replicationcontroller-controller"),
 ];
 
-/// As whom the manager asks for what is no controller's own.
+/// The user of the manager's requests that are no controller's.
 const MANAGER: &str = "system:kube-controller-manager";
 
 /// What an explanation says of an object that differs from run to run.
@@ -71,7 +71,7 @@ impl WorldOptions {
 impl World {
     /// Starts a cluster, and the manager on it.
     pub fn start(options: &WorldOptions, runtime: &Runtime) -> anyhow::Result<Self> {
-        // A manager that was told which controllers to run may make no accounts.
+        // A manager with a list of controllers to run may create no accounts.
         let has_choice = options.flags.iter().any(|flag| flag.starts_with("--controllers="));
         let defaults = sandbox::Options::default();
         let settings = sandbox::Options {
@@ -118,8 +118,8 @@ impl World {
         Ok(Self { cluster, source, runtime: runtime.clone() })
     }
 
-    /// Whom the server has refused what, each different one once: a controller whose role lacks a
-    /// verb tries for ever, and shows nothing of it.
+    /// The requests that the server refused, each different one once: a controller whose role lacks
+    /// a verb tries for ever, and shows nothing of it.
     pub fn refused(&self) -> Result<(), Refused> {
         let refusals = self.cluster.server().refusals();
         let messages: Vec<_> = refusals.into_iter().map(|it| it.message).collect();
@@ -179,7 +179,7 @@ fn lines(controller: &str, explanation: &Explanation) -> Vec<String> {
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no role allows this, and somebody asked for it:\n{}", self.0.join("\n"))
+        write!(f, "no role allows these requests:\n{}", self.0.join("\n"))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{Request, Server, User};
 pub struct Cluster {
     server: Server,
     kubelets: Arc<Mutex<Kubelet>>,
-    /// Told when somebody has done something to the kubelets.
+    /// Notified when a test has done something to the kubelets.
     wake: Arc<Notify>,
 }
 
@@ -46,7 +46,7 @@ impl Cluster {
     }
 }
 
-/// Shows a part what changes, and sends what it asks for.
+/// Passes changes to a part, and sends its requests.
 async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc<Notify>) {
     let runtime = server.runtime().clone();
     let watches = part.lock().unwrap_or_else(PoisonError::into_inner).watches();
@@ -54,8 +54,8 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
     loop {
         let changes = follower.changes();
         let now = runtime.clock.now();
-        let turn = part.lock().unwrap_or_else(PoisonError::into_inner).step(now, &changes);
-        for Sent { by, request } in turn.requests {
+        let reaction = part.lock().unwrap_or_else(PoisonError::into_inner).step(now, &changes);
+        for Sent { by, request } in reaction.requests {
             let request = as_http(request).by(user(&by));
             let path = request.path.clone();
             let answer = server.call(request);
@@ -64,7 +64,7 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
             }
         }
         let again = async {
-            match turn.again {
+            match reaction.again {
                 Some(again) => runtime.clock.sleep(again.since(runtime.clock.now())).await,
                 None => std::future::pending().await,
             }
@@ -79,7 +79,7 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
     }
 }
 
-/// As whom a part sends.
+/// The user of a part's requests.
 fn user(by: &Sender) -> User {
     match by {
         Sender::Node(name) => User::node(name),

@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use crate::server::{Expired, Server};
 
-/// Tells what changes, each change once and in the order of the versions; at first all there is.
+/// Returns changes, each once and in the order of the versions; at first all objects.
 pub struct Follower {
     server: Server,
     resources: Vec<Resource>,
-    /// Up to which revision it has been told.
+    /// The revision up to which it has returned changes.
     revision: u64,
-    /// What is there, so that what vanished while nobody looked can be told too.
+    /// The objects, so that deletions before a new list can be returned too.
     known: BTreeMap<(Resource, Key), Arc<Value>>,
 }
 
 impl Follower {
-    /// One that has been told nothing yet.
+    /// A follower that has returned nothing yet.
     pub fn new(server: Server, resources: Vec<Resource>) -> Self {
         Self { server, resources, revision: 0, known: BTreeMap::new() }
     }
 
-    /// What changed since it was last asked.
+    /// What changed since the last call.
     pub fn changes(&mut self) -> Vec<Change> {
         let found = self.server.changes_since(self.revision, &self.resources);
         let (changes, revision) = match found {
@@ -45,12 +45,12 @@ impl Follower {
         changes
     }
 
-    /// Waits until there may be something to tell.
+    /// Waits until there may be changes.
     pub async fn changed(&self) {
         self.server.changed(self.revision).await;
     }
 
-    /// All there is, after what is gone.
+    /// All objects, after the deleted ones.
     fn anew(&self) -> (Vec<Change>, u64) {
         let all = self.server.changes_since(0, &self.resources);
         // After 0 nothing is forgotten.

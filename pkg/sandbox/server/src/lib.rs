@@ -47,7 +47,7 @@ pub use follow::Follower;
 pub use hollow::{Change, Nodes};
 pub use read::Watch;
 pub use request::Request;
-pub use server::{Answer, Expired, Options, Policy, Server};
+pub use server::{Expired, Options, Policy, Reply, Server};
 pub use shell::{Body, Service};
 pub use status::Status;
 pub use store::Counts;

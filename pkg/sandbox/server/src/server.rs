@@ -45,8 +45,8 @@ pub struct Options {
     /// noted, and not what others take from them or add to their maps: objects are smaller by a
     /// half, and all is faster.
     pub track_updates: bool,
-    /// Who asks without credentials: the administrator, as on a port that only this machine
-    /// reaches, or [`User::anonymous`].
+    /// The user of requests without credentials: the administrator, as on a port that only this
+    /// machine reaches, or [`User::anonymous`].
     pub stranger: User,
     /// Tokens that are good for ever, and whose they are.
     pub tokens: BTreeMap<String, User>,
@@ -72,9 +72,9 @@ pub struct Server {
 
 pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
-    /// The revision of the last write, for whoever waits for changes.
+    /// The revision of the last write, for tasks that wait for changes.
     pub(crate) revision: Latest<u64>,
-    /// The same of each table that was ever watched, so that a write wakes only who it concerns.
+    /// The same of each table that was ever watched, so that a write notifies only its watches.
     tables: Mutex<BTreeMap<Table, Latest<u64>>>,
     /// How many watches are open.
     watches: AtomicUsize,
@@ -87,21 +87,21 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) access: Access,
-    /// Whom that has refused what.
+    /// The requests that it refused.
     pub(crate) refusals: Refusals,
     pub(crate) runtime: Runtime,
     pub(crate) options: Options,
 }
 
-/// An answer.
-pub enum Answer {
+/// A response, whole or a watch.
+pub enum Reply {
     /// It is there.
     Whole(Response<Bytes>),
     /// It comes bit by bit, after a 200 with JSON.
     Watch(Watch),
 }
 
-/// A revision that is asked for and no longer known: begin anew at 0.
+/// A requested revision that is no longer known: begin again at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what changed since is no longer known")]
 pub struct Expired;
@@ -126,8 +126,8 @@ impl Server {
         Self::around(State::new(store, runtime, options))
     }
 
-    /// A server that goes on where [`Server::save`] was. Says what is wrong with the document if
-    /// it cannot be read.
+    /// A server that continues where [`Server::save`] was. Returns what is wrong with the document
+    /// if it cannot be read.
     pub fn load(runtime: &Runtime, options: Options, document: &[u8]) -> Result<Self, String> {
         let store = Store::load(document, options.limits())?;
         let server = Self::around(State::new(store, runtime, options));
@@ -184,7 +184,7 @@ impl Server {
     }
 
     /// Answers a request. Nothing here waits, and what is asked for is done when this returns.
-    pub fn answer(&self, request: Request) -> Answer {
+    pub fn answer(&self, request: Request) -> Reply {
         let is_pretty = wants_pretty(&request.query, &request.headers);
         let reads = request.method == Method::GET;
         // One broken object must not end the server.
@@ -196,20 +196,20 @@ impl Server {
         if !reads {
             self.publish();
         }
-        answer.unwrap_or_else(|status| Answer::Whole(render::status(&status, is_pretty)))
+        answer.unwrap_or_else(|status| Reply::Whole(render::status(&status, is_pretty)))
     }
 
-    /// Answers a request that is no watch, for who needs no tower; a watch is refused with 400.
+    /// Handles a request that is no watch, for callers without tower; a watch is refused with 400.
     pub fn call(&self, request: Request) -> Response<Bytes> {
         match self.answer(request) {
-            Answer::Whole(whole) => whole,
-            Answer::Watch(_) => {
+            Reply::Whole(whole) => whole,
+            Reply::Watch(_) => {
                 render::status(&Status::bad_request("a watch needs a stream to be shown in"), false)
             }
         }
     }
 
-    /// Whom it has refused what, because no role allows it; some hundreds at most.
+    /// The requests that it refused because no role allows them; some hundreds at most.
     pub fn refusals(&self) -> Vec<Refusal> {
         self.state().refusals.all()
     }
@@ -219,7 +219,7 @@ impl Server {
         &self.shared.runtime
     }
 
-    fn try_answer(&self, request: Request) -> Result<Answer, Status> {
+    fn try_answer(&self, request: Request) -> Result<Reply, Status> {
         if request.body.len() > self.shared.options.body_bytes_max {
             return Err(Status::too_large(self.shared.options.body_bytes_max));
         }
@@ -228,7 +228,7 @@ impl Server {
             Asked::Call(call) => call,
             Asked::Page(request) => {
                 let page = surface::page(&state, &request)?;
-                return Ok(Answer::Whole(respond(page, &request.headers)));
+                return Ok(Reply::Whole(respond(page, &request.headers)));
             }
         };
         // What cannot be shown is not done.
@@ -245,7 +245,7 @@ impl Server {
                 let opening = Opening::of(&state, &call, form)?;
                 let changed = self.reader(&call.served.table);
                 drop(state);
-                return Ok(Answer::Watch(opening.open(self, changed, self.slot()?)));
+                return Ok(Reply::Watch(opening.open(self, changed, self.slot()?)));
             }
             Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
                 let written = write::write(&mut state, &call)?;
@@ -253,7 +253,7 @@ impl Server {
                 render::object(&call, form, &written)
             }
         };
-        Ok(Answer::Whole(whole))
+        Ok(Reply::Whole(whole))
     }
 
     /// The revision of the last write.
@@ -306,7 +306,7 @@ impl Server {
     }
 
     /// Forgets what was before a revision, as etcd does now and then: lists and watches that ask
-    /// for older ones are told that they are too old.
+    /// for older ones get a 410.
     pub fn compact(&self, before: u64) {
         self.state().store.compact(before);
     }
@@ -322,7 +322,7 @@ impl Server {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes who waits for what was written. Must not be called with the state locked.
+    /// Notifies tasks that wait for what was written. Must not be called with the state locked.
     pub(crate) fn publish(&self) {
         let (revision, changed) = {
             let mut state = self.state();
@@ -371,7 +371,7 @@ impl State {
     }
 }
 
-/// A page. Who has it already is told so.
+/// A page; a client that has it already gets a 304.
 fn respond(page: Page, headers: &HeaderMap) -> Response<Bytes> {
     let mut response = Response::new(page.body);
     let value = |text: &str| HeaderValue::from_str(text).ok();

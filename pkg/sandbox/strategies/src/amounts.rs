@@ -83,7 +83,7 @@ pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether it is somebody else's: `example.com/dongle` (IsExtendedResourceName).
+/// Whether it is an extended resource: `example.com/dongle` (IsExtendedResourceName).
 pub(crate) fn is_extended(name: &str) -> bool {
     let in_quota = format!("requests.{name}");
     !is_native(name) && !name.starts_with("requests.") && label_key(&in_quota).is_empty()

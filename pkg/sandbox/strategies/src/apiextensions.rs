@@ -19,7 +19,7 @@ const PULL: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
 
-/// A kind that somebody adds.
+/// A custom kind.
 pub struct CustomResourceDefinition;
 
 impl Strategy for CustomResourceDefinition {

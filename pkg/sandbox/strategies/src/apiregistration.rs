@@ -11,7 +11,7 @@ use crate::{Cell, Column, Environment, Invalid, NameRule, Path, Strategy};
 
 const COLUMNS: &[Column] = &[NAME, heading("Service"), heading("Available"), AGE];
 
-/// Who serves a version of a group.
+/// The server of a version of a group.
 pub struct APIService;
 
 impl Strategy for APIService {

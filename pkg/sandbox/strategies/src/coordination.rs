@@ -9,7 +9,7 @@ use crate::{Cell, Column, Environment, Invalid, Path, Strategy};
 
 const COLUMNS: &[Column] = &[NAME, heading("Holder"), AGE];
 
-/// Who does something, and until when.
+/// The holder of a task, and until when.
 pub struct Lease;
 
 impl Strategy for Lease {

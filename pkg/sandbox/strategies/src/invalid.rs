@@ -32,7 +32,7 @@ pub enum Fault {
     Omitted(String),
     /// It must be one of these.
     NotSupported(Value, Vec<String>),
-    /// Somebody else has it already.
+    /// Another object has it already.
     Duplicate(Value),
     /// It must not be there, or must not change.
     Forbidden(String),

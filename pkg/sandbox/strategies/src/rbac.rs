@@ -20,7 +20,7 @@ pub struct Role;
 /// What may be done.
 pub struct ClusterRole;
 
-/// Who has a role.
+/// The subjects of a role.
 pub struct Binding(Reach);
 
 /// Whether rules and subjects are of one namespace.

@@ -15,7 +15,7 @@ use crate::{Cell, Column, Environment, Invalid, Path, Strategy};
 const CLAIM: &[Column] = &[NAME, heading("State"), AGE];
 const SLICE: &[Column] = &[NAME, heading("Node"), heading("Driver"), heading("Pool"), AGE];
 
-/// Devices that somebody wants.
+/// Requested devices.
 pub struct ResourceClaim;
 
 /// What claims of pods look like.
@@ -143,7 +143,7 @@ impl Strategy for DeviceClass {
     }
 }
 
-/// One device, if nobody says how many.
+/// One device, if no count is set.
 fn default_requests(spec: &mut Value) {
     let count = |request: &mut Value| {
         fill_zero(request, "allocationMode", "ExactCount");

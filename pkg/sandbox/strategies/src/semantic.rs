@@ -1,5 +1,5 @@
 //! Where two values differ for upstream's types (apimachinery's equality.Semantic): what is empty
-//! is as good as absent wherever Go does not tell the two apart, and amounts count by what they
+//! is as good as absent wherever Go does not distinguish the two, and amounts count by what they
 //! amount to.
 
 use std::collections::BTreeSet;

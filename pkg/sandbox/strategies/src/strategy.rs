@@ -64,7 +64,7 @@ pub trait Strategy: Send + Sync {
         false
     }
 
-    /// The grace that a deletion has if it asks for none, in seconds; none: it goes at once.
+    /// The grace that a deletion has if it asks for none, in seconds; none: it is deleted at once.
     /// `asked`: what the request says. (CheckGracefulDelete.)
     fn grace_seconds(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
         None

@@ -147,7 +147,7 @@ pub(crate) fn mismatch(selector: &LabelSelector, template: &Value, path: &Path) 
     Some(path.invalid(labels, "`selector` does not match template `labels`"))
 }
 
-/// Pods of this template run until somebody deletes them.
+/// Pods of this template run until they are deleted.
 pub(crate) fn endless(template: &Value, owner: &str, path: &Path) -> Vec<Invalid> {
     let path = path.child("spec");
     let mut faults = Vec::new();

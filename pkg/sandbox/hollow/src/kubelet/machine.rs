@@ -91,7 +91,7 @@ impl Machine {
         }
     }
 
-    /// Whether it acts and is heard.
+    /// Whether it acts and can reach the API server.
     pub(crate) fn is_heard(&self) -> bool {
         self.on && self.linked
     }

@@ -24,7 +24,7 @@ use crate::alarms::Alarms;
 use crate::fields::{key, text};
 use crate::kinds::{LEASES, NODES, PODS, target};
 use crate::seed::Seed;
-use crate::{Change, Part, Request, Sender, Turn};
+use crate::{Change, Part, Reaction, Request, Sender};
 use machine::{LEASE_NAMESPACE, Machine};
 use notes::Notes;
 use pod::Pod;
@@ -38,7 +38,7 @@ pub struct Kubelet {
     machines: BTreeMap<String, Machine>,
     pods: BTreeMap<Key, Resident>,
     alarms: Alarms<Subject>,
-    /// Who is to be looked at in this step.
+    /// The subjects to look at in this step.
     touched: BTreeSet<Subject>,
     orders: Vec<Order>,
     /// How many nodes were ever made.
@@ -47,7 +47,7 @@ pub struct Kubelet {
     written: u64,
 }
 
-/// Who acts.
+/// A subject that acts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Node(String),
@@ -125,28 +125,28 @@ impl Kubelet {
         true
     }
 
-    /// The machine goes off: no lease, no status, its pods do nothing. False: no such node.
+    /// Switches the machine off: no lease, no status, its pods do nothing. False: no such node.
     pub fn kill(&mut self, node: &str) -> bool {
         self.order(node, Order::Kill)
     }
 
-    /// The machine goes on, and its kubelet registers it if its Node is gone; the containers of its
-    /// pods start again. One that is on restarts. False: no such node.
+    /// Switches the machine on, and its kubelet registers it if its Node is deleted; the containers
+    /// of its pods start again. One that is on restarts. False: no such node.
     pub fn revive(&mut self, node: &str) -> bool {
         self.order(node, Order::Revive)
     }
 
-    /// The node goes on and nothing of it is heard. False: no such node.
+    /// Cuts the network of the node, which runs on. False: no such node.
     pub fn partition(&mut self, node: &str) -> bool {
         self.order(node, Order::Partition)
     }
 
-    /// The node is heard again. False: no such node.
+    /// Restores the network of the node. False: no such node.
     pub fn heal(&mut self, node: &str) -> bool {
         self.order(node, Order::Heal)
     }
 
-    /// The machine goes off for good, and its Node object is deleted. False: no such node.
+    /// Removes the machine for good, and deletes its Node object. False: no such node.
     pub fn remove(&mut self, node: &str) -> bool {
         self.order(node, Order::Remove)
     }
@@ -171,13 +171,13 @@ impl Part for Kubelet {
         &WATCHED
     }
 
-    fn step(&mut self, now: Time, changes: &[Change]) -> Turn {
-        let mut turn = Turn::default();
+    fn step(&mut self, now: Time, changes: &[Change]) -> Reaction {
+        let mut reaction = Reaction::default();
         for change in changes {
             if change.resource == PODS {
                 self.see_pod(change, now);
             } else if change.resource == NODES {
-                self.see_node(change, now, &mut turn);
+                self.see_node(change, now, &mut reaction);
             } else if change.resource == LEASES {
                 self.see_lease(change);
             }
@@ -188,13 +188,13 @@ impl Part for Kubelet {
         self.touched.extend(self.alarms.due(now));
         for subject in std::mem::take(&mut self.touched) {
             let again = match &subject {
-                Subject::Node(name) => self.tend_node(name, now, &mut turn),
-                Subject::Pod(key) => self.tend_pod(key, now, &mut turn),
+                Subject::Node(name) => self.tend_node(name, now, &mut reaction),
+                Subject::Pod(key) => self.tend_pod(key, now, &mut reaction),
             };
             self.alarms.set(&subject, again);
         }
-        turn.again = self.alarms.next();
-        turn
+        reaction.again = self.alarms.next();
+        reaction
     }
 }
 
@@ -240,7 +240,7 @@ impl Kubelet {
         self.touched.remove(&subject);
     }
 
-    fn see_node(&mut self, change: &Change, now: Time, turn: &mut Turn) {
+    fn see_node(&mut self, change: &Change, now: Time, reaction: &mut Reaction) {
         let name = text(&change.object, "/metadata/name");
         let Some(machine) = self.machines.get_mut(name) else { return };
         let object = (!change.gone).then_some(&change.object);
@@ -251,7 +251,7 @@ impl Kubelet {
                 self.written += 1;
                 let happening = ("Normal", reason, message);
                 let event = notes::event(&about, happening, name, (now, self.written));
-                turn.send(&Sender::Node(name.to_owned()), [event]);
+                reaction.send(&Sender::Node(name.to_owned()), [event]);
             }
         }
         let subject = Subject::Node(name.to_owned());
@@ -324,7 +324,7 @@ impl Kubelet {
 // === what is due ===
 
 impl Kubelet {
-    fn tend_node(&mut self, name: &str, now: Time, turn: &mut Turn) -> Option<Time> {
+    fn tend_node(&mut self, name: &str, now: Time, reaction: &mut Reaction) -> Option<Time> {
         let machine = self.machines.get_mut(name)?;
         if machine.leaving && machine.object.is_none() {
             self.machines.remove(name);
@@ -332,11 +332,11 @@ impl Kubelet {
         }
         let (requests, again) = machine.beat(now, &self.nodes, self.seed);
         let by = if machine.leaving { Sender::Operator } else { Sender::Node(name.to_owned()) };
-        turn.send(&by, requests);
+        reaction.send(&by, requests);
         again
     }
 
-    fn tend_pod(&mut self, key: &Key, now: Time, turn: &mut Turn) -> Option<Time> {
+    fn tend_pod(&mut self, key: &Key, now: Time, reaction: &mut Reaction) -> Option<Time> {
         let Resident { pod, report, notes, lent } = self.pods.get_mut(key)?;
         let machine = self.machines.get_mut(&pod.node).filter(|machine| machine.on)?;
         let was_finished = pod.stage == pod::Stage::Done;
@@ -355,7 +355,7 @@ impl Kubelet {
         }
         let by = Sender::Node(pod.node.clone());
         if self.nodes.events {
-            turn.send(&by, notes.write(pod, now, &mut self.written));
+            reaction.send(&by, notes.write(pod, now, &mut self.written));
         }
         pod.moments.clear();
         // One that was found finished has said all.
@@ -367,14 +367,14 @@ impl Kubelet {
                 pod.ip.map(|ip| machine.address(ip))
             };
             let status = status::status(pod, now, &Addresses { host: &host, pod: address });
-            turn.send(&by, report.say(key, &pod.uid, status, now));
+            reaction.send(&by, report.say(key, &pod.uid, status, now));
         }
         if pod.may_go() && report.may_delete(now) {
             let options = json!({
                 "gracePeriodSeconds": 0,
                 "preconditions": { "uid": pod.uid },
             });
-            turn.send(&by, [Request::Delete(target(&PODS, key, ""), options)]);
+            reaction.send(&by, [Request::Delete(target(&PODS, key, ""), options)]);
         }
         [pod.due(), report.again(pod.may_go())].into_iter().flatten().min()
     }

@@ -22,7 +22,7 @@ pub struct Nodes {
     pub pods: usize,
     /// Whether kubelets write events.
     pub events: bool,
-    /// How often each renews its lease, and looks whether its status is to be told.
+    /// How often each renews its lease, and looks whether its status is to be reported.
     pub beat: Duration,
 }
 
@@ -61,8 +61,8 @@ impl Nodes {
         self
     }
 
-    /// Each of which says so rarely that it is there. For who does not look at leases: they are
-    /// most of the writes of a quiet cluster.
+    /// Nodes with rare heartbeats. For tests that do not look at leases: they are most of the
+    /// writes of a quiet cluster.
     pub fn beat(mut self, beat: Duration) -> Self {
         self.beat = beat.max(Duration::from_secs(1));
         self

@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How long a container of a Job runs unless it is told.
+    /// How long a container of a Job runs unless an annotation sets it.
     fn job_run_for(&self) -> Option<Duration> {
         let mut owners = items(self.pod, "/metadata/ownerReferences").iter();
         let owned = owners.any(|owner| text(owner, "/kind") == "Job" && flag(owner, "/controller"));

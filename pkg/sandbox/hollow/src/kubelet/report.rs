@@ -1,4 +1,4 @@
-//! What was said of a pod, and whether it was heard.
+//! What was reported of a pod, and whether the API server has it.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Report {
         self.status.is_some()
     }
 
-    /// Says it if it is new or was not heard.
+    /// Reports it if it is new or did not arrive.
     pub(crate) fn say(
         &mut self,
         key: &Key,

@@ -251,7 +251,7 @@ fn finalizers_keep_a_pod_and_nothing_loops() {
 }
 
 #[test]
-fn a_pod_that_goes_without_grace_is_forgotten() {
+fn a_pod_that_is_deleted_without_grace_is_forgotten() {
     let mut world = world(&[], &json!({}));
     world.run(5);
     world.delete("a", Some(0));

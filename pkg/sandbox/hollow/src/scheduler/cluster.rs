@@ -183,7 +183,7 @@ impl Cluster {
         true
     }
 
-    /// A node is gone.
+    /// A node is deleted.
     pub(crate) fn drop_node(&mut self, name: &str) {
         let Some(place) = self.places.remove(name) else { return };
         if let Some(host) = self.hosts.get_mut(place).and_then(Option::take) {

@@ -24,7 +24,7 @@ use crate::alarms::Alarms;
 use crate::fields::{at, items, key, pairs, text};
 use crate::kinds::{CLAIMS, NAMESPACES, NODES, PODS};
 use crate::seed::Seed;
-use crate::{Change, Part, Sender, Turn};
+use crate::{Change, Part, Reaction, Sender};
 use cluster::Cluster;
 use filter::{Reason, Refusal, Tally, refuse};
 use pod::Pod;
@@ -41,7 +41,7 @@ const STEP_MAX: usize = 256;
 const SOON: Duration = Duration::from_millis(1);
 /// A pod for which room is made is tried again after this even if nothing is seen of it.
 const RETRY: Duration = Duration::from_secs(10);
-/// A pod that nothing wakes is tried again after this. Upstream's
+/// A pod that no change activates is tried again after this. Upstream's
 /// `DefaultPodMaxInUnschedulablePodsDuration`.
 const PARKED_MAX: Duration = Duration::from_mins(5);
 /// How long a pod counts as bound that is not shown so.
@@ -64,7 +64,7 @@ pub struct Scheduler {
 
 /// What became of a pod.
 enum Verdict {
-    /// It goes there.
+    /// It is bound to that node.
     Place(usize),
     /// No node takes it; why, and what each node said.
     Nowhere(String, Vec<(usize, Refusal)>),
@@ -83,11 +83,11 @@ impl Part for Scheduler {
         &WATCHED
     }
 
-    fn step(&mut self, now: Time, changes: &[Change]) -> Turn {
-        let mut turn = Turn::default();
+    fn step(&mut self, now: Time, changes: &[Change]) -> Reaction {
+        let mut reaction = Reaction::default();
         for change in changes {
             if change.resource == PODS {
-                self.see_pod(change, now, &mut turn);
+                self.see_pod(change, now, &mut reaction);
             } else if change.resource == NODES {
                 self.see_node(change, now);
             } else if change.resource == NAMESPACES {
@@ -110,12 +110,12 @@ impl Part for Scheduler {
         while left > 0
             && let Some(pod) = self.queue.pop()
         {
-            self.schedule(&pod, now, &mut turn);
+            self.schedule(&pod, now, &mut reaction);
             left -= 1;
         }
         let soon = self.queue.has_ready().then(|| now + SOON);
-        turn.again = [soon, self.queue.next(), self.alarms.next()].into_iter().flatten().min();
-        turn
+        reaction.again = [soon, self.queue.next(), self.alarms.next()].into_iter().flatten().min();
+        reaction
     }
 }
 
@@ -126,7 +126,7 @@ impl Scheduler {
         if change.gone {
             self.cluster.drop_node(text(&change.object, "/metadata/name"));
         } else if self.cluster.show_node(&change.object) {
-            self.queue.wake_all(now);
+            self.queue.activate_all(now);
         }
     }
 
@@ -135,11 +135,11 @@ impl Scheduler {
         if change.gone {
             self.cluster.claims.remove(&key);
         } else if self.cluster.claims.insert(key) {
-            self.queue.wake_all(now);
+            self.queue.activate_all(now);
         }
     }
 
-    fn see_pod(&mut self, change: &Change, now: Time, turn: &mut Turn) {
+    fn see_pod(&mut self, change: &Change, now: Time, reaction: &mut Reaction) {
         let object = &change.object;
         let key = key(object);
         let node = text(object, "/spec/nodeName");
@@ -155,7 +155,7 @@ impl Scheduler {
             return;
         }
         self.queue.remove(&key);
-        self.confirm(&key, node, now, turn);
+        self.confirm(&key, node, now, reaction);
         let same = |pod: &Pod| {
             let same = |path: &str| at(&pod.object, path) == at(object, path);
             pod.uid == text(object, "/metadata/uid")
@@ -172,7 +172,7 @@ impl Scheduler {
         self.cluster.nominate(&pod, "");
         self.cluster.put(&pod, node);
         if new {
-            self.queue.wake_near(now);
+            self.queue.activate_near(now);
         }
     }
 
@@ -214,19 +214,19 @@ impl Scheduler {
         let cluster = &self.cluster;
         // Others matter only to those that look at them; for those it is worth a try.
         let empty = Facts::default();
-        self.queue.wake_if(now, |pod| {
+        self.queue.activate_if(now, |pod| {
             let looks = !pod.near.is_empty() || !pod.far.is_empty() || !pod.spreads.is_empty();
             looks || refuse(pod, host, &empty, cluster).is_none()
         });
     }
 
     /// A pod is shown on a node.
-    fn confirm(&mut self, key: &Key, node: &str, now: Time, turn: &mut Turn) {
+    fn confirm(&mut self, key: &Key, node: &str, now: Time, reaction: &mut Reaction) {
         let Some((pod, assumed)) = self.assumed.remove(key) else { return };
         self.alarms.set(key, None);
         self.words.forget(key);
         if assumed == node {
-            turn.send(&Sender::Scheduler, [self.words.scheduled(&pod, node, now)]);
+            reaction.send(&Sender::Scheduler, [self.words.scheduled(&pod, node, now)]);
         }
     }
 }
@@ -234,21 +234,21 @@ impl Scheduler {
 // === what to do ===
 
 impl Scheduler {
-    fn schedule(&mut self, pod: &Arc<Pod>, now: Time, turn: &mut Turn) {
+    fn schedule(&mut self, pod: &Arc<Pod>, now: Time, reaction: &mut Reaction) {
         let verdict = match missing_claim(pod, &self.cluster) {
             Some(why) if self.cluster.len() > 0 => Verdict::Nowhere(why, Vec::new()),
             _ => self.choose(pod),
         };
         match verdict {
-            Verdict::Place(place) => self.bind(pod, place, now, turn),
-            Verdict::Nowhere(why, refusals) => self.fail(pod, &why, &refusals, (now, turn)),
+            Verdict::Place(place) => self.bind(pod, place, now, reaction),
+            Verdict::Nowhere(why, refusals) => self.fail(pod, &why, &refusals, (now, reaction)),
         }
     }
 
-    fn bind(&mut self, pod: &Arc<Pod>, place: usize, now: Time, turn: &mut Turn) {
+    fn bind(&mut self, pod: &Arc<Pod>, place: usize, now: Time, reaction: &mut Reaction) {
         let Some(host) = self.cluster.host(place) else { return };
         let node = host.name.clone();
-        turn.send(&Sender::Scheduler, [words::bind(pod, &node)]);
+        reaction.send(&Sender::Scheduler, [words::bind(pod, &node)]);
         self.cluster.put(pod, &node);
         self.alarms.set(&pod.key, Some(now + ASSUMED));
         self.assumed.insert(pod.key.clone(), (Arc::clone(pod), node));
@@ -259,7 +259,7 @@ impl Scheduler {
         pod: &Arc<Pod>,
         why: &str,
         refusals: &[(usize, Refusal)],
-        (now, turn): (Time, &mut Turn),
+        (now, reaction): (Time, &mut Reaction),
     ) {
         let known = text(&pod.object, "/status/nominatedNodeName").to_owned();
         let mut makes_room = false;
@@ -278,7 +278,7 @@ impl Scheduler {
                     let victims = victims.iter().filter(|victim| !victim.is_deleted());
                     for victim in victims {
                         let preempted = self.words.preempted(victim, pod, &node, now);
-                        turn.send(&Sender::Scheduler, preempted);
+                        reaction.send(&Sender::Scheduler, preempted);
                     }
                     (why.to_owned(), node)
                 }
@@ -286,7 +286,7 @@ impl Scheduler {
         };
         self.cluster.nominate(pod, &nominated);
         let failed = self.words.failed(pod, &message, &nominated, now);
-        turn.send(&Sender::Scheduler, failed);
+        reaction.send(&Sender::Scheduler, failed);
         let nap = if makes_room { RETRY } else { PARKED_MAX };
         self.queue.park(pod, nap, now);
     }

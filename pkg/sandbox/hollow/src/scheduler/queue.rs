@@ -19,7 +19,7 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct Queue {
     waiting: BTreeMap<Key, Waiting>,
     ready: BTreeSet<(Reverse<i64>, Time, Key)>,
-    /// Those that nothing has woken since they were tried.
+    /// Those that no change has activated since they were tried.
     parked: BTreeSet<Key>,
     alarms: Alarms<Key>,
 }
@@ -47,7 +47,7 @@ impl Queue {
             if ready {
                 self.ready.insert(rank(pod));
             } else if changed {
-                self.wake(&pod.key, now);
+                self.activate(&pod.key, now);
             }
             return;
         }
@@ -91,7 +91,7 @@ impl Queue {
     }
 
     /// It may fit now: it is tried, at the end of its back-off.
-    pub(crate) fn wake(&mut self, key: &Key, now: Time) {
+    pub(crate) fn activate(&mut self, key: &Key, now: Time) {
         let Some(waiting) = self.waiting.get(key) else { return };
         self.parked.remove(key);
         let rests = waiting.rests.filter(|rests| *rests > now);
@@ -102,24 +102,24 @@ impl Queue {
     }
 
     /// All may fit now.
-    pub(crate) fn wake_all(&mut self, now: Time) {
+    pub(crate) fn activate_all(&mut self, now: Time) {
         for key in std::mem::take(&mut self.parked) {
-            self.wake(&key, now);
+            self.activate(&key, now);
         }
     }
 
     /// These may fit now.
-    pub(crate) fn wake_if(&mut self, now: Time, fits: impl Fn(&Pod) -> bool) {
+    pub(crate) fn activate_if(&mut self, now: Time, fits: impl Fn(&Pod) -> bool) {
         let fits = |key: &&Key| self.waiting.get(*key).is_some_and(|waiting| fits(&waiting.pod));
-        let woken: Vec<Key> = self.parked.iter().filter(fits).cloned().collect();
-        for key in &woken {
-            self.wake(key, now);
+        let activated: Vec<Key> = self.parked.iter().filter(fits).cloned().collect();
+        for key in &activated {
+            self.activate(key, now);
         }
     }
 
     /// Those that want to be near others, or spread among them, may fit now.
-    pub(crate) fn wake_near(&mut self, now: Time) {
-        self.wake_if(now, |pod| !pod.near.is_empty() || !pod.spreads.is_empty());
+    pub(crate) fn activate_near(&mut self, now: Time) {
+        self.activate_if(now, |pod| !pod.near.is_empty() || !pod.spreads.is_empty());
     }
 
     /// Those whose time has come are tried.

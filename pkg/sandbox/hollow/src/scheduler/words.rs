@@ -47,7 +47,7 @@ pub(crate) fn bind(pod: &Pod, node: &str) -> Request {
 }
 
 impl Words {
-    /// A pod has a node, or is gone.
+    /// A pod has a node, or is deleted.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.failures.remove(key);
     }
@@ -129,7 +129,7 @@ impl Words {
         Some(request)
     }
 
-    /// A pod goes so that another fits.
+    /// A pod is preempted.
     pub(crate) fn preempted(
         &mut self,
         victim: &Pod,

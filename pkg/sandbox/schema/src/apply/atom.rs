@@ -1,5 +1,5 @@
-//! What a value may be, as who applies sees it: single values, lists and maps, each as a whole or
-//! by its parts. Upstream: structured-merge-diff's schema, as kube-openapi's schemaconv makes it.
+//! What a value may be, as an apply sees it: single values, lists and maps, each as a whole or by
+//! its parts. Upstream: structured-merge-diff's schema, as kube-openapi's schemaconv makes it.
 
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ impl<'a> Atoms<'a> {
         }
     }
 
-    /// What tells an item from the others of its list.
+    /// What distinguishes an item from the others of its list.
     pub(super) fn element(self, list: List<'a>, item: &Value) -> Result<Element, String> {
         match list.kind {
             ListKind::Atomic => Err("invalid indexing of non-associative list".to_owned()),

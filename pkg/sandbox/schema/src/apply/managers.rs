@@ -1,4 +1,4 @@
-//! `managedFields`: who owns what. Upstream: apimachinery's util/managedfields/internal.
+//! `managedFields`: the owner of each field. Upstream: apimachinery's util/managedfields/internal.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use super::set::Set;
 /// How many managers that do not apply are kept apart.
 const UPDATERS_MAX: usize = 10;
 
-/// Who owns what.
+/// The owners of the fields.
 pub(super) type Managers = BTreeMap<Id, Managed>;
 
-/// What tells managers apart. Those that apply do so in one version at a time.
+/// What distinguishes managers. Those that apply do so in one version at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id {
     pub(super) name: String,
@@ -94,7 +94,7 @@ pub(super) fn decode(entries: Option<&Value>) -> Result<Managers, String> {
     Ok(managers)
 }
 
-/// Writes `managedFields` into an object: none, where nobody owns anything.
+/// Writes `managedFields` into an object: none, where no manager owns a field.
 pub(super) fn encode(object: &mut Value, managers: &Managers) {
     let mut sorted: Vec<_> = managers.iter().collect();
     sorted.sort_by_key(|(id, it)| {
@@ -168,13 +168,13 @@ fn same_but(one: &Value, other: &Value, fields: &[&str]) -> bool {
     one.iter().filter(rest).eq(other.iter().filter(rest))
 }
 
-/// Whether somebody applied the object.
+/// Whether the object was ever applied.
 pub(super) fn are_tracked(object: &Value) -> bool {
     let entries = of(object).and_then(Value::as_array).into_iter().flatten();
     entries.into_iter().any(|entry| entry.get("operation").is_some_and(|it| it == "Apply"))
 }
 
-/// Whether whoever sent the object wants nobody to own anything: `[]` or `[{}]`.
+/// Whether the client asks to remove all managers: `[]` or `[{}]`.
 pub(super) fn are_reset(object: &Value) -> bool {
     match of(object).and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -183,7 +183,7 @@ pub(super) fn are_reset(object: &Value) -> bool {
     }
 }
 
-/// What nobody ever owns. Upstream: stripmeta.go.
+/// Fields that no manager ever owns. Upstream: stripmeta.go.
 pub(super) fn never_owned() -> &'static Set {
     static NEVER_OWNED: LazyLock<Set> = LazyLock::new(system_fields);
     &NEVER_OWNED

@@ -76,7 +76,7 @@ fn below(merged: Merged, element: &Element) -> Merged {
     merged.map_err(|flaws| flaws.into_iter().map(|flaw| flaw.below(element)).collect())
 }
 
-/// Two lists whose items can be told apart.
+/// Two lists whose items can be distinguished.
 struct Items<'a> {
     atoms: Atoms<'a>,
     list: List<'a>,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::atom::{Atoms, Place};
 use super::element::Element;
 
-/// Which fields somebody owns, as a tree. That a field is owned says nothing about those in it.
+/// The fields that a manager owns, as a tree. That a field is owned says nothing about those in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Set {
     /// What is owned.
@@ -17,7 +17,7 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// Adds what a path leads to; nobody owns the object as a whole.
+    /// Adds what a path leads to; no manager owns the object as a whole.
     pub(super) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}

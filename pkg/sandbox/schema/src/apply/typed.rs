@@ -190,7 +190,7 @@ fn collect_items(
     Ok(())
 }
 
-/// What tells the items of a list apart.
+/// What distinguishes the items of a list.
 pub(super) fn elements(
     atoms: Atoms<'_>,
     list: List<'_>,

@@ -12,7 +12,7 @@ use super::typed::{Flaw, field_set, flaws, text, without, without_nulls};
 use super::{Applier, ApplyError, Conflict, empty, kind_text, last_applied, merging};
 use crate::{Schema, Shape, TypeId};
 
-/// The manager that owns what was there before anybody applied.
+/// The manager that owns what was there before the first apply.
 const BEFORE: &str = "before-first-apply";
 
 /// One write.
@@ -191,7 +191,7 @@ impl<'a> Updater<'a> {
         Ok((difference, all))
     }
 
-    /// Without what its applier applied last time, does not now, and nobody else owns.
+    /// Without what its manager applied last time, does not now, and no other manager owns.
     fn pruned(&self, merged: Value, managers: &Managers, last: &Set) -> Result<Value, Vec<Flaw>> {
         if last.is_empty() {
             return Ok(merged);

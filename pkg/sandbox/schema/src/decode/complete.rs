@@ -13,7 +13,7 @@ pub fn complete(schema: &Schema, id: TypeId, object: &mut Value) {
     }
 }
 
-/// Goes by what the object holds: that is much less than what its type may hold.
+/// Walks over what the object holds: that is much less than what its type may hold.
 fn complete_fields(schema: &Schema, id: TypeId, fields: &mut Map<String, Value>) {
     let ty = schema.get(id);
     fields.retain(|name, value| {

@@ -246,7 +246,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value of a wrong type; reading goes on.
+    /// A value of a wrong type; reading continues.
     fn mismatch(&mut self, what: &str, go: Option<&str>, shape: &Shape) -> Value {
         if self.wrong.is_none() {
             let go = go.map_or_else(|| self.name(shape), |go| go.to_owned().into());

@@ -217,7 +217,7 @@ pub(super) struct Order<'a> {
     pub(super) patch: &'a [Value],
     /// What was there, in its order.
     pub(super) server: &'a [Value],
-    /// What tells items apart; none: they are single values.
+    /// What distinguishes items; none: they are single values.
     pub(super) key: Option<&'a str>,
 }
 

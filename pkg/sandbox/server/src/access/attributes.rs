@@ -42,7 +42,7 @@ impl Attributes<'_> {
         }
     }
 
-    /// That somebody cannot do it, in the words of apiserver's `forbiddenMessage`.
+    /// That a user cannot do it, in the words of apiserver's `forbiddenMessage`.
     pub(crate) fn refused(&self, user: &str) -> String {
         let verb = self.verb;
         let resource = match self.to {

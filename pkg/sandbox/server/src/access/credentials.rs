@@ -1,7 +1,7 @@
-//! From credentials to who asks.
+//! Authentication: from credentials to a user.
 //!
-//! In this order, as apiserver's authenticators: the client certificate, the token, nobody. Who
-//! sends a token that is not good is refused (401), even where strangers would be let in.
+//! In this order, as apiserver's authenticators: the client certificate, the token, anonymous. A
+//! request with an invalid token is refused (401), even where anonymous requests are admitted.
 
 use api::{Key, Time};
 use base64::Engine;
@@ -17,7 +17,7 @@ use crate::status::Status;
 use crate::surface::token::read_token;
 use crate::write::fields::{has, text};
 
-/// Whom tokens are for that the API server takes.
+/// The audience of the tokens that the API server accepts.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// What a good token says.
@@ -27,11 +27,11 @@ pub(crate) struct Token {
     pub(crate) user: User,
     /// The uid of the service account; empty: it is of none.
     pub(crate) uid: String,
-    /// Whom it is for.
+    /// Its audience.
     pub(crate) audiences: Vec<String>,
 }
 
-/// Who sends a request, or in whose place.
+/// The user of a request, or the one that it impersonates.
 pub(crate) fn authenticate(state: &State, request: &Request) -> Result<User, Status> {
     let own = own(state, request)?;
     impersonated(state, &request.headers, own)
@@ -105,7 +105,7 @@ fn is_of(state: &State, namespace: &str, name: &str, uid: &str) -> bool {
     account.is_some_and(|account| text(&account.object, "/metadata/uid") == uid)
 }
 
-/// Whom a request is to be taken for, if who sends it may say that (`WithImpersonation`).
+/// The user that a request impersonates, if its sender may (`WithImpersonation`).
 fn impersonated(state: &State, headers: &HeaderMap, own: User) -> Result<User, Status> {
     let texts = |name| headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
     let name = texts("impersonate-user").next().unwrap_or_default();

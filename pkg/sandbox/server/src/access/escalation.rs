@@ -81,7 +81,7 @@ fn everything() -> Vec<Rule> {
     vec![resources, Rule { verbs: all(), paths: all(), ..Rule::default() }]
 }
 
-/// What is wrong if somebody does not hold all of these rules (`ConfirmNoEscalation`).
+/// The error if a user does not hold all of these rules (`ConfirmNoEscalation`).
 fn confirm(access: &Access, user: &User, namespace: &str, rules: &[Rule]) -> Result<(), String> {
     let (held, faults) = access.rules_of(user, namespace);
     let single = rules.iter().flat_map(singles);

@@ -1,5 +1,5 @@
-//! Roles and bindings, by whom they are for: what a request needs of them is found without looking
-//! at those of others.
+//! Roles and bindings, by their subjects: what a request needs of them is found without looking at
+//! those of others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct Index {
 /// Rules by the name of their role.
 type Roles = BTreeMap<Box<str>, Arc<[Rule]>>;
 
-/// That somebody has a role.
+/// A role that a subject has.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     /// The binding that says so; of a ClusterRoleBinding without a namespace.
@@ -40,14 +40,14 @@ pub(crate) struct Grant {
     /// `ClusterRole` or `Role`.
     kind: Box<str>,
     role: Box<str>,
-    /// To whom, as upstream describes it.
+    /// The subject, as upstream describes it.
     subject: Box<str>,
 }
 
 // === impl Index ===
 
 impl Index {
-    /// Takes over how an object is now; none: it is gone. Other tables do not matter.
+    /// Takes over how an object is now; none: it is deleted. Other tables do not matter.
     pub(super) fn set(&mut self, table: &str, key: &Key, object: Option<&Value>) {
         let [cluster_roles, roles, cluster_bindings, bindings] = TABLES;
         if table == cluster_roles || table == roles {
@@ -116,7 +116,7 @@ impl Index {
         Err(faults)
     }
 
-    /// All rules that somebody has in a namespace, and what is wrong with others.
+    /// All rules that a user has in a namespace, and what is wrong with others.
     pub(super) fn rules_of(&self, user: &User, namespace: &str) -> (Vec<&Rule>, Vec<String>) {
         let (mut found, mut faults) = (Vec::new(), Vec::new());
         for grant in self.grants(user, namespace) {

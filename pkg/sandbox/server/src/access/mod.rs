@@ -1,4 +1,4 @@
-//! Who asks, and what they may: credentials, RBAC, and the rules for kubelets.
+//! Authentication and authorization: credentials, RBAC, and the rules for kubelets.
 //!
 //! As kubernetes' plugin/pkg/auth/authorizer/rbac, with roles and bindings in an index that each
 //! write of one of them changes.
@@ -34,7 +34,7 @@ use crate::server::{Options, Policy};
 use crate::status::{About, Status};
 use crate::store::{Store, Table};
 
-/// Who may do what.
+/// The authorizer.
 #[derive(Clone)]
 pub(crate) struct Access {
     index: Arc<Index>,
@@ -42,9 +42,9 @@ pub(crate) struct Access {
     changed_at: u64,
 }
 
-/// Whether somebody may do something.
+/// Whether a user may do something.
 pub(crate) enum Verdict<'a> {
-    /// Whoever is in `system:masters` may do everything.
+    /// The group `system:masters` may do everything.
     Master,
     /// Kubelets may.
     Node,
@@ -76,7 +76,7 @@ impl Access {
         (self.changed_at <= revision).then(|| self.clone())
     }
 
-    /// Takes over that an object is now so; none: that it is gone.
+    /// Takes over how an object is now; none: it is deleted.
     pub(crate) fn changed(&mut self, table: &Table, key: &Key, now: (u64, Option<&Value>)) {
         if index::TABLES.contains(&&**table) {
             let (revision, object) = now;
@@ -85,7 +85,7 @@ impl Access {
         }
     }
 
-    /// Whether somebody may do something.
+    /// Whether a user may do something.
     pub(crate) fn judge(&self, user: &User, what: &Attributes<'_>) -> Verdict<'_> {
         if user.is_master() {
             return Verdict::Master;
@@ -99,7 +99,7 @@ impl Access {
         }
     }
 
-    /// All rules that somebody has in a namespace, and what is wrong with others.
+    /// All rules that a user has in a namespace, and what is wrong with others.
     pub(crate) fn rules_of(&self, user: &User, namespace: &str) -> (Vec<&Rule>, Vec<String>) {
         self.index.rules_of(user, namespace)
     }

@@ -1,13 +1,13 @@
-//! Who was refused what, for tests: whoever is refused something asks for it again and again, and
-//! nobody else would hear of it.
+//! The refused requests, for tests: a controller that is refused retries for ever, and no other log
+//! would show it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many are remembered. More than a few are of no use to anybody.
+/// How many are remembered. More than a few are of no use.
 const REFUSALS_MAX: usize = 256;
 
-/// That somebody was refused something.
+/// A request that was refused to a user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     /// Such as `system:serviceaccount:kube-system:replicaset-controller`.

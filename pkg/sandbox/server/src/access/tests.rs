@@ -27,7 +27,7 @@ fn server_with(options: Options) -> Server {
     Server::new(&Runtime::simulated(NOW, 1), options)
 }
 
-/// Asks as somebody: the code and the answer.
+/// Sends a request as a user: the code and the response.
 fn ask(server: &Server, user: &User, request: &str, body: Option<&Value>) -> (u16, Value) {
     let (method, path) = request.split_once(' ').unwrap();
     let (path, query) = path.split_once('?').unwrap_or((path, ""));

@@ -1,11 +1,11 @@
-//! Who asks.
+//! The user of a request.
 
-/// Whoever is in this group may do everything, whatever the roles say.
+/// This group may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
 const ANONYMOUS: &str = "system:anonymous";
 const ACCOUNT: &str = "system:serviceaccount:";
 
-/// Who asks.
+/// The user of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// Such as `system:kube-scheduler`.
@@ -29,12 +29,12 @@ impl User {
         Self { name: name.to_owned(), groups }
     }
 
-    /// Whoever may do everything.
+    /// A user that may do everything.
     pub fn admin() -> Self {
         Self::new("kubernetes-admin", &[MASTERS])
     }
 
-    /// Whoever has no credentials.
+    /// The user of requests without credentials.
     pub fn anonymous() -> Self {
         Self::new(ANONYMOUS, &[])
     }

@@ -34,7 +34,7 @@ pub(super) fn tolerate(attributes: &Attributes<'_>, pod: &mut Value) {
     }
 }
 
-/// A new node is not ready until somebody says so.
+/// A new node is not ready until its kubelet reports that it is.
 pub(super) fn taint(attributes: &Attributes<'_>, node: &mut Value) {
     if !attributes.creates("nodes") {
         return;

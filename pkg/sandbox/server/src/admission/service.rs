@@ -1,4 +1,4 @@
-//! The addresses and ports of services: who has which is derived from the store, so that what is
+//! The addresses and ports of services: which are taken is derived from the store, so that what is
 //! deleted is free again.
 
 use std::collections::BTreeSet;
@@ -150,7 +150,7 @@ fn check_address(asked: &str, others: &[&Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// An address that nobody has: from a random one on.
+/// A free address: from a random one on.
 fn free_address(state: &State, others: &[&Value]) -> Option<String> {
     let taken: BTreeSet<String> =
         others.iter().flat_map(|it| texts(it, "/spec/clusterIPs")).collect();
@@ -235,7 +235,7 @@ fn node_ports(
     }
 }
 
-/// A port that nobody has: from a random one on.
+/// A free port: from a random one on.
 fn free_port(state: &State, taken: &BTreeSet<i64>) -> Option<i64> {
     let (first, last) = (PORTS.start() + STATIC_PORTS, *PORTS.end());
     let size = last - first + 1;

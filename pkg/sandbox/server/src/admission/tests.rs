@@ -87,7 +87,7 @@ fn every_pod_has_an_account() {
 
 /// TestAutomountsAPIToken's and TestAutomountIsBackwardsCompatible's rows.
 #[test]
-fn who_wants_no_token() {
+fn pods_without_a_token() {
     let rows = [
         (json!(null), json!(null), true),
         (json!(null), json!(false), false),

@@ -89,7 +89,7 @@ impl Page {
             let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
             let last = last.strip_prefix(&prefix).unwrap_or(&last);
             meta.token = Some(Token::after(revision, last).encode());
-            // Who filters is told nothing: how many match is not known.
+            // No count for a list with a selector: how many match is not known.
             meta.remaining = selection.is_everything().then(|| more + all.count());
         }
         Ok(Self { items, meta })

@@ -33,7 +33,7 @@ pub(crate) enum Shown<'a> {
 /// The metadata of a list.
 pub(crate) struct ListMeta {
     pub(crate) revision: u64,
-    /// How it goes on.
+    /// How it continues.
     pub(crate) token: Option<String>,
     /// How many objects come after it, if that is known.
     pub(crate) remaining: Option<usize>,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Watch;
 use crate::request::Request;
-use crate::server::{Answer, Options, Server};
+use crate::server::{Options, Reply, Server};
 
 /// A server whose objects are put into its store.
 pub(crate) struct World {
@@ -49,18 +49,18 @@ impl World {
         self.server.publish();
     }
 
-    /// Something else, so that the revision goes on.
+    /// Another write, so that the revision advances.
     pub(crate) fn touch(&self) {
         let object = json!({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}});
         self.server.state().store.put(&"nodes".into(), &Key::new("", "n"), object);
         self.server.publish();
     }
 
-    fn ask(&self, path: &str, accept: &str) -> Answer {
+    fn ask(&self, path: &str, accept: &str) -> Reply {
         self.ask_to(Method::GET, path, accept)
     }
 
-    fn ask_to(&self, method: Method, path: &str, accept: &str) -> Answer {
+    fn ask_to(&self, method: Method, path: &str, accept: &str) -> Reply {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut request = Request::new(method, path, query);
         let mut headers = HeaderMap::new();
@@ -71,8 +71,8 @@ impl World {
 
     fn respond(&self, path: &str, accept: &str) -> Response<Bytes> {
         match self.ask(path, accept) {
-            Answer::Whole(response) => response,
-            Answer::Watch(_) => panic!("{path} is a watch"),
+            Reply::Whole(response) => response,
+            Reply::Watch(_) => panic!("{path} is a watch"),
         }
     }
 
@@ -93,8 +93,8 @@ impl World {
 
     fn watch_as(&self, path: &str, accept: &str) -> Watch {
         match self.ask(path, accept) {
-            Answer::Watch(watch) => watch,
-            Answer::Whole(response) => panic!("{path}: {response:?}"),
+            Reply::Watch(watch) => watch,
+            Reply::Whole(response) => panic!("{path}: {response:?}"),
         }
     }
 }

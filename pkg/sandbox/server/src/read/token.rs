@@ -1,4 +1,4 @@
-//! Where a list goes on (apiserver's `storage/continue.go`).
+//! Where a list continues (apiserver's `storage/continue.go`).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ const VERSION: &str = "meta.k8s.io/v1";
 /// What `continue` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// At which version the list began; none: it goes on with what is there now.
+    /// At which version the list began; none: it continues with the present objects.
     pub(super) revision: Option<u64>,
     /// From which path on, without the namespace that the list is about.
     pub(super) start: String,

@@ -1,7 +1,7 @@
 //! Changes as they come.
 //!
 //! A watch is a cursor into the history that all watches share, and a selection: nothing is queued
-//! for it. Who reads slowly reads later; who reads too slowly is told that it is too old.
+//! for it. A slow reader gets events later; one that is too slow gets a 410.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct Watch {
     selection: Selection,
     form: Form,
     columns: Columns,
-    /// All up to this revision was told.
+    /// All events up to this revision were sent.
     cursor: u64,
     phase: Phase,
     /// None: no bookmarks are wanted.
@@ -56,17 +56,17 @@ pub(crate) struct Opening {
 /// Where a watch is.
 #[derive(Clone, Debug, PartialEq)]
 enum Phase {
-    /// What was there at the cursor is told, from a path on; then a bookmark, perhaps.
+    /// The objects at the cursor are sent, from a path on; then a bookmark, perhaps.
     Initial { from: Option<String>, ends_with_bookmark: bool },
-    /// What changes is told.
+    /// Changes are sent.
     Following,
-    /// That it failed is told.
+    /// The error is sent.
     Failed(Box<Status>),
-    /// Nothing more is told.
+    /// Nothing more is sent.
     Ended,
 }
 
-/// By whose clock a watch ends. A server whose clock goes faster does not end watches sooner of
+/// The clock by which a watch ends. A server whose clock runs faster does not end watches sooner of
 /// clients that do not say when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
@@ -84,8 +84,8 @@ enum Step {
 // === impl Opening ===
 
 impl Opening {
-    /// Where a watch begins. What is wrong with its version is told in the watch, as upstream's
-    /// cache does it.
+    /// Where a watch begins. An error about its version is sent in the watch, as upstream's cache
+    /// does it.
     pub(crate) fn of(state: &State, call: &Call, form: Form) -> Result<Self, Status> {
         let options = ListOptions::of(call)?;
         let asked = options.version()?;
@@ -158,7 +158,7 @@ impl Watch {
     /// is something to tell.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
-            // Before looking, so that what comes while looking wakes.
+            // Before looking, so that a change while looking notifies.
             self.changed.look(|_| ());
             match self.step() {
                 Step::Tell(chunk) => return Some(chunk),
@@ -176,7 +176,7 @@ impl Watch {
         }
     }
 
-    /// What there is to tell now, without waiting; none: nothing, or the watch has ended.
+    /// The events to send now, without waiting; none: nothing, or the watch has ended.
     pub fn try_next(&mut self) -> Option<Bytes> {
         match self.step() {
             Step::Tell(chunk) => Some(chunk),
@@ -321,7 +321,7 @@ impl Watch {
     }
 }
 
-/// What a change is for who sees some objects only.
+/// What a change is for a watch with a selector.
 fn transition<'a>(event: &'a Event, selection: &Selection) -> Option<(&'static str, Shown<'a>)> {
     let namespace = &*event.key.namespace;
     let after = event.after.as_ref().filter(|it| selection.matches(namespace, &it.object));

@@ -21,7 +21,7 @@ const OBJECTS: [&str; 3] = [JSON, "application/yaml", PROTOBUF];
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Refuses bodies in formats that nobody here can read, and turns protobuf into JSON.
+/// Refuses bodies in formats that the server cannot read, and turns protobuf into JSON.
 pub(crate) fn check(call: &mut Call) -> Result<(), Status> {
     let media = call.headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));
     let media = media.unwrap_or_default().split(';').next().unwrap_or_default();

@@ -41,7 +41,7 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// Whom the client's certificate names; none: it has none, and the headers say who asks.
+    /// The user of the client's certificate; none: it has none, and the headers authenticate.
     pub user: Option<User>,
 }
 
@@ -93,7 +93,7 @@ impl Request {
         Self { method, path, query, headers: HeaderMap::new(), body: Bytes::new(), user: None }
     }
 
-    /// The same from somebody.
+    /// The same from a user.
     pub fn by(self, user: User) -> Self {
         Self { user: Some(user), ..self }
     }
@@ -106,9 +106,9 @@ impl Request {
         self
     }
 
-    /// Finds out what is asked for, and whether who asks may (upstream's RequestInfo, its filters
-    /// for authentication and authorization, and its routes). Who may not does not learn whether
-    /// there is such a thing.
+    /// Parses the request, and authorizes it (upstream's RequestInfo, its filters for
+    /// authentication and authorization, and its routes). Who may not does not learn whether there
+    /// is such a thing.
     pub(crate) fn ask(self, state: &State) -> Result<Asked, Status> {
         let now = state.runtime.clock.now();
         let parameters = query::parse(&self.query);
@@ -139,7 +139,7 @@ impl Request {
     }
 }
 
-/// Refuses what somebody may not do.
+/// Refuses a request that the user may not send.
 fn permit(state: &State, user: &User, what: &Attributes<'_>) -> Result<(), Status> {
     let verdict = state.access.judge(user, what);
     if verdict.is_allowed() {

@@ -482,7 +482,7 @@ fn people_get_pretty_json() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Nothing that somebody types makes a parser panic.
+    /// No text makes a parser panic.
     #[test]
     fn nothing_panics(text in ".{0,60}", symbols in "[ a=!(),<>\\\\%&;/-]{0,40}") {
         for text in [&text, &symbols] {

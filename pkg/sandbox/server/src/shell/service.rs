@@ -16,7 +16,7 @@ use super::Body;
 use crate::access::User;
 use crate::read::render;
 use crate::request::Request;
-use crate::server::{Answer, Server};
+use crate::server::{Reply, Server};
 use crate::status::Status;
 
 /// How long a client may take to send a body.
@@ -38,7 +38,7 @@ impl Server {
         Service { server: self.clone(), user: None }
     }
 
-    /// The same for a client whose certificate names somebody. A token counts only beside
+    /// The same for a client whose certificate names a user. A token counts only beside
     /// [`User::anonymous`].
     pub fn service_as(&self, user: User) -> Service {
         Service { server: self.clone(), user: Some(user) }
@@ -64,11 +64,11 @@ where
         Box::pin(async move {
             let answer = match read(&server, request).await {
                 Ok(request) => server.answer(Request { user, ..request }),
-                Err(status) => Answer::Whole(render::status(&status, false)),
+                Err(status) => Reply::Whole(render::status(&status, false)),
             };
             Ok(match answer {
-                Answer::Whole(whole) => whole.map(Body::whole),
-                Answer::Watch(watch) => {
+                Reply::Whole(whole) => whole.map(Body::whole),
+                Reply::Watch(watch) => {
                     let mut answer = Response::new(Body::watch(watch));
                     let json = HeaderValue::from_static("application/json");
                     answer.headers_mut().insert(CONTENT_TYPE, json);
@@ -88,7 +88,7 @@ where
     let (head, body) = request.into_parts();
     let bytes_max = server.shared.options.body_bytes_max;
     let body = std::pin::pin!(Limited::new(body, bytes_max));
-    // A client is as fast as it is, however fast the sandbox's clock goes.
+    // A client is as fast as it is, however fast the sandbox's clock runs.
     let body = Clock::system().timeout(BODY_READ_MAX, body.collect()).await;
     let body: Bytes = match body {
         Ok(Ok(body)) => body.to_bytes(),

@@ -116,7 +116,7 @@ async fn read_until(stream: &mut TcpStream, text: &str) -> String {
     }
 }
 
-/// HTTP/1.1 over a socket: a get, a watch that tells a write, and the end of both.
+/// HTTP/1.1 over a socket: a get, a watch that shows a write, and the end of both.
 #[tokio::test]
 async fn http_with_a_socket() {
     let runtime = Runtime::system();

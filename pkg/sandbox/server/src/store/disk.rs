@@ -18,7 +18,7 @@ impl Store {
             out.extend_from_slice(format!("{comma}{}:[", Value::from(&**table)).as_bytes());
             for (index, stored) in objects.by_path.values().enumerate() {
                 out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-                // Not from the cache of JSON: what nobody reads shall not stay.
+                // Not from the cache of JSON: JSON that is not read must not stay in it.
                 let _ = serde_json::to_writer(&mut out, &stored.object);
             }
             out.push(b']');

@@ -22,7 +22,7 @@ pub(crate) struct Event {
     pub(crate) before: Option<Arc<Stored>>,
     /// The object after, at `revision`; none: it was deleted.
     pub(crate) after: Option<Arc<Stored>>,
-    /// The object before as those are told who see it no more, made once.
+    /// The object before, for watches that no longer match it, encoded once.
     gone: OnceLock<(Bytes, usize)>,
 }
 
@@ -36,8 +36,8 @@ impl Event {
         Self { revision, key, before, after, gone: OnceLock::new() }
     }
 
-    /// The object as it was before, but at the version of this change: what those are told who see
-    /// it no more.
+    /// The object as it was before, but at the version of this change: for watches that see it no
+    /// more.
     pub(crate) fn gone(&self) -> Value {
         let mut object = self.before.as_ref().map_or(Value::Null, |it| Value::clone(&it.object));
         set_version(&mut object, self.revision);

@@ -33,9 +33,9 @@ pub(crate) struct Store {
     revision: u64,
     tables: BTreeMap<Table, Objects>,
     limits: Limits,
-    /// What was before this revision is not told any more, whatever the table.
+    /// Changes before this revision are no longer served, whatever the table.
     floor: u64,
-    /// The tables that were written to since somebody asked.
+    /// The tables that were written to since the last call.
     changed: BTreeSet<Table>,
 }
 
@@ -108,7 +108,7 @@ impl Store {
         within.map(|(_, it)| it.clone()).collect()
     }
 
-    /// Writes an object: sets its version and tells the history.
+    /// Writes an object: sets its version and adds to the history.
     pub(crate) fn put(&mut self, table: &Table, key: &Key, mut object: Value) -> Arc<Stored> {
         self.revision += 1;
         set_version(&mut object, self.revision);
@@ -194,7 +194,7 @@ impl Store {
         if revision < oldest { Err(Compacted { oldest }) } else { Ok(()) }
     }
 
-    /// Forgets what was before a revision, as etcd does when it is told to.
+    /// Forgets what was before a revision, as etcd does on a compaction.
     pub(crate) fn compact(&mut self, before: u64) {
         let before = before.min(self.revision);
         self.floor = self.floor.max(before);

@@ -101,7 +101,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(&replayed, &now(&store));
-            // A store that stopped there tells the same of all that was until then.
+            // A store that stopped there has the same history until then.
             let old = store.as_of(*revision).unwrap();
             prop_assert_eq!(old.revision(), *revision);
             prop_assert_eq!(&now(&old), then);
@@ -116,7 +116,7 @@ proptest! {
         }
     }
 
-    /// A store that forgets says so, rather than telling half of it.
+    /// A store that has compacted returns an error, not half of the history.
     #[test]
     fn what_is_forgotten_is_said(
         writes in prop::collection::vec(write(), 0..60),
@@ -188,7 +188,7 @@ fn paths_are_ordered_as_text() {
     assert_eq!(store.counts().objects, 4);
 }
 
-/// Who has seen everything is not told that it is too old because others would be.
+/// A watch that has seen everything is not too old because others would be.
 #[test]
 fn followers_survive_a_compaction_that_takes_nothing_from_them() {
     let mut store = Store::new(LIMITS);

@@ -18,12 +18,12 @@ use crate::server::State;
 
 /// Where definitions are.
 const TABLE: &str = "customresourcedefinitions.apiextensions.k8s.io";
-/// What a definition waits for before it goes: that its objects have gone.
+/// The finalizer of a definition: its objects must be deleted first.
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// What can be done with custom objects, as upstream orders it.
 const VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/// The same while the definition goes.
+/// The same while the definition is being deleted.
 const VERBS_TERMINATING: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
 /// What can be done with `/status` and `/scale`.
 const VERBS_BELOW: &[&str] = &["get", "patch", "update"];
@@ -92,8 +92,8 @@ pub(crate) fn begin_deletion(state: &State, definition: &mut Value) {
     set_condition(definition, &terminating, &now);
 }
 
-/// Serves what the definitions in the store define, and nothing that they do not. Called after
-/// each write of one, and after a custom object is gone.
+/// Serves what the definitions in the store define, and nothing that they do not. Called after each
+/// write of one, and after a custom object is deleted.
 pub(crate) fn definitions_changed(state: &mut State) {
     clean_up(state);
     reconsider(state);
@@ -186,7 +186,7 @@ fn clean_up(state: &mut State) {
     }
 }
 
-/// Deletes an object: at once, or once its finalizers have gone.
+/// Deletes an object: at once, or once its finalizers are removed.
 fn delete_instance(state: &mut State, table: &Arc<str>, object: &Value, now: &str) {
     let key = Key::new(text(object, "/metadata/namespace"), text(object, "/metadata/name"));
     if strings(object, "/metadata/finalizers").next().is_none() {

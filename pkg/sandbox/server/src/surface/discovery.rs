@@ -45,7 +45,7 @@ pub(super) struct Group {
     pub(super) versions: Vec<String>,
 }
 
-/// The pages of servers that serve the built-in resources alone: all that there are, whoever asks.
+/// The pages of servers that serve the built-in resources alone: all that there are, for all users.
 /// Clients read them all when they start, and making them takes a while.
 static BUILTIN: Mutex<BTreeMap<Place, Page>> = Mutex::new(BTreeMap::new());
 
@@ -161,7 +161,7 @@ fn aggregated(headers: &HeaderMap) -> Option<&'static str> {
 
 fn core(groups: &[Group]) -> Value {
     let versions = groups.first().map(|group| group.versions.clone()).unwrap_or_default();
-    // Who can talk to the server knows its address already.
+    // A client of the server knows its address already.
     json!({"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": []})
 }
 

@@ -1,4 +1,4 @@
-//! Answers about the server itself: discovery, OpenAPI, versions, health; reviews of who may do
+//! Responses about the server itself: discovery, OpenAPI, versions, health; reviews of who may do
 //! what; and which resources CustomResourceDefinitions add.
 
 mod custom;

@@ -55,12 +55,12 @@ fn user(user: &User) -> Value {
 
 // === who may do what ===
 
-/// Whom a review is about.
+/// The user that a review is about.
 fn subject(object: &Value) -> User {
     User { name: text(object, "/spec/user").to_owned(), groups: texts(object, "/spec/groups") }
 }
 
-/// A review that is about nobody.
+/// A review without a user.
 fn nobody(object: &Value) -> Vec<Invalid> {
     let is_about = has(object, "/spec/groups") || !text(object, "/spec/user").is_empty();
     let path = Path::new("spec").child("user");

@@ -50,7 +50,7 @@ fn within(body: impl FnOnce()) {
 }
 
 #[test]
-fn health_is_told() {
+fn health_is_reported() {
     within(|| {
         let state = state();
         assert_eq!(text(&state, "/healthz"), "ok");

@@ -17,7 +17,7 @@ pub(crate) struct Token {
     pub(crate) name: String,
     /// Of the service account.
     pub(crate) uid: String,
-    /// Whom it is for.
+    /// Its audience.
     pub(crate) audiences: Vec<String>,
     /// When it ends.
     pub(crate) expires: Time,

@@ -140,7 +140,7 @@ fn fill(state: &State, call: &Call, object: &mut Value) {
     }
 }
 
-/// A request for a certificate says who asks, and nobody can say that but the server.
+/// Only the server writes the author of a certificate request.
 fn sign(call: &Call, object: &mut Value) {
     let spec = super::fields::map(object, &["spec"]);
     spec.insert("username".to_owned(), call.user.name.clone().into());
@@ -162,7 +162,7 @@ fn exists(served: &Served, object: &Value, known: &Value) -> Status {
     status
 }
 
-/// An object that the server makes for itself, if it is not there: nobody is asked.
+/// An object that the server creates for itself, if it is not there, without authorization.
 pub(crate) fn insert_quietly(state: &mut State, served: &Served, mut object: Value) {
     let now = state.runtime.clock.now();
     let random = || state.runtime.random.bits();
@@ -179,7 +179,7 @@ pub(crate) fn insert_quietly(state: &mut State, served: &Served, mut object: Val
     }
 }
 
-/// Says in `managedFields` who wrote what.
+/// Writes the managers into `managedFields`.
 pub(super) fn own(state: &State, call: &Call, options: &Options, old: &Value, new: &mut Value) {
     if !state.options.track_updates {
         let known = fields::at(old, "/metadata/managedFields").cloned();

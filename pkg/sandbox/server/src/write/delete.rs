@@ -1,4 +1,4 @@
-//! Deletions: at once, with a grace, or once all finalizers are gone.
+//! Deletions: at once, with a grace period, or once all finalizers are removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ enum Grace {
     None,
     /// The object has so many seconds; its metadata says so.
     Given(i64),
-    /// Somebody has asked already, and the end is not later than what is asked for now.
+    /// It is being deleted already, and its end is not later than the new request's.
     Pending,
 }
 
@@ -36,7 +36,7 @@ enum Grace {
 pub(super) struct Deleted {
     /// The object, or a `Status` about it.
     pub(super) document: Document,
-    /// Whether it is gone.
+    /// Whether it is deleted.
     pub(super) gone: bool,
 }
 
@@ -115,7 +115,7 @@ fn delete_object(
     Ok(Deleted { document: farewell(served, removed), gone: true })
 }
 
-/// What the answer shows of an object that is gone (finalizeDelete).
+/// What the response shows of a deleted object (finalizeDelete).
 fn farewell(served: &Served, object: Document) -> Document {
     if returns_deleted(&served.table) {
         return object;
@@ -187,7 +187,7 @@ fn shorten(object: &mut Value, asked: Option<i64>, now: Time) -> Grace {
     let mut end = later(start, seconds);
     if end < now {
         end = now;
-        // It was to have a grace, so somebody else must be able to see that it ends.
+        // It was to have a grace period, so other clients must be able to see it terminating.
         seconds = seconds.min(1);
     }
     let map = metadata(object);
@@ -240,7 +240,8 @@ fn collected(served: &Served, options: &Deletion, object: &Value) -> Option<Vec<
     (!same).then_some(wanted)
 }
 
-/// A namespace ends once its content is gone: the namespace controller says so by `/finalize`.
+/// A namespace is deleted once its content is: the namespace controller reports that by
+/// `/finalize`.
 fn delete_namespace(
     state: &mut State,
     call: &Call,

@@ -173,7 +173,7 @@ fn too_many(why: &str, retry_after_seconds: i64) -> Status {
     status
 }
 
-/// Says in the pod's status why it goes, and deletes it.
+/// Writes the reason into the pod's status, and deletes the pod.
 fn evict(
     state: &mut State,
     call: &Call,

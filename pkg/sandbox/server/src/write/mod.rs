@@ -56,7 +56,7 @@ pub(crate) struct Written {
 /// What a client is shown of a write.
 #[derive(Debug)]
 pub(crate) enum Document {
-    /// An object as it is stored: its JSON is made once, for all who are shown it.
+    /// An object as it is stored: its JSON is encoded once, for all responses.
     Stored(Arc<Stored>),
     /// Something else.
     Made(Value),
@@ -107,7 +107,7 @@ fn internal(why: &str) -> Status {
     status
 }
 
-/// `metav1.Status` of what has gone well, with these details.
+/// `metav1.Status` of a success, with these details.
 fn success(details: &Value) -> Value {
     let mut document = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}});
     let map = fields::map(&mut document, &[]);
@@ -165,7 +165,7 @@ fn with_environment<T>(state: &State, call: &Call, act: impl FnOnce(&Environment
     act(&Environment { now: call.now, random: &random })
 }
 
-/// Puts an object into the store and tells whoever depends on its kind.
+/// Puts an object into the store and notifies what depends on its kind.
 fn put(state: &mut State, table: &Table, key: &Key, object: Value) -> Arc<Stored> {
     let stored = state.store.put(table, key, object);
     state.access.changed(table, key, (stored.revision, Some(&stored.object)));
@@ -175,7 +175,7 @@ fn put(state: &mut State, table: &Table, key: &Key, object: Value) -> Arc<Stored
     stored
 }
 
-/// Removes an object from the store and tells whoever depends on its kind.
+/// Removes an object from the store and notifies what depends on its kind.
 fn remove(state: &mut State, served: &Served, key: &Key) -> Option<Arc<Stored>> {
     let removed = state.store.remove(&served.table, key)?;
     state.access.changed(&served.table, key, (state.store.revision(), None));

@@ -17,7 +17,7 @@ const MANAGER_LENGTH_MAX: usize = 128;
 pub(crate) struct Options {
     /// Whether nothing is written.
     pub(crate) dry_run: bool,
-    /// Who owns what is written; from the client's name if it says nothing.
+    /// The field manager; from the user agent if the request names none.
     pub(crate) manager: String,
     /// What becomes of unknown fields.
     pub(crate) strictness: Strictness,

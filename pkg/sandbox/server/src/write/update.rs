@@ -24,7 +24,7 @@ use crate::server::State;
 use crate::status::{About, Status};
 use crate::surface;
 
-/// What a client is told that changes an older version.
+/// The error for an update of an older version.
 const CONFLICT: &str = "the object has been modified; please apply your changes to the latest \
                         version and try again";
 /// What an update cannot change, once it is there.

@@ -183,7 +183,7 @@ fn drop_null(object: &mut Value, name: &str) {
     }
 }
 
-/// The feature gate MaxUnavailableStatefulSet is off: only who has the field keeps it.
+/// The feature gate MaxUnavailableStatefulSet is off: only an object that has the field keeps it.
 fn drop_max_unavailable(new: &mut Value, old: &Value) {
     let in_use = get(old, "/spec/updateStrategy/rollingUpdate/maxUnavailable").is_some();
     let rolling = new.pointer_mut("/spec/updateStrategy/rollingUpdate");

@@ -242,7 +242,7 @@ fn validate_spec_update(new: &Value, old: &Value, values: Values) -> Vec<Invalid
     faults
 }
 
-/// An Indexed Job may grow and shrink, if its parallelism goes along.
+/// An Indexed Job may grow and shrink, if its parallelism changes with it.
 fn validate_completions(spec: &Value, old: &Value, path: &Path) -> Vec<Invalid> {
     if text(spec, "/completionMode") != "Indexed" {
         return immutable(spec, old, "completions", path);

@@ -109,7 +109,7 @@ impl Strategy for Namespace {
     }
 }
 
-/// Upstream also does this after validation (Canonicalize), so that nobody takes it away.
+/// Upstream also does this after validation (Canonicalize), so that no client can remove it.
 fn label(object: &mut Value) {
     let name = text(object, "/metadata/name").to_owned();
     if name.is_empty() {

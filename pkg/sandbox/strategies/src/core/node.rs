@@ -141,7 +141,7 @@ fn pod_cidrs(spec: &mut Value) {
     }
 }
 
-/// These are written even if nobody says them.
+/// These are written even if no client sets them.
 fn node_info(info: &mut Value) {
     const SAID: [&str; 10] = [
         "machineID",

@@ -82,7 +82,7 @@ pub(super) fn decoded_length(value: &Value) -> usize {
     letters * 3 / 4
 }
 
-/// `stringData` is written, never read: it goes into `data`
+/// `stringData` is written, never read: it is merged into `data`
 /// (Convert_v1_Secret_To_core_Secret).
 fn fold_string_data(object: &mut Value) {
     let Some(Value::Object(plain)) = remove(object, "stringData") else { return };

@@ -9,7 +9,7 @@ use crate::table::{AGE, NAME, age, heading, name};
 use crate::value::{get, keep, or_null, section, set, text, texts};
 use crate::{Cell, Column, Environment, Invalid, NameRule, Path, Strategy};
 
-/// Upstream has an age in its rows, but no heading for it, so that nobody prints it.
+/// Upstream has an age in its rows, but no heading for it, so that it is never printed.
 const ADDRESS: &[Column] = &[NAME, heading("ParentRef")];
 const RANGE: &[Column] = &[NAME, heading("CIDRs"), AGE];
 

@@ -1,7 +1,6 @@
-//! What is filled in (pkg/apis/core/v1/defaults.go and zz_generated.defaults.go).
-//!
-//! Go also writes some fields that nobody said, since their types cannot be absent; those are
-//! filled in here as well: `resources: {}`, a template's `metadata: {}`, `divisor: "0"`.
+//! What is filled in (pkg/apis/core/v1/defaults.go and zz_generated.defaults.go). Go also writes
+//! some fields that no client set, since their types cannot be absent; those are filled in here as
+//! well: `resources: {}`, a template's `metadata: {}`, `divisor: "0"`.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Names of images.
 
-/// Whether an image is pulled anew if nobody says: always if it moves (`latest`).
+/// The default pull policy: always for a tag that moves (`latest`).
 pub(crate) fn pull_policy(image: &str) -> &'static str {
     if tag(image) == Some("latest") { "Always" } else { "IfNotPresent" }
 }

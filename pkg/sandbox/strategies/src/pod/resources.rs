@@ -43,7 +43,7 @@ pub(crate) fn aggregate(spec: &Value, field: &str) -> Amounts {
     total
 }
 
-/// Whether an init container goes on beside the others.
+/// Whether an init container runs on beside the others (a sidecar).
 pub(crate) fn is_sidecar(container: &Value) -> bool {
     text(container, "restartPolicy") == "Always"
 }

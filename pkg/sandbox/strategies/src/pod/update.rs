@@ -222,7 +222,7 @@ fn rest(new: &Value, old: &Value, path: &Path) -> Vec<Invalid> {
     faults
 }
 
-/// A pod that waits at a gate may still be told more precisely where to go.
+/// A pod that waits at a gate may still get a narrower node affinity.
 fn gated(munged: &mut Value, old: &Value, path: &Path) -> Vec<Invalid> {
     let mut faults = Vec::new();
     let null = Value::Null;

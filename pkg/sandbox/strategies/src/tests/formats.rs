@@ -3,7 +3,7 @@
 use crate::formats::{config_key, dns_label, ip, legacy_cidr, legacy_ip, path_segment, port_name};
 
 #[test]
-fn shapes_are_told_apart() {
+fn shapes_are_distinguished() {
     let first = |wrongs: Vec<String>| wrongs.first().cloned().unwrap_or_default();
     let rows = [
         ("TestIsDNS1123Label: dots", dns_label("a.b"), "must not contain dots"),

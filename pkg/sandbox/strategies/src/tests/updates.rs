@@ -261,7 +261,7 @@ fn requests_are_approved_where_they_can_be() {
 }
 
 #[test]
-fn who_may_create_by_update_and_must_say_a_version() {
+fn kinds_that_are_created_by_update_or_need_a_version() {
     let names = |ask: fn(&dyn Strategy) -> bool| KINDS.iter().filter(|it| ask(**it)).count();
     // Service, Event, Endpoints, LimitRange, four of RBAC, Lease.
     assert_eq!(names(|it| it.allows_create_on_update()), 9, "AllowCreateOnUpdate");

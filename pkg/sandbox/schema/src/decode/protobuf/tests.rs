@@ -107,7 +107,7 @@ fn what_a_schema_leaves_out_is_not_there() {
 }
 
 #[test]
-fn who_says_nothing_means_the_kind_of_the_path() {
+fn a_body_without_a_kind_has_the_kind_of_the_path() {
     let bytes = [b"k8s\0".to_vec(), text(2, text(1, text(1, "a")))].concat();
     let object = from_protobuf(&bytes, CONFIG_MAP).unwrap();
     let expected = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});

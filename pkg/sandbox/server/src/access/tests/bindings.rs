@@ -49,8 +49,8 @@ fn subjects() {
     });
 }
 
-/// A role that goes, or whose binding goes, is worth nothing from then on; one that is missing is
-/// named.
+/// A role that is deleted, or whose binding is deleted, grants nothing from then on; one that is
+/// missing is named.
 #[test]
 fn changes_count_at_once() {
     within(|| {

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::*;
 
-/// Whom a server takes a request with these headers for.
+/// The user of a request with these headers.
 fn who(server: &Server, pairs: &[(&str, &str)]) -> String {
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let mut request = Request::new(Method::POST, path, "").with_json("{}");
@@ -30,7 +30,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 }
 
 #[test]
-fn users_are_who_their_credentials_say() {
+fn users_are_as_their_credentials_say() {
     within(|| {
         let tokens = [("secret".to_owned(), User::new("jane", &["devs"]))].into();
         let server = server_with(Options { tokens, ..Options::default() });
@@ -102,7 +102,7 @@ async fn tokens_of_accounts() {
                     system:serviceaccounts:default system:authenticated";
     assert_eq!((who(&good).as_str(), who(&other).as_str()), (robot_is, "401 Unauthorized"));
     make(&server, &format!("DELETE {accounts}/robot"), &json!({}));
-    assert_eq!(who(&good), "401 Unauthorized", "the account is gone");
+    assert_eq!(who(&good), "401 Unauthorized", "the account is deleted");
     make(&server, &format!("POST {accounts}"), &robot);
     assert_eq!(who(&good), "401 Unauthorized", "it is another account");
     let good = bearer(&token(&server, &json!(null)));
@@ -138,6 +138,6 @@ fn tokens_in_secrets() {
         make(&server, "POST /api/v1/namespaces/default/secrets", &secret);
         assert!(who().starts_with("system:serviceaccount:default:robot: "));
         make(&server, &format!("DELETE {accounts}/robot"), &json!({}));
-        assert_eq!(who(), "401 Unauthorized", "its account is gone");
+        assert_eq!(who(), "401 Unauthorized", "its account is deleted");
     });
 }

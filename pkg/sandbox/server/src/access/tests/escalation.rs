@@ -1,5 +1,5 @@
-//! Nobody gives away what they do not hold (test/integration/auth/rbac_test.go and
-//! pkg/registry/rbac's tests).
+//! No user grants what it does not hold (test/integration/auth/rbac_test.go and pkg/registry/rbac's
+//! tests).
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn role(name: &str, verbs: &[&str]) -> Value {
 }
 
 #[test]
-fn rules_are_held_by_who_writes_them() {
+fn rules_are_held_by_the_user_that_writes_them() {
     within(|| {
         let server = server();
         let jane = User::new("jane", &["devs"]);

@@ -1,4 +1,4 @@
-//! What a fresh API server gives to whom.
+//! The roles and bindings of a fresh API server.
 
 use hollow::Nodes;
 
@@ -57,7 +57,7 @@ fn hidden_roles_hold() {
     });
 }
 
-/// TestNodeRules, roughly: kubelets may what the role system:node says, which nobody is bound to.
+/// TestNodeRules, roughly: kubelets may what the role system:node says, which has no binding.
 #[test]
 fn nodes_and_the_scheduler() {
     within(|| {

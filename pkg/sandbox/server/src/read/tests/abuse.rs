@@ -17,7 +17,7 @@ const QUERY: &str = "((watch|limit|continue|labelSelector|fieldSelector|resource
 const ACCEPT: &str = "(application/json|\\*/\\*|[a-z/;=, ]{0,20})(;as=[A-Z]?[a-z]{0,5})?\
                       (;q=[0-9a.]{0,3})?";
 
-/// Ten thousand watches take little, and a write to another table does not wake them.
+/// Ten thousand watches take little, and a write to another table does not notify them.
 #[tokio::test(start_paused = true)]
 async fn many_watches() {
     const WATCHES: usize = 10_000;
@@ -45,7 +45,7 @@ fn a_waiting_watch_is_small() {
     assert!(size_of::<Body>() <= 64);
 }
 
-/// Counts how often a task is woken.
+/// Counts how often a task is polled.
 #[derive(Default)]
 struct Wakes(AtomicUsize);
 
@@ -55,9 +55,9 @@ impl ArcWake for Wakes {
     }
 }
 
-/// A write wakes who watches its table, and nobody else.
+/// A write notifies the watches of its table, and no others.
 #[tokio::test(start_paused = true)]
-async fn writes_wake_whom_they_concern() {
+async fn writes_notify_the_watches_of_their_table() {
     let world = World::new();
     let mut watch = world.watch("/api/v1/pods?watch=1");
     let mut next = Box::pin(watch.next());
@@ -89,7 +89,7 @@ fn too_many_watches() {
 fn large_bodies() {
     let world = World::with(Options { body_bytes_max: 100, ..Options::default() });
     let request = Request::new(Method::POST, "/api/v1/namespaces/a/pods", "");
-    let Answer::Whole(answer) = world.server.answer(request.with_json(vec![b' '; 101])) else {
+    let Reply::Whole(answer) = world.server.answer(request.with_json(vec![b' '; 101])) else {
         panic!("a watch")
     };
     let status: Value = serde_json::from_slice(answer.body()).unwrap();
@@ -141,11 +141,11 @@ proptest! {
         let mut request = Request::new(method.parse().unwrap(), &path, &query).with_json(body);
         request.headers.insert("accept", accept.parse().unwrap());
         match world.server.answer(request) {
-            Answer::Whole(answer) => {
+            Reply::Whole(answer) => {
                 prop_assert_ne!(answer.status(), 500);
                 prop_assert!(serde_json::from_slice::<Value>(answer.body()).is_ok());
             }
-            Answer::Watch(mut watch) => drop(watch.try_next()),
+            Reply::Watch(mut watch) => drop(watch.try_next()),
         }
     }
 }

@@ -84,7 +84,7 @@ fn deleted_collections() {
         let world = World::new();
         world.put("a", "one", &json!({}));
         let path = "/api/v1/namespaces/a/pods";
-        let Answer::Whole(answer) = world.ask_to(Method::DELETE, path, form) else { panic!() };
+        let Reply::Whole(answer) = world.ask_to(Method::DELETE, path, form) else { panic!() };
         let list: Value = serde_json::from_slice(answer.body()).unwrap();
         assert_eq!(list["kind"], kind, "{list}");
         match kind {

@@ -38,7 +38,7 @@ fn lists() {
         ("fieldSelector=metadata.namespace%3Db,metadata.name%3Dtwo", "@8"),
         ("fieldSelector=metadata.namespace!%3Db,metadata.name!%3Dtwo", "a/one a/three @8"),
         ("resourceVersion=0", "a/one a/three a/two b/one @8"),
-        // The watch cache has no pages for who takes any version.
+        // The watch cache has no pages for a list at any version.
         ("resourceVersion=0&limit=1", "a/one a/three a/two b/one @8"),
         ("resourceVersion=5", "a/one a/three a/two b/one @8"),
         ("resourceVersion=5&resourceVersionMatch=NotOlderThan", "a/one a/three a/two b/one @8"),
@@ -100,7 +100,7 @@ fn pages() {
     }
 }
 
-/// Who filters gets full pages and no count (RunTestListPaginationRareObject).
+/// A list with a selector gets full pages and no count (RunTestListPaginationRareObject).
 #[test]
 fn filtered_pages() {
     let world = world();

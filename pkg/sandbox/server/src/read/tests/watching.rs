@@ -53,7 +53,7 @@ fn where_watches_begin() {
     }
 }
 
-/// A watch that begins before what is remembered is told so in the stream, and ends.
+/// A watch that begins before the history gets a 410 in the stream, and ends.
 #[tokio::test(start_paused = true)]
 async fn too_old() {
     let world = World::new();
@@ -68,8 +68,8 @@ async fn too_old() {
     assert_eq!(drain(&mut watch), "MODIFIED a@9, MODIFIED a@10, MODIFIED a@11");
 }
 
-/// A slow reader is told the same when the history has gone on without it, also in the middle of
-/// what was there at the start.
+/// A slow reader gets the same when the history has advanced without it, also in the middle of what
+/// was there at the start.
 #[test]
 fn slow_readers() {
     let options = || Options { history_max: 5, ..Options::default() };
@@ -107,7 +107,7 @@ fn slow_readers() {
     assert_eq!(drain(&mut watch), "ERROR 410 too old resource version: 7 (10)");
 }
 
-/// Writes wake the watches of their table, and no others; the end comes by itself.
+/// Writes notify the watches of their table, and no others; the end comes by itself.
 #[tokio::test(start_paused = true)]
 async fn watches_wait() {
     let world = World::new();
@@ -253,7 +253,7 @@ fn saved_and_loaded() {
     assert!(Server::load(&runtime, Options::default(), b"[]").is_err());
 }
 
-/// A server that stays behind answers as upstream's watch cache does that hears nothing of etcd.
+/// A stale server responds as upstream's watch cache that gets no events from etcd.
 #[test]
 fn a_server_that_is_behind() {
     let mut world = World::new();

@@ -119,7 +119,7 @@ fn names_are_given_once() {
         short["metadata"]["name"] = "x.example.org".into();
         let it = write(&mut state, short);
         assert_eq!(condition(&it, "NamesAccepted")["reason"], "ShortNamesConflict");
-        // requeueAllOtherGroupCRDs: the names of a definition that goes are free again.
+        // requeueAllOtherGroupCRDs: the names of a definition that is being deleted are free again.
         state.store.remove(TABLE, &Key::new("", "widgets.example.org"));
         state.store.remove(TABLE, &Key::new("", "x.example.org"));
         definitions_changed(&mut state);

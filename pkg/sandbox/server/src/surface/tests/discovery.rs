@@ -120,7 +120,7 @@ fn plain_discovery_is_that_of_an_api_server() {
 }
 
 #[test]
-fn openapi_tells_of_each_version() {
+fn openapi_has_each_version() {
     within(|| {
         let state = state();
         let index = json(&state, "/openapi/v3");

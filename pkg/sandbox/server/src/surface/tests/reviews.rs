@@ -1,4 +1,4 @@
-//! Who may do what, and whose tokens are known.
+//! Reviews of access and of tokens.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::server::{Options, Server};
 
 const AUTHORIZATION: &str = "/apis/authorization.k8s.io/v1";
 
-/// What the server answers to a review that somebody asks for: the code and the document.
+/// The response to a review: the code and the document.
 fn ask(server: &Server, user: User, path: &str, body: &Value) -> (u16, Value) {
     let request = Request::new(Method::POST, path, "").with_json(body.to_string()).by(user);
     let answer = server.call(request);
@@ -26,7 +26,7 @@ fn jane() -> User {
 
 /// TestSubjectAccessReview and its like: the answer is what a request would meet.
 #[test]
-fn access_is_told() {
+fn access_is_reviewed() {
     within(|| {
         let server = server();
         let resource = json!({"verb": "update", "resource": "nodes", "subresource": "status"});
@@ -123,7 +123,7 @@ fn rules_are_listed() {
     });
 }
 
-/// TokenReview: tokens that the server gave away, for whom they are and as long as they are good.
+/// TokenReview: tokens that the server issued, their audience and their validity.
 #[test]
 fn tokens_are_those_of_the_sandbox() {
     within(|| {

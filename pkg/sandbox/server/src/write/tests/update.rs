@@ -205,7 +205,7 @@ fn times_of_field_owners_change_nothing() {
 
 /// `Options::track_updates`.
 #[test]
-fn who_updates_is_not_noted_where_nobody_asks() {
+fn managers_are_not_noted_without_an_apply() {
     let mut state = state();
     state.options.track_updates = false;
     let managers = |written: &Value| {

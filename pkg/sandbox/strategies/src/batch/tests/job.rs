@@ -234,7 +234,7 @@ fn immutable_fields() {
 
 /// Jobs from before the prefixed labels may be without them; others may not lose them.
 #[test]
-fn prefixed_labels_are_required_of_who_had_them() {
+fn prefixed_labels_are_required_where_they_were() {
     let old = created(&Job, &job());
     let drop = json!({ "spec": { "template": { "metadata": { "labels": {
         "batch.kubernetes.io/job-name": null,

@@ -200,7 +200,7 @@ fn statuses() {
                unsuspended job once set"],
         ),
         (&suspended, json!({ "startTime": NOON }), json!({}), &[]),
-        // kubernetes issue 134521: the start moves when the Job goes on.
+        // kubernetes issue 134521: the start moves when the Job is resumed.
         (
             &none,
             json!({ "startTime": NOON, "conditions": conditions(&["Suspended"]) }),

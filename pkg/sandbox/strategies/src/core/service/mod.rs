@@ -194,7 +194,7 @@ fn needs_node_ports(spec: &Value) -> bool {
     ["LoadBalancer", "NodePort"].contains(&text(spec, "/type"))
 }
 
-/// Whether a load balancer must be told which nodes have pods.
+/// Whether a load balancer must know which nodes have pods.
 fn needs_health_check(spec: &Value) -> bool {
     text(spec, "/type") == "LoadBalancer" && text(spec, "/externalTrafficPolicy") == "Local"
 }
@@ -297,7 +297,7 @@ fn align_addresses(spec: &mut Value, was: &Value) {
     }
 }
 
-/// What another type had, and the client did not touch, goes (dropTypeDependentFields).
+/// Drops fields of another type that the client did not touch (dropTypeDependentFields).
 fn drop_unused(spec: &mut Value, was: &Value) {
     let is = |spec: &Value, kind: &str| text(spec, "/type") == kind;
     let same = |spec: &Value, name: &str| same_at(spec, was, &format!("/{name}"));

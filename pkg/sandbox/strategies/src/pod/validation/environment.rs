@@ -50,7 +50,7 @@ const RESOURCES: [&str; 6] = [
     "requests.memory",
 ];
 
-/// Who reads a field of the pod.
+/// The reader of a field of the pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     Variable,

@@ -7,7 +7,7 @@ use crate::formats::{http_header, port_name, port_number};
 use crate::value::{count, get, items, number, text};
 use crate::{Invalid, Path};
 
-/// All of a container that is asked and told things.
+/// The probes and lifecycle hooks of a container.
 pub(super) fn of_container(container: &Value, spec: &Value, path: &Path) -> Vec<Invalid> {
     let grace = number(spec, "terminationGracePeriodSeconds");
     let mut faults = Vec::new();

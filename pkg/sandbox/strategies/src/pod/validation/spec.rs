@@ -172,7 +172,7 @@ fn references(spec: &Value, path: &Path) -> Vec<Invalid> {
     faults
 }
 
-/// Who goes first, and names of classes.
+/// Priority, preemption, and names of classes.
 fn priorities(spec: &Value, path: &Path) -> Vec<Invalid> {
     let mut faults = Vec::new();
     for field in ["priorityClassName", "runtimeClassName"] {
