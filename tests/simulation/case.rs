@@ -1,4 +1,4 @@
-//! A case: a seed, what goes wrong, and what is done; as a file, a script with comments.
+//! A case: a seed, its faults and its acts; as a file, a script with comments.
 
 use std::fmt;
 

@@ -4,7 +4,7 @@ use crate::dice::Dice;
 use crate::workload::applied;
 
 /// The role without which no kubelet gets a certificate. In the sandbox everybody may do
-/// everything; [`crate::oracle::Oracle::reviewed`] says what the manager is told.
+/// everything; [`crate::oracle::Oracle::reviewed`] says which response the manager gets.
 pub(crate) const GRANT: &str = "kubelets-join";
 pub(crate) const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 /// What a kubelet asks for: the name `system:node:n`, of `system:nodes`.
@@ -14,7 +14,7 @@ pub(crate) const KUBELET: &str = "\
     TzFRdk1WUjJJMGgzTXUvYVZNNEJnWHR6cnpMUmViMExICnA2NmpVVmFnQURBRkJnTXJaWEFEUVFCVEIxQll4VzNX\
     KytkMklnOEZWbWxlaHZXV2kvTEdRSG5IZHhFS0xoZisKODJTT2ZITmZYUzhGbWtVMEhKdEppZWRybmdxMjVPc3J2\
     eFhuM08wVUYxY00KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==";
-/// What somebody else asks for: the name `jane`.
+/// A request of another user: the name `jane`.
 const OTHER: &str = "\
     LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHT01FSUNBUUF3RHpFTk1Bc0dBMVVFQXhNRWFt\
     RnVaVEFxTUFVR0F5dGxjQU1oQUlvZmp0VUx6RlVkaU5JZAp6THYybFRPQVlGN2M2OHkwWG05Q3g2ZXVvMUZXb0FB\

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// How many results may wait until they are told.
+/// How many results may wait until they are reported.
 const WAITING_MAX: usize = 64;
 
-/// Does something `count` times, on all cores, and tells what came of it in order, as long as it is
-/// told to go on.
+/// Runs something `count` times, on all cores, and reports the results in order, until the caller
+/// says to stop.
 pub(crate) fn each<T: Send>(
     count: usize,
     act: impl Fn(usize) -> T + Sync,

@@ -1,5 +1,4 @@
-//! Fields that tie objects together, set to something wrong by somebody; and how many deletions
-//! that may cost.
+//! Fields that tie objects together, corrupted by a user; and how many deletions that may cost.
 
 use crate::dice::Dice;
 use crate::workload::{WORKLOADS, tick};
@@ -16,12 +15,12 @@ struct Kind {
 /// What a manager may delete for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cost {
-    /// Nothing: what is taken for somebody else's stays, and what is taken back was never missing.
+    /// Nothing: what looks foreign stays, and what is adopted again was never missing.
     Nothing,
     /// Those that it was done to, and what they own: their owner is gone for all that is known.
     Those,
     /// Those, if there is no such other owner; else as many as it was done to: one takes the place
-    /// of each, and one of the two goes when it is taken back.
+    /// of each, and one of the two is deleted when it is adopted again.
     AsMany,
 }
 

@@ -2,8 +2,8 @@
 //! version.
 //!
 //! As upstream's aggregator (kube-aggregator's pkg/apiserver/handler_discovery.go): what it knew of
-//! a group whose server does not answer it still tells, as stale. It lacks a group that it has not
-//! heard of yet. In what order versions come is for who serves them to say.
+//! a group whose server does not respond is still in it, as stale. It lacks a group that is new to
+//! it. The server of a group decides the order of its versions.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, header, response};
@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
 use crate::fault::Fault;
-use crate::life::{About, Answer};
+use crate::life::{About, SiteResponse};
 
 /// Where all groups but core are.
 const GROUPS: &str = "/apis";
@@ -38,7 +38,7 @@ pub(crate) fn wrong(about: &About, fault: Option<Fault>) -> Option<Fault> {
 }
 
 /// The whole answer as it is then. It has a name of its own.
-pub(crate) fn bent(fault: Fault, mut head: response::Parts, body: &[u8]) -> Answer {
+pub(crate) fn bent(fault: Fault, mut head: response::Parts, body: &[u8]) -> SiteResponse {
     let mut document: Value = serde_json::from_slice(body).unwrap_or_default();
     let group = fault.group().unwrap_or_default();
     let named = |it: &Value| it["metadata"]["name"] == group || it["name"] == group;
@@ -56,7 +56,7 @@ pub(crate) fn bent(fault: Fault, mut head: response::Parts, body: &[u8]) -> Answ
     }
     head.headers.remove(header::CONTENT_LENGTH);
     let body = Full::new(Bytes::from(document.to_string()));
-    Answer::from_parts(head, body.map_err(Into::into).boxed_unsync())
+    SiteResponse::from_parts(head, body.map_err(Into::into).boxed_unsync())
 }
 
 fn change(fault: Fault, group: &mut Value) {

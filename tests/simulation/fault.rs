@@ -1,4 +1,4 @@
-//! What goes wrong, and when: as data that is drawn from a seed, written to a file and read again.
+//! Faults and their times: as data that is drawn from a seed, written to a file and read again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,8 +50,8 @@ pub(crate) enum Fault {
     Quit,
     /// The manager is off the network from before it on, for this many milliseconds.
     Cut(u64),
-    /// Before it somebody sets the wall clock of the manager to this many seconds before what it
-    /// was at the start.
+    /// Before it the wall clock of the manager is set to this many seconds before what it was at
+    /// the start.
     Behind(u64),
     /// The same, after what it was.
     Ahead(u64),
@@ -101,14 +101,14 @@ pub(crate) enum Point {
     Write(String, u64),
     /// The n-th request of an election that is no watch.
     Lease(u64),
-    /// The n-th time that somebody asks which groups there are.
+    /// The n-th request for the list of groups.
     Discovery(u64),
-    /// All writes of a verb and a resource from the n-th on, such as `create-pods`, whoever sends
-    /// them.
+    /// All writes of a verb and a resource from the n-th on, such as `create-pods`, from any client
+    /// that sends them.
     From(String, u64),
 }
 
-/// When what goes wrong.
+/// A fault and its time.
 pub(crate) type Plan = BTreeMap<Point, Fault>;
 
 /// Each that a write can meet.
@@ -230,7 +230,7 @@ pub(crate) fn draw(dice: &Dice, managers: usize) -> Plan {
     plan
 }
 
-/// Renewals that fail, or come to no answer, while all else goes well.
+/// Renewals that fail, or get no response, while all else works.
 fn election(dice: &Dice) -> Vec<(Point, Fault)> {
     let mut faults = Vec::new();
     for _ in 0..dice.pick(&[0, 1, 3, 8]) {
@@ -259,14 +259,14 @@ pub(crate) fn wrong_discovery(dice: &Dice, most: u64) -> Plan {
     let length = dice.pick(&[1, 1, 2, 5, 20]);
     let group = dice.pick(&[GROUPS[0], GROUPS[0], GROUPS[0], dice.pick(&GROUPS)]);
     let fault = match dice.pick(&NAMED)(group) {
-        // Nobody converts what is built in.
+        // Built-in kinds are not converted.
         Fault::Unconverted(_) => Fault::Unconverted(GROUPS[0]),
         fault => fault,
     };
     (begin..begin + length).map(|number| (Point::Discovery(number), fault)).collect()
 }
 
-/// Admission that refuses some writes, or rewrites them, as long as anything goes wrong.
+/// Admission that refuses some writes, or rewrites them, as long as there are faults.
 pub(crate) fn admission(dice: &Dice) -> Plan {
     let mut plan = Plan::new();
     for _ in 0..dice.pick(&[0, 0, 0, 0, 1, 2]) {
@@ -406,7 +406,7 @@ impl Fault {
         }
     }
 
-    /// How late events are.
+    /// How long events are delayed.
     pub(crate) fn lag(self) -> Duration {
         match self {
             Self::Lag(millis) => Duration::from_millis(millis),

@@ -1,4 +1,4 @@
-//! A watch on its way to a manager, which goes wrong as the plan says.
+//! A watch on its way to a manager, with the faults of the plan.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use serde_json::json;
 use tower::BoxError;
 
 use crate::fault::Fault;
-use crate::held::{Event, Held, Turn};
+use crate::held::{Delivery, Event, Held};
 use crate::life::{About, Life, broken, status};
 use crate::oracle::Stream;
 use crate::wire::Line;
 
-/// How often a watch that goes wrong looks whether that is over.
+/// How often a watch with a fault looks whether that is over.
 const LOOK: Duration = Duration::from_secs(1);
 /// No watch of a server that is behind lasts longer.
 const BEHIND_MAX: Duration = Duration::from_mins(1);
@@ -29,10 +29,10 @@ pub(crate) struct Flow {
     life: Life,
     line: Line,
     stream: Stream,
-    /// Its last event was told, or more are left out.
+    /// Its last event was delivered, or more are left out.
     cut: bool,
     ended: bool,
-    /// It still tells what was there when it began.
+    /// It still delivers what was there when it began.
     listing: bool,
     held: Option<Held>,
     /// When it breaks, since its server is behind.
@@ -74,14 +74,14 @@ impl Flow {
             stream: about.stream(),
             cut: false,
             ended: false,
-            // Without bookmarks nobody says where the list ends.
+            // Without bookmarks nothing marks the end of the list.
             listing: bookmarks && about.parameter("sendInitialEvents") == Some("true"),
             held: fault.and_then(|fault| Held::new(fault, bookmarks, now, from)),
             breaks_at,
         }
     }
 
-    /// What goes wrong with it still.
+    /// The fault that it still has.
     fn fault(&self) -> Option<Fault> {
         self.fault.filter(|_| self.life.site.log().faulty)
     }
@@ -125,7 +125,7 @@ impl Flow {
             match self.come(self.breaks_at).await {
                 Came::Chunk(chunk) => break chunk,
                 Came::Nothing => return None,
-                // What it says next, the server has not heard.
+                // The server has not reached the version of its next event.
                 Came::Time if self.is_over() => {
                     self.ended = true;
                     return Some(Err(broken("the connection broke")));
@@ -160,7 +160,7 @@ impl Flow {
         self.breaks_at.is_some_and(|at| at <= now) || !self.life.site.log().faulty
     }
 
-    /// What comes; if it is late, until then at most. No time: until it comes.
+    /// What comes; if it is delayed, until then at most. No time: until it comes.
     async fn come(&mut self, until: Option<Duration>) -> Came {
         let now = self.life.site.now();
         let clock = self.life.site.runtime.clock.clone();
@@ -181,7 +181,7 @@ impl Flow {
         }
     }
 
-    /// Keeps events back; some bytes: they are told now.
+    /// Holds events back; some bytes: they are delivered now.
     async fn keep(&mut self) -> Option<Bytes> {
         let is_wrong = self.fault().is_some();
         let (now, reached) = (self.life.site.now(), self.life.site.cluster.server().revision());
@@ -193,18 +193,18 @@ impl Flow {
         }
         // What has come by now is taken first: a bookmark says that nothing else has come.
         let until = match self.come(Some(now)).await {
-            Came::Time => match self.held.as_mut()?.turn(now, reached) {
-                Turn::Tell(events) => {
+            Came::Time => match self.held.as_mut()?.delivery(now, reached) {
+                Delivery::Events(events) => {
                     self.count(&events);
                     return lines(&events);
                 }
-                Turn::Wait(until) => until,
-                Turn::End => {
+                Delivery::Wait(until) => until,
+                Delivery::End => {
                     self.note("mute ended", 1);
                     self.ended = true;
                     return None;
                 }
-                Turn::Open => {
+                Delivery::Open => {
                     self.close();
                     return None;
                 }
@@ -215,7 +215,7 @@ impl Flow {
         self.take(came)
     }
 
-    /// Takes what has come; some bytes: they are told at once.
+    /// Takes what has come; some bytes: they are delivered at once.
     fn take(&mut self, came: Came) -> Option<Bytes> {
         let now = self.life.site.now();
         let held = self.held.as_mut()?;

@@ -1,5 +1,5 @@
-//! Narrow cases: a few objects, what people do to them, and one thing that goes wrong, over and
-//! over. What takes several unlikely things at once in a case with many families is likely here.
+//! Narrow cases: a few objects, acts of users on them, and one fault that repeats, over and over.
+//! What takes several unlikely things at once in a case with many families is likely here.
 
 use crate::case::Case;
 use crate::dice::Dice;
@@ -37,7 +37,7 @@ struct Theme {
     wrong: &'static [Wrong],
 }
 
-/// What goes wrong, over and over.
+/// The fault that repeats.
 #[derive(Clone, Copy)]
 enum Wrong {
     /// Writes of an account.
@@ -243,7 +243,7 @@ pub(crate) fn draw(seed: u64) -> Option<Case> {
     Some(Case { seed, nodes, managers: 1, plan: plan(&dice, theme), acts })
 }
 
-/// One thing that goes wrong, or nothing at all.
+/// One fault, or none at all.
 fn plan(dice: &Dice, theme: &Theme) -> Plan {
     let mut plan = Plan::new();
     if dice.chance(0.2) {
@@ -258,7 +258,7 @@ fn plan(dice: &Dice, theme: &Theme) -> Plan {
         Watches(resource, fault) => {
             let fault = fault(dice);
             let of = |number| (Point::WatchOf(resource.to_owned(), number), fault);
-            // Who hears nothing for longer than writes are awaited cannot be blamed.
+            // A manager without events for longer than it awaits writes cannot be blamed.
             let step = if matches!(fault, Fault::Mute(_)) { 3 } else { 1 };
             plan.extend((0..WATCHES).step_by(step).map(of));
         }
@@ -271,7 +271,7 @@ fn plan(dice: &Dice, theme: &Theme) -> Plan {
     plan
 }
 
-// === What goes wrong ===
+// === Faults ===
 
 fn conflict(_: &Dice) -> Fault {
     Fault::Conflict
@@ -293,7 +293,7 @@ fn lagging(dice: &Dice) -> Fault {
     Fault::Lag(dice.pick(&[100, 300, 2000]))
 }
 
-/// All events come, and come late.
+/// All events come, with a delay.
 fn late(dice: &Dice) -> Fault {
     let long = dice.pick(&[300, 2000, 2000, 20_000]);
     dice.pick(&[Fault::Lag(long), Fault::Lag(long), Fault::Quiet(long), Fault::Hold(2)])
@@ -305,14 +305,14 @@ fn merged(dice: &Dice) -> Fault {
 
 // === What people do ===
 
-/// Nobody awaits anything there any more, nor looks again.
+/// No controller awaits anything there any more, nor syncs again.
 fn old(dice: &Dice) -> Vec<String> {
     let mut acts = apply_one(dice, &ROLLING);
     acts.extend((0..6).map(|_| tick(60_000)));
     acts
 }
 
-/// Rollouts that somebody stops half-way.
+/// Rollouts that a user stops half-way.
 fn rolling(dice: &Dice) -> Vec<String> {
     let of = ROLLING;
     if dice.chance(0.7) {

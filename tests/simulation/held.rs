@@ -16,7 +16,7 @@ const BOOKMARK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Event(pub(crate) Value);
 
-/// The events that a watch keeps back.
+/// The events that a watch holds back.
 pub(crate) struct Held {
     fault: Fault,
     bookmarks: bool,
@@ -24,23 +24,23 @@ pub(crate) struct Held {
     opened: Duration,
     /// When each came.
     events: VecDeque<(Duration, Event)>,
-    /// All events up to this version were told.
+    /// All events up to this version were delivered.
     told: u64,
     bookmark_at: Duration,
     /// How many events were left out, since others say what they said.
     pub(crate) left_out: u64,
 }
 
-/// What comes next.
+/// What the watch delivers next.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Turn {
-    /// These are told now.
-    Tell(Vec<Event>),
+pub(crate) enum Delivery {
+    /// These are delivered now.
+    Events(Vec<Event>),
     /// Nothing, until then at the latest.
     Wait(Duration),
-    /// The watch ends, and what is kept back is never told.
+    /// The watch ends, and what is held back is never delivered.
     End,
-    /// From now on nothing is kept back.
+    /// From now on nothing is held back.
     Open,
 }
 
@@ -69,7 +69,7 @@ impl Event {
         (part("/object/metadata/namespace"), part("/object/metadata/name"))
     }
 
-    /// Whether all that was there at the beginning of the watch has been told.
+    /// Whether all that was there at the beginning of the watch has been delivered.
     pub(crate) fn ends_list(&self) -> bool {
         self.text("/object/metadata/annotations/k8s.io~1initial-events-end") == "true"
     }
@@ -96,7 +96,7 @@ impl Held {
         keeps.then_some(Self { fault, bookmarks, opened, events, told, bookmark_at, left_out: 0 })
     }
 
-    /// Everything up to here was told otherwise.
+    /// Everything up to here was delivered otherwise.
     pub(crate) fn passed(&mut self, event: &Event) {
         self.told = self.told.max(event.version());
     }
@@ -106,13 +106,13 @@ impl Held {
     }
 
     /// What is to do now. All events up to the version `reached` were taken.
-    pub(crate) fn turn(&mut self, now: Duration, reached: u64) -> Turn {
-        let turn = match self.fault {
+    pub(crate) fn delivery(&mut self, now: Duration, reached: u64) -> Delivery {
+        let delivery = match self.fault {
             Fault::Merge(millis) => {
                 let due = self.first().map(|first| first + Duration::from_millis(millis));
                 match due {
-                    Some(due) if due <= now => Turn::Tell(self.merged()),
-                    due => Turn::Wait(due.unwrap_or(Duration::MAX)),
+                    Some(due) if due <= now => Delivery::Events(self.merged()),
+                    due => Delivery::Wait(due.unwrap_or(Duration::MAX)),
                 }
             }
             Fault::Quiet(millis) | Fault::Mute(millis) => {
@@ -120,16 +120,16 @@ impl Held {
                 if now >= until { self.loud() } else { self.quiet(now, until, reached) }
             }
             Fault::Hold(most) => self.hold(now, usize::try_from(most).unwrap_or(usize::MAX)),
-            _ => Turn::Open,
+            _ => Delivery::Open,
         };
-        if let Turn::Tell(events) = &turn {
+        if let Delivery::Events(events) = &delivery {
             let versions = events.iter().map(Event::version);
             self.told = versions.fold(self.told, u64::max);
         }
-        turn
+        delivery
     }
 
-    /// What is told when the watch ends of itself, or when nothing goes wrong any more.
+    /// What is delivered when the watch ends of itself, or when the faults stop.
     pub(crate) fn rest(&mut self) -> Vec<Event> {
         match self.fault {
             Fault::Merge(_) => self.merged(),
@@ -137,7 +137,7 @@ impl Held {
         }
     }
 
-    /// What is told when the server's time for the watch is over.
+    /// What is delivered when the server's time for the watch is over.
     pub(crate) fn last(&mut self) -> Vec<Event> {
         match self.fault {
             Fault::Quiet(_) | Fault::Mute(_) => Vec::new(),
@@ -150,40 +150,40 @@ impl Held {
     }
 
     /// The time of silence is over.
-    fn loud(&mut self) -> Turn {
+    fn loud(&mut self) -> Delivery {
         match self.fault {
-            Fault::Mute(_) => Turn::End,
-            _ if self.events.is_empty() => Turn::Open,
-            _ => Turn::Tell(self.rest()),
+            Fault::Mute(_) => Delivery::End,
+            _ if self.events.is_empty() => Delivery::Open,
+            _ => Delivery::Events(self.rest()),
         }
     }
 
-    fn quiet(&mut self, now: Duration, until: Duration, reached: u64) -> Turn {
+    fn quiet(&mut self, now: Duration, until: Duration, reached: u64) -> Delivery {
         if !self.bookmarks {
-            return Turn::Wait(until);
+            return Delivery::Wait(until);
         }
         if now < self.bookmark_at {
-            return Turn::Wait(until.min(self.bookmark_at));
+            return Delivery::Wait(until.min(self.bookmark_at));
         }
         self.bookmark_at = now + BOOKMARK_EVERY;
         let version = if self.events.is_empty() { self.told.max(reached) } else { self.told };
-        Turn::Tell(vec![Event::bookmark(version)])
+        Delivery::Events(vec![Event::bookmark(version)])
     }
 
-    fn hold(&mut self, now: Duration, most: usize) -> Turn {
+    fn hold(&mut self, now: Duration, most: usize) -> Delivery {
         let mut told = Vec::new();
         while self.events.len() > most || self.first().is_some_and(|it| it + HOLD_MAX <= now) {
             told.extend(self.events.pop_front().map(|(_, event)| event));
         }
         match self.first() {
-            _ if !told.is_empty() => Turn::Tell(told),
-            Some(first) => Turn::Wait(first + HOLD_MAX),
-            None => Turn::Wait(Duration::MAX),
+            _ if !told.is_empty() => Delivery::Events(told),
+            Some(first) => Delivery::Wait(first + HOLD_MAX),
+            None => Delivery::Wait(Duration::MAX),
         }
     }
 
-    /// Of each object the last, as it is for who saw nothing of what was between: in the order of
-    /// their versions.
+    /// Of each object the last, as a watch that saw nothing of what was between gets it: in the
+    /// order of their versions.
     fn merged(&mut self) -> Vec<Event> {
         let events: Vec<_> = self.events.drain(..).map(|(_, event)| event).collect();
         let newest = events.iter().map(Event::version).max().unwrap_or(0);
@@ -237,15 +237,15 @@ mod held_tests {
     }
 
     fn tell(held: &mut Held, at: u64, reached: u64) -> String {
-        match held.turn(Duration::from_secs(at), reached) {
-            Turn::Tell(events) => text(&events),
-            Turn::Wait(until) if until == Duration::MAX => "wait".to_owned(),
-            Turn::Wait(until) => format!("until {}", until.as_secs()),
-            turn => format!("{turn:?}"),
+        match held.delivery(Duration::from_secs(at), reached) {
+            Delivery::Events(events) => text(&events),
+            Delivery::Wait(until) if until == Duration::MAX => "wait".to_owned(),
+            Delivery::Wait(until) => format!("until {}", until.as_secs()),
+            delivery => format!("{delivery:?}"),
         }
     }
 
-    /// What somebody sees who did not look meanwhile.
+    /// What a watch shows that missed the events between.
     #[test]
     fn merged_events_say_what_there_is() {
         let rows = [
@@ -277,7 +277,7 @@ mod held_tests {
         }
     }
 
-    /// A bookmark never says more than was told.
+    /// A bookmark never says more than was delivered.
     #[test]
     fn a_quiet_watch_brings_bookmarks_and_then_all() {
         let mut quiet = held(Fault::Quiet(5000), true);

@@ -1,5 +1,5 @@
-//! What an election promises, whatever goes wrong: who may write, how many lead, and for how long
-//! nobody does.
+//! What an election promises under all faults: which manager may write, how many lead, and for how
+//! long none does.
 //!
 //! What is sent by a manager that has lost its lease counts when it is *sent*: how long the network
 //! then keeps it is beyond what a manager can promise (decision 0008), and so is what somebody does
@@ -28,7 +28,7 @@ pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// How long somebody who can may take to lead: the lease of who did, two tries that come to
 /// nothing with the pauses between them, and a start.
 const TAKEOVER: Duration = Duration::from_secs(45);
-/// How long who led may take to end: the deadline for the release and what was under way.
+/// How long a former leader may take to end: the deadline for the release and what was under way.
 const END: Duration = Duration::from_secs(45);
 
 /// The managers of a run that contend, and their Lease.
@@ -39,7 +39,7 @@ pub(crate) struct Contest {
     holder: Option<String>,
     duration: Duration,
     revision: u64,
-    /// When somebody changed it who is no manager.
+    /// When a client that is no manager changed it.
     edited: Option<Duration>,
     /// When there was a leader last.
     led: Duration,
@@ -48,7 +48,7 @@ pub(crate) struct Contest {
 
 /// A life that contends.
 struct Lived {
-    /// What it tells of itself.
+    /// What it reports of itself.
     source: Arc<dyn Source>,
     /// What it calls itself in the Lease, once it has written that.
     identity: Option<String>,
@@ -115,7 +115,7 @@ impl Contest {
         self.lives.remove(life);
     }
 
-    /// Something goes wrong with a life until then.
+    /// A life has faults until then.
     pub(crate) fn trouble(&mut self, life: &str, until: Duration) {
         if let Some(lived) = self.lives.get_mut(life) {
             lived.trouble = lived.trouble.max(until);
@@ -127,7 +127,7 @@ impl Contest {
         self.lives.values_mut().for_each(|lived| lived.trouble = lived.trouble.max(until));
     }
 
-    /// Takes in what the Lease says, after a write of a manager or of somebody else.
+    /// Takes in what the Lease says, after a write of a manager or of another client.
     pub(crate) fn look(&mut self, server: &Server, by_manager: bool, now: Duration) {
         let changes = server.changes_since(self.revision, std::slice::from_ref(&LEASES));
         let Ok((changes, revision)) = changes else {
@@ -142,7 +142,7 @@ impl Contest {
             self.duration = Duration::from_secs(seconds.unwrap_or(0));
             if !by_manager {
                 self.edited = Some(now);
-                // Nobody may lead for as long as the record asks for.
+                // No manager may lead for as long as the record asks for.
                 self.trouble_all(now + self.duration);
             }
         }
@@ -158,7 +158,7 @@ impl Contest {
         }
     }
 
-    /// Whether somebody has changed the Lease by hand, and no leader need know yet.
+    /// Whether a user has changed the Lease by hand, and no leader need know yet.
     fn is_edited(&self, now: Duration) -> bool {
         self.edited.is_some_and(|at| now < at + RENEW_DEADLINE)
     }
@@ -172,16 +172,16 @@ impl Contest {
         self.broken.extend(broken);
     }
 
-    /// Who sends what only the leader may send, if it contends.
+    /// The sender of what only the leader may send, if it contends.
     fn sender(&self, it: &Sent<'_>) -> Option<&Lived> {
         self.lives.get(it.life).filter(|_| it.is_leaders())
     }
 
-    /// Only who has the lease sends anything.
+    /// Only the holder of the Lease sends anything.
     pub(crate) fn without_lease(&self, it: &Sent<'_>) -> Option<String> {
         let lived = self.sender(it)?;
         let is_another = lived.identity != self.holder && !self.is_edited(it.at);
-        let holder = self.holder.as_deref().unwrap_or("nobody");
+        let holder = self.holder.as_deref().unwrap_or("no manager");
         is_another.then(|| format!("{it}: the lease is held by {holder:?}"))
     }
 
@@ -228,27 +228,27 @@ impl Contest {
             .then(|| format!("{} lead", leaders.join(" and ")))
     }
 
-    /// Who led and does no more ends.
+    /// A former leader ends.
     pub(crate) fn goes_on(&self, now: Duration) -> Option<String> {
         self.lives.iter().find_map(|(name, lived)| {
             let over = lived.over?;
             (now > over.max(lived.trouble) + END)
-                .then(|| format!("{name} leads no longer since {over:?}, and goes on"))
+                .then(|| format!("{name} leads no longer since {over:?}, and continues"))
         })
     }
 
-    /// If somebody can lead somebody does.
-    pub(crate) fn nobody_leads(&self, now: Duration) -> Option<String> {
+    /// If a manager can lead one does.
+    pub(crate) fn no_manager_leads(&self, now: Duration) -> Option<String> {
         let well = |(_, lived): &(_, &Lived)| now > lived.trouble.max(self.led) + TAKEOVER;
         let (name, Lived { trouble, .. }) = self.lives.iter().find(well)?;
         let (led, holder) = (self.led, &self.holder);
         Some(format!(
-            "nobody leads since {led:?}, and {name} is well since {trouble:?}; the lease is held \
-             by {holder:?}"
+            "no manager leads since {led:?}, and {name} is well since {trouble:?}; the lease is \
+             held by {holder:?}"
         ))
     }
 
-    /// What an election still lacks when nothing goes wrong any more.
+    /// What an election still lacks when the faults have stopped.
     pub(crate) fn lacks(&self) -> Option<String> {
         if self.lives.is_empty() {
             return None;

@@ -25,7 +25,7 @@ use crate::oracle::{Stream, Tried, Written};
 use crate::site::Site;
 use crate::wire::Wire;
 
-pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+pub(crate) type SiteResponse = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// A life of the manager: from its start to its end. After it has ended nothing that it sends is
 /// done.
@@ -62,7 +62,7 @@ pub(crate) struct About {
 /// What becomes of the machine while a process stands still.
 #[derive(Clone, Copy)]
 pub(crate) enum Machine {
-    /// It goes on.
+    /// It continues.
     Up,
     /// It is suspended: nothing waits, and only some clocks go on.
     Suspended,
@@ -94,7 +94,7 @@ impl About {
         self.account == "leader-election"
     }
 
-    /// As whom it is sent: a controller as its service account, as with
+    /// The user that sends it: a controller as its service account, as with
     /// `--use-service-account-credentials`, and all else as the manager. The user agent says it
     /// rather than a token, so that no request for one gets in the way.
     fn user(&self) -> User {
@@ -175,9 +175,9 @@ impl About {
 // === impl Life ===
 
 impl tower::Service<Request<Body>> for Life {
-    type Response = Answer;
+    type Response = SiteResponse;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<SiteResponse, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -188,7 +188,7 @@ impl tower::Service<Request<Body>> for Life {
         Box::pin(async move {
             match life.power.run_until_cancelled(life.take(request)).await {
                 Some(answer) => answer,
-                // Nobody is there to be told.
+                // No manager waits for the response.
                 None => std::future::pending().await,
             }
         })
@@ -242,7 +242,7 @@ impl Life {
         self.wire.cut(&self.site.runtime.clock, time);
     }
 
-    async fn take(&self, request: Request<Body>) -> Result<Answer, BoxError> {
+    async fn take(&self, request: Request<Body>) -> Result<SiteResponse, BoxError> {
         // Once a promise is broken, the run is over: what follows may be a storm without end.
         if !self.site.log().oracle.broken.is_empty() {
             return std::future::pending().await;
@@ -273,10 +273,10 @@ impl Life {
             Ok(answer) => answer.status().as_u16().to_string(),
             Err(error) => error.to_string(),
         };
-        self.site.tell(&about.line(&code, fault));
+        self.site.trace(&about.line(&code, fault));
         if about.counts() {
             let at = self.site.now();
-            // An answer that nobody can read tells nothing.
+            // A response that cannot be decoded shows nothing.
             let is_answered = result.as_ref().is_ok_and(|answer| answer.status().is_success());
             let tried = Tried {
                 sync,
@@ -316,7 +316,7 @@ impl Life {
         about: &About,
         fault: Option<Fault>,
         request: (http::request::Parts, Bytes),
-    ) -> Result<Answer, BoxError> {
+    ) -> Result<SiteResponse, BoxError> {
         let refused = std::io::ErrorKind::ConnectionRefused;
         match fault {
             Some(Fault::Refuse) => return Err(std::io::Error::new(refused, "refused").into()),
@@ -387,7 +387,7 @@ impl Life {
         self.forward(about, request, fault).await
     }
 
-    /// Whether somebody asked for what no role allows.
+    /// Whether there was a request that no role allows.
     fn judge_refusals(&self, server: &Server) {
         let mut log = self.site.log();
         server.refusals().iter().for_each(|it| log.oracle.refused(&it.message));
@@ -402,35 +402,35 @@ impl Life {
         self.clock.set_wall((ahead - behind).saturating_mul(1000));
     }
 
-    /// A request that is on its way for so long, and arrives even if nobody waits for the answer
-    /// any more.
+    /// A request that is on its way for so long, and arrives even if no client waits for the
+    /// response any more.
     async fn stray(
         &self,
         about: &About,
         request: (http::request::Parts, Bytes),
         time: Duration,
-    ) -> Result<Answer, BoxError> {
+    ) -> Result<SiteResponse, BoxError> {
         let (life, about) = (self.clone(), about.clone());
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let arrival = async move {
             life.site.runtime.clock.sleep(time).await;
             let answer = life.forward(&about, request, None).await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
-            life.site.tell(&about.line(&format!("arrives, {code}"), None));
-            // Nobody may be there to be told.
+            life.site.trace(&about.line(&format!("arrives, {code}"), None));
+            // The client may not wait for the response any more.
             let _ = sender.send(answer);
         };
         runtime::outside(|| runtime::spawn("stray", arrival));
         receiver.await?
     }
 
-    /// Tells which groups there are.
+    /// Serves the list of groups.
     async fn discover(
         &self,
         about: &About,
         mut request: Request<Full<Bytes>>,
         fault: Option<Fault>,
-    ) -> Result<Answer, BoxError> {
+    ) -> Result<SiteResponse, BoxError> {
         let wrong = discovery::wrong(about, fault);
         if wrong.is_some() {
             request.headers_mut().remove(header::IF_NONE_MATCH);
@@ -452,7 +452,7 @@ impl Life {
         about: &About,
         (parts, body): (http::request::Parts, Bytes),
         fault: Option<Fault>,
-    ) -> Result<Answer, BoxError> {
+    ) -> Result<SiteResponse, BoxError> {
         let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
         let mut request = Request::from_parts(parts, Full::new(body));
         let trimmed = about.method != Method::GET && ask_for_whole(request.headers_mut());
@@ -550,7 +550,7 @@ pub(crate) fn status(code: u16, reason: &str) -> Value {
         "message": message, "reason": reason, "code": code})
 }
 
-fn failed(code: u16, reason: &str) -> Answer {
+fn failed(code: u16, reason: &str) -> SiteResponse {
     let mut answer = whole(code, status(code, reason).to_string());
     if code == 429 {
         answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -558,7 +558,7 @@ fn failed(code: u16, reason: &str) -> Answer {
     answer
 }
 
-pub(crate) fn whole(code: u16, body: String) -> Answer {
+pub(crate) fn whole(code: u16, body: String) -> SiteResponse {
     let mut answer = Response::new(Full::from(body).map_err(Into::into).boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
     let kind = HeaderValue::from_static("application/json");

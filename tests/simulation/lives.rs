@@ -51,7 +51,7 @@ async fn supervise(site: Site, name: char, case: Case) {
             random: Random::seeded(random.bits()),
             cancel: life.quit.clone(),
         };
-        site.tell(&format!("{} starts", life.name));
+        site.trace(&format!("{} starts", life.name));
         let ended = life.process.run(lead(&life, &runtime, &case)).await;
         let why = match ended {
             Some(Ok(())) => "of itself".to_owned(),
@@ -59,7 +59,7 @@ async fn supervise(site: Site, name: char, case: Case) {
             None => "crash".to_owned(),
         };
         life.end();
-        site.tell(&format!("{} ends: {why}", life.name));
+        site.trace(&format!("{} ends: {why}", life.name));
         site.runtime.clock.sleep(DOWN).await;
     }
 }

@@ -40,11 +40,11 @@ use run::{Outcome, Stats, run};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How many seeds run if nobody says, always the same ones.
+/// How many seeds run by default, always the same ones.
 const SEEDS: u64 = 60;
 /// After how many failures no more are looked for.
 const FAILURES: usize = 20;
-/// After how many runs is told how far it is.
+/// After how many runs the progress is printed.
 const PROGRESS: u64 = 1000;
 /// Of how many cells of the matrix one is tried.
 const MATRIX: usize = 199;
@@ -52,7 +52,7 @@ const MATRIX: usize = 199;
 const TAIL: usize = 60;
 
 /// `SEEDS=1000` runs so many, from `FROM=5000` on, and `SEED=42` that one, with its trace.
-/// `FRESH=1000` runs as many that nobody has seen. `MUTANT=NoFence` runs them with that bug.
+/// `FRESH=1000` runs as many new random ones. `MUTANT=NoFence` runs them with that bug.
 #[test]
 fn seeds_keep_the_promises() -> anyhow::Result<()> {
     mutants::switch_on()?;
@@ -79,7 +79,7 @@ fn number(name: &str) -> anyhow::Result<Option<u64>> {
     text.map(|text| text.parse().with_context(|| format!("{name}={text}"))).transpose()
 }
 
-#[expect(clippy::disallowed_methods, reason = "who draws fresh seeds asks the real clock")]
+#[expect(clippy::disallowed_methods, reason = "fresh seeds are drawn from the real clock")]
 fn now_unix_seconds() -> anyhow::Result<u64> {
     Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs())
 }
@@ -149,12 +149,12 @@ fn a_seed_gives_the_same_trace_each_time() -> anyhow::Result<()> {
             ControlFlow::Continue(())
         },
     );
-    ensure!(crowd.len() == 2 * ALL.len(), "some were not told");
+    ensure!(crowd.len() == 2 * ALL.len(), "some were not reported");
     for (at, outcome) in crowd {
         let (seed, one, other) = (pick(at), &alone[at % ALL.len()], outcome?);
         let differs = one.trace.iter().zip(&other.trace).find(|(one, other)| one != other);
         ensure!(differs.is_none(), "seed {seed}: two runs differ: {differs:#?}");
-        ensure!(one.trace.len() == other.trace.len(), "seed {seed}: a run goes on");
+        ensure!(one.trace.len() == other.trace.len(), "seed {seed}: a run continues");
         ensure!(one.state == other.state, "seed {seed}: two runs end differently");
     }
     Ok(())
@@ -175,7 +175,7 @@ fn no_fault_at_a_write_shows_at_the_end() -> anyhow::Result<()> {
 /// resource.
 #[test]
 fn a_verb_that_is_not_granted_is_found() -> anyhow::Result<()> {
-    // A role of the same name goes before the one that the sandbox has.
+    // A role of the same name takes precedence over the one that the sandbox has.
     let role = "> create\n| apiVersion: rbac.authorization.k8s.io/v1\n| kind: ClusterRole\n\
                 | metadata: {name: 'system:controller:replicaset-controller'}\n\
                 | rules: [{verbs: ['*'], apiGroups: [apps], resources: ['*']}]\n";
@@ -213,7 +213,7 @@ fn files() -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A case that failed is shrunk and told.
+/// A case that failed is shrunk and printed.
 fn judge(case: &Case, outcome: &Outcome) -> anyhow::Result<()> {
     let Some(broken) = &outcome.broken else { return Ok(()) };
     let short = shrink::shrink(case, broken.rule())?;

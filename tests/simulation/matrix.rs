@@ -74,7 +74,7 @@ fn story(path: &Path) -> anyhow::Result<(Story, Outcome)> {
 }
 
 impl Story {
-    /// What is wrong with the end if this goes wrong.
+    /// What is wrong with the end under this fault.
     fn with(&self, point: &Point, fault: Fault) -> anyhow::Result<(Stats, Option<String>)> {
         let context = format!("{point}: {fault}");
         let case = Case { plan: Plan::from([(point.clone(), fault)]), ..self.case.clone() };
@@ -92,7 +92,7 @@ impl Story {
 }
 
 impl Matrix {
-    /// A story that goes well without faults, and in which something is written.
+    /// A story that passes without faults, and in which something is written.
     fn learn(&mut self, story: Story, reference: &Outcome) -> Option<Story> {
         let Story { account, writes, .. } = &story;
         self.stats.add(&reference.stats);
@@ -148,7 +148,7 @@ fn end(state: &[u8]) -> anyhow::Result<Vec<String>> {
     let objects = lasting.flat_map(|(_, objects)| objects.as_array().into_iter().flatten());
     let mut objects: Vec<Value> = objects.cloned().collect();
     for object in &mut objects {
-        // What the nodes tell of themselves is none of the manager's business.
+        // What the nodes report of themselves is not the manager's.
         if object.get("kind").is_some_and(|kind| kind == "Node")
             && let Some(object) = object.as_object_mut()
         {

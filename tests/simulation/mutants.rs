@@ -73,8 +73,7 @@ fn cases_of_deliberate_bugs_are_well_without_them() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever adds a rule shows that it finds something; and a bug that breaks no rule is looked for
-/// in vain.
+/// A new rule must find something; and a bug that breaks no rule is looked for in vain.
 #[test]
 fn each_rule_is_broken_by_a_bug_and_each_bug_breaks_one_rule() -> anyhow::Result<()> {
     let mut names = BTreeSet::new();

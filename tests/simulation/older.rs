@@ -1,9 +1,9 @@
 //! Time travel: another API server, which is behind, answers lists and watches.
 //!
-//! As upstream's watch cache (apiserver's pkg/storage/cacher): who is content with any version gets
-//! what it has; who asks for one that it has not heard of is told so (the sandbox does that); a
-//! watch from such a version is silent. Who asks for the latest gets that whichever server answers,
-//! since it asks etcd where etcd is; so do GETs, writes, and lists that go on.
+//! As upstream's watch cache (apiserver's pkg/storage/cacher): a list at any version gets what it
+//! has; one at a version that it has not reached gets an error (the sandbox does that); a watch
+//! from such a version is silent. A request for the latest gets that from any server, since it asks
+//! etcd where etcd is; so do GETs, writes, and lists that go on.
 
 use std::time::Duration;
 
@@ -57,8 +57,8 @@ impl About {
     }
 }
 
-/// Who answers, and what goes wrong with the answer still. A server that lies does not look at the
-/// version that it is asked for.
+/// The server that responds, and the fault that the response still has. A server that lies does not
+/// look at the version that it is asked for.
 pub(crate) fn answers(
     site: &Site,
     about: &About,

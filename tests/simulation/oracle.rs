@@ -1,9 +1,8 @@
-//! What must hold, whatever goes wrong: after each write of the manager, and at the end.
-//!
-//! Caches may be late, and what was decided on them is no fault. So each write is judged by what
-//! its manager can have known: `knowledge` says up to which revision its caches had been shown each
-//! kind when the sync began that writes, and the oracle notes with what it learns at which revision
-//! it became so. Time excuses nothing.
+//! What must hold under all faults: after each write of the manager, and at the end. Caches may be
+//! stale, and a decision on a stale cache is no fault. So each write is judged by what its manager
+//! can have known: `knowledge` says up to which revision its caches had been shown each kind when
+//! the sync began that writes, and the oracle notes with what it learns at which revision it became
+//! so. Time excuses nothing.
 //!
 //! What is looked at when stands in one table, `rules`. Here and in the other files is what the
 //! checks of that table ask, and what is remembered for them. A check looks and remembers nothing.
@@ -64,10 +63,10 @@ use crate::run::Settling;
 const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
 /// The account that keeps pods on nodes.
 const DAEMONS: &str = "daemon-set-controller";
-/// Who keeps pods, and for which kind of owner.
+/// The controllers that keep pods, and the kind of owner of each.
 const KEEPERS: [(&str, &str); 3] =
     [(SETS[0], "ReplicaSet"), (SETS[1], "ReplicationController"), (DAEMONS, "DaemonSet")];
-/// Objects with this label are nobody's business.
+/// Objects with this label are not judged.
 pub(crate) const FOREIGN: &str = "foreign";
 
 /// A write of the manager.
@@ -78,7 +77,7 @@ pub(crate) struct Written<'a> {
     pub(crate) path: &'a str,
     pub(crate) code: u16,
     pub(crate) sent: &'a Value,
-    /// What the server answered, whether or not the manager is told.
+    /// The server's response, whether or not the manager gets it.
     pub(crate) got: &'a Value,
     pub(crate) at: Duration,
 }
@@ -105,7 +104,7 @@ struct Target {
 #[derive(Default)]
 pub(crate) struct Oracle {
     pub(crate) knowledge: Knowledge,
-    /// Who has decided on the present write.
+    /// The sync that decided on the present write.
     decider: Decider,
     revision: u64,
     /// By kind: when an object of it last changed.
@@ -129,7 +128,7 @@ pub(crate) struct Oracle {
     nodes_changed: u64,
     /// By name: when a role last aggregated others.
     sums: BTreeMap<String, u64>,
-    /// What the manager is writing to right now, and as whom.
+    /// What the manager is writing to right now, and the user.
     writing: Option<Key>,
     writer: String,
     /// By uid of a pod: since when it is ready, or not.
@@ -281,12 +280,12 @@ fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
 // === impl Oracle ===
 
 impl Oracle {
-    /// Up to which revision whoever decided on the present write had been shown a kind.
+    /// Up to which revision the sync that decided on the present write had been shown a kind.
     fn seen(&self, kind: &str) -> u64 {
         self.knowledge.seen(&self.decider, &plural_of(kind))
     }
 
-    /// Whether whoever decided on the present write can have known what became so then.
+    /// Whether the sync that decided on the present write can have known what became so then.
     fn knows(&self, kind: &str, revision: u64) -> bool {
         revision <= self.seen(kind)
     }
@@ -396,7 +395,7 @@ impl Oracle {
     }
 
     fn learn_set(&mut self, before: Option<&Value>, after: Option<&Value>, by_manager: bool) {
-        // Who adopts a set has made none larger.
+        // An adoption of a set makes none larger.
         let told = |it: Option<&Value>| {
             it.map(|it| {
                 let spec = (at(it, "/spec/replicas").clone(), at(it, "/metadata/labels").clone());
@@ -432,8 +431,8 @@ impl Oracle {
         }
     }
 
-    /// Whether others did something to what an owner controls that whoever decided on the present
-    /// write cannot know.
+    /// Whether others did something to what an owner controls that the sync that decided on the
+    /// present write cannot know.
     fn is_shaken(&self, owner: &str) -> bool {
         let mut last = self.shaken.get(owner).into_iter().flatten();
         last.any(|(kind, revision)| !self.knows(kind, *revision))
@@ -453,7 +452,7 @@ impl Oracle {
         });
     }
 
-    /// Nothing goes wrong any more.
+    /// The faults have stopped.
     pub(crate) fn settles(&mut self, it: &Settling) {
         self.ask(|_, check| match check {
             Check::Settling(check) => check(it),
@@ -509,7 +508,7 @@ impl Oracle {
         }
     }
 
-    /// Who has decided on a write: the sync of the object, or of an owner of it.
+    /// The sync that decided on a write: that of the object, or of an owner of it.
     fn decider_of(&self, it: &Written<'_>, target: &Target) -> Decider {
         let named = |name: &str| match target.namespace.as_str() {
             "" => name.to_owned(),
@@ -538,7 +537,7 @@ impl Oracle {
         });
     }
 
-    /// Who keeps pods deletes those of its own kind of owner alone.
+    /// A controller that keeps pods deletes only those of its own kind of owner.
     fn deletes_own(&self, it: &Judged<'_>) -> Option<String> {
         let (_, kind) = KEEPERS.iter().find(|(account, _)| *account == it.account)?;
         let pod = it.pod().filter(|_| it.method == "DELETE")?;

@@ -106,7 +106,7 @@ pub(crate) fn defined() -> String {
     applied(DEFINITION)
 }
 
-/// One that owns a few of the kind that comes late, and is deleted.
+/// One that owns a few of the kind that is served later, and is deleted.
 pub(crate) fn customs(dice: &Dice) -> Vec<String> {
     let namespace = dice.pick(&NAMESPACES);
     let top = Name { of: dice.pick(&[Map, Map, Widget]), number: 0 };
@@ -207,8 +207,9 @@ fn object(dice: &Dice, namespace: &str, name: Name) -> String {
     name.with(namespace, &owners, &more)
 }
 
-/// Who is not there has a uid of its own: as upstream, the collector knows an owner by its uid
-/// alone, and does not look again when a reference to one that it never saw changes its kind.
+/// An owner that does not exist has a uid of its own: as upstream, the collector knows an owner by
+/// its uid alone, and does not look again when a reference to one that it never saw changes its
+/// kind.
 fn reference(version: &str, kind: &str, (name, of): (&str, &str), blocks: bool) -> String {
     format!(
         "{{apiVersion: {version}, kind: {kind}, name: '{name}', blockOwnerDeletion: {blocks}, \

@@ -45,7 +45,7 @@ pub(crate) struct Stats {
     pub(crate) faults: BTreeMap<&'static str, u64>,
 }
 
-/// How far a cluster is in which nothing goes wrong any more.
+/// How far a cluster is after the faults have stopped.
 #[derive(Default)]
 pub(crate) struct Settling {
     /// How long that has been so.
@@ -97,13 +97,13 @@ async fn play(site: &Site, case: &Case) -> anyhow::Result<()> {
     for act in &case.acts {
         let script = Script::parse(act)?;
         let Some(step) = script.steps().next() else { continue };
-        site.tell(&format!("> {}", step.text));
+        site.trace(&format!("> {}", step.text));
         let (cost, waits) = (corruption::cost(&step.text), step.text.starts_with("tick"));
         site.log().oracle.expect(cost, waits, case.nodes);
         site.log().oracle.promise(site.now());
         let played = player.play(&script).await?;
         for line in played.script.steps().flat_map(|step| &step.output) {
-            site.tell(line);
+            site.trace(line);
         }
         site.look();
         let mut log = site.log();
@@ -122,14 +122,14 @@ fn goes(act: &str, node: &str) -> bool {
     takes.iter().any(|verb| act.strip_prefix(verb).is_some_and(|it| it.starts_with(node)))
 }
 
-/// Nothing goes wrong any more, and all nodes are well.
+/// The faults have stopped, and all nodes are well.
 async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
     site.calm();
     site.log().oracle.expect(None, false, case.nodes);
     let mut player = Player::new(site, "default").await?;
     for number in 0..case.nodes {
         let name = format!("node-{number}");
-        // Who is switched on starts its pods anew, and that would wake whoever sleeps too well.
+        // A node that is switched on starts its pods again, and that would enqueue forgotten keys.
         if case.acts.iter().any(|act| goes(act, &name)) {
             for act in [NodeAct::Revive, NodeAct::Heal] {
                 let _ = site.node(act, &name);
@@ -141,24 +141,24 @@ async fn settle(site: &Site, case: &Case) -> anyhow::Result<()> {
         player.play(&Script::parse(&script)?).await?;
     }
     repair(site, &mut player).await?;
-    site.tell("the faults stop");
+    site.trace("the faults stop");
     let Some(asleep) = become_well(site, case, &mut player, true).await? else { return Ok(()) };
-    site.tell("all is as it should be");
+    site.trace("all is as it should be");
     site.tick(GRACE).await;
     site.log().oracle.be_quiet();
     site.tick(SILENCE).await;
     site.log().oracle.be_loud();
     let acts = site.log().oracle.wake(&asleep);
     if !acts.is_empty() {
-        site.tell("somebody looks at those that sleep");
+        site.trace("objects of keys that were given up are touched");
         carry_out(site, &mut player, acts).await?;
         become_well(site, case, &mut player, false).await?;
     }
     Ok(())
 }
 
-/// Waits until all is as it should be; `may_sleep`: but for those that nobody need look at, which
-/// it returns. None: a promise was broken.
+/// Waits until all is as it should be; `may_sleep`: but for those that no controller need sync,
+/// which it returns. None: a promise was broken.
 async fn become_well(
     site: &Site,
     case: &Case,
@@ -218,7 +218,7 @@ async fn carry_out(
     acts: Vec<String>,
 ) -> anyhow::Result<()> {
     for act in acts {
-        site.tell(act.trim_end());
+        site.trace(act.trim_end());
         player.play(&Script::parse(&act)?).await?;
     }
     Ok(())

@@ -32,7 +32,7 @@ const ODD_AT: usize = 3;
 pub(crate) struct Site {
     pub(crate) cluster: sandbox::Cluster,
     pub(crate) runtime: Runtime,
-    /// Whether somebody writes texts with bytes that are no UTF-8.
+    /// Whether users write texts with bytes that are no UTF-8.
     pub(crate) has_odd_texts: bool,
     log: Arc<Mutex<Log>>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Site {
 /// What is known of a run.
 pub(crate) struct Log {
     plan: Plan,
-    /// Whether anything still goes wrong.
+    /// Whether there are still faults.
     pub(crate) faulty: bool,
     pub(crate) requests: u64,
     watches: u64,
@@ -73,7 +73,8 @@ pub(crate) struct Log {
 
 impl Site {
     pub(crate) fn new(runtime: &Runtime, case: &Case) -> Self {
-        // Who has no credentials is nobody, and roles hold that nobody sees: there is less to list.
+        // A client without credentials has no rights, and the roles that hold are no objects: there
+        // is less to list.
         let options = sandbox::Options {
             track_updates: false,
             stranger: User::anonymous(),
@@ -138,7 +139,7 @@ impl Site {
         }
     }
 
-    pub(crate) fn tell(&self, line: &str) {
+    pub(crate) fn trace(&self, line: &str) {
         let at = self.now().as_secs_f64();
         self.log().trace.push(format!("{at:10.3} {line}"));
     }
@@ -154,7 +155,7 @@ impl Site {
         life
     }
 
-    /// From now on nothing goes wrong, and the clocks are right.
+    /// From now on there are no faults, and the clocks are right.
     pub(crate) fn calm(&self) {
         let now = self.now();
         let mut log = self.log();
@@ -195,7 +196,7 @@ impl Log {
             Fault::Stop(_) | Fault::Suspend(_) | Fault::Cut(_) | Fault::Quit => {
                 self.contest.trouble(about.life(), now + lasts);
             }
-            // Whoever arrives late may hold the lease then without knowing.
+            // The sender of a delayed renewal may hold the Lease then without knowing.
             _ if about.is_of_election() => self.contest.trouble_all(now + lasts),
             _ => {}
         }
@@ -210,7 +211,7 @@ impl Log {
         self.plan.range(Point::From(like, 0)..=until).next_back().map(|(_, fault)| *fault)
     }
 
-    /// What goes wrong with this request.
+    /// The fault of this request.
     pub(crate) fn fault(&mut self, about: &About) -> Option<Fault> {
         let mut points = Vec::new();
         if about.watches() {
@@ -280,6 +281,6 @@ impl Cluster for Site {
     }
 
     async fn explain(&self, _: &str, _: &api::Key) -> Result<Vec<String>, Unsupported> {
-        Err(Unsupported("nobody asks here".to_owned()))
+        Err(Unsupported("not used here".to_owned()))
     }
 }

@@ -1,5 +1,5 @@
-//! The connection of a manager to the network, which somebody cuts: what is sent or said meanwhile
-//! is lost, and nobody hears of that before it is back.
+//! The connection of a manager to the network, which a fault cuts: what is sent meanwhile is lost,
+//! and neither side notices before it is back.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::life::broken;
 #[derive(Clone)]
 pub(crate) struct Wire(Latest<State>);
 
-/// What goes over a [`Wire`] one after the other, such as the events of a watch: once that was cut
-/// it is over.
+/// What passes a [`Wire`] one after the other, such as the events of a watch: once that was cut it
+/// is over.
 #[derive(Clone)]
 pub(crate) struct Line {
     wire: Wire,

@@ -18,7 +18,7 @@ pub(crate) struct Workload {
 /// How many nodes there are.
 pub(crate) const NODES: u64 = 3;
 
-/// How many replicas somebody asks for, at most.
+/// How many replicas a user asks for, at most.
 pub(crate) const REPLICAS: u64 = 9;
 
 pub(crate) const NAMESPACES: [&str; 3] = ["default", "other", "third"];
@@ -72,7 +72,7 @@ const PLACES: [&str; 4] = [
 const ODD_NOTE: &str = "note=odd-byte";
 const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
-/// What somebody does, and how likely that is in a run that has it.
+/// An act of a user, and how likely it is in a run that has it.
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
@@ -210,7 +210,7 @@ fn rollouts(dice: &Dice) -> Vec<String> {
 pub(crate) fn roll_one(dice: &Dice, of: &Workload) -> Vec<String> {
     let act = match dice.below(10) {
         0..=4 => format!("> set image {of} main=img:{}\n", dice.below(5)),
-        // Its pods cannot start: somebody sets it back at the end.
+        // Its pods cannot start: a user rolls it back at the end.
         5 if !of.kind.starts_with("Replica") => format!("> set image {of} main=img.invalid/x\n"),
         5..=6 => format!("> rollout {} {of}\n", dice.pick(&["pause", "resume", "resume"])),
         7 => format!("> rollout {} {of}\n", dice.pick(&["undo", "restart"])),
@@ -273,7 +273,7 @@ pub(crate) fn namespaces(dice: &Dice) -> Vec<String> {
         0..=2 => vec![make(namespace)],
         3 => vec![format!("> delete namespace/{namespace}\n")],
         _ => {
-            // Made in it while it goes, as far as the server lets one.
+            // Created in it while it is being deleted, as far as the server admits it.
             let mut acts = vec![format!("> delete namespace/{namespace}\n")];
             acts.push(tick(dice.pick(&[1, 20, 300])));
             acts.extend(owners::acts(dice));
@@ -376,7 +376,7 @@ pub(crate) fn jobs(dice: &Dice) -> Vec<String> {
     }
 }
 
-/// Somebody says that a Job has finished: when it was made, in the year before, or soon.
+/// A user marks a Job as finished: when it was made, in the year before, or soon.
 fn finish(dice: &Dice, job: &str) -> String {
     let made = format!("<<{job} .metadata.creationTimestamp or 2026-01-01T00:00:00Z>>");
     let at =
@@ -392,7 +392,7 @@ fn finish(dice: &Dice, job: &str) -> String {
     format!("> patch status {job} '{{\"status\":{{{status}}}}}'\n")
 }
 
-/// Somebody writes what only the controllers should.
+/// A user writes what only the controllers should.
 fn statuses(dice: &Dice) -> Vec<String> {
     status_one(dice, &dice.pick(&WORKLOADS))
 }

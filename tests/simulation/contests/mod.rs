@@ -18,13 +18,14 @@ use crate::site::{START, Site};
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a stand-by may take to lead after the last renewal of who led: the lease and a moment.
+/// How long a standby may take to lead after the last renewal of the leader: the lease and a
+/// moment.
 const TAKEOVER: Duration = Duration::from_millis(15_500);
 
 const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
 const LEASE: &str = "lease/kube-controller-manager -n kube-system";
 
-/// Two managers over a cluster, and who plays.
+/// Two managers over a cluster, and the player.
 struct Stage<'a> {
     site: &'a Site,
     player: Player<'a, Site>,
@@ -78,7 +79,7 @@ fn play_with(faults: &str, story: Story) -> anyhow::Result<()> {
 
 impl Stage<'_> {
     async fn act(&mut self, script: &str) -> anyhow::Result<String> {
-        self.site.tell(script);
+        self.site.trace(script);
         let played = self.player.play(&Script::parse(script)?).await?;
         let lines: Vec<_> =
             played.script.steps().flat_map(|step| &step.output).map(ToString::to_string).collect();
@@ -118,7 +119,7 @@ impl Stage<'_> {
 
     /// The one that leads, and the one that does not.
     fn both(&self) -> anyhow::Result<(Life, Life)> {
-        let Some(leader) = self.leader() else { bail!("nobody leads") };
+        let Some(leader) = self.leader() else { bail!("no manager leads") };
         let log = self.site.log();
         let other = log.running.values().find(|life| life.name != leader.name);
         let Some(other) = other else { bail!("{} is alone", leader.name) };
@@ -181,13 +182,13 @@ impl Stage<'_> {
         changes.map_or(0, |(pods, _)| pods.len())
     }
 
-    /// How many pods were ever made, as far as who made them was told.
+    /// How many pods were ever created, counted by the responses that managers got.
     fn pods_made(&self) -> usize {
         let log = self.site.log();
         log.trace.iter().filter(|it| it.contains("/pods 201")).count()
     }
 
-    /// Whether a life goes on.
+    /// Whether a life continues.
     fn is_running(&self, life: &Life) -> bool {
         self.site.log().running.values().any(|it| it.name == life.name && !it.has_ended())
     }

@@ -36,13 +36,13 @@ async fn was_stopped(stage: &mut Stage<'_>, machine: Machine) -> anyhow::Result<
     ensure!(stage.now() < stopped + 40 * SECOND, "the rollout took too long");
     stage.until("it ends", 42 * SECOND, |it| !it.is_running(&leader)).await?;
     // On a machine that was suspended it looks when it next wants to renew; its fence is closed.
-    ensure!(stage.now() < stopped + 43 * SECOND, "it goes on");
+    ensure!(stage.now() < stopped + 43 * SECOND, "it continues");
     ensure!(stage.writes(&leader) == before, "it has written");
     ensure!(stage.leads(&other), "the other one has lost it");
     Ok(())
 }
 
-/// Nobody can tell a leader without a network from a dead one: the other one takes over.
+/// A leader without a network looks like a dead one: the other one takes over.
 #[test]
 fn a_leader_that_is_cut_off_for_long_ends() -> anyhow::Result<()> {
     play(|stage| Box::pin(cut_off_for_long(stage)))
@@ -149,7 +149,7 @@ async fn lease_edited(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         let spec = format!(r#"{{"spec":{{"holderIdentity":"other","renewTime":"{time}"}}}}"#);
         stage.act(&format!("> patch {LEASE} '{spec}'\n")).await?;
         if second == 3 {
-            ensure!(!stage.is_running(&leader), "who was replaced goes on");
+            ensure!(!stage.is_running(&leader), "the replaced leader continues");
             ensure!(stage.leader().is_none(), "one leads");
         }
         stage.tick(2000).await;
@@ -183,7 +183,7 @@ async fn wrong_clocks(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who ends in order gives its lease back, and the other one hears of that.
+/// A leader that shuts down in order releases its Lease, and the other one sees that.
 #[test]
 fn a_released_lease_is_taken_at_once() -> anyhow::Result<()> {
     play(|stage| Box::pin(released(stage)))

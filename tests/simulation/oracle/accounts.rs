@@ -73,7 +73,7 @@ impl Oracle {
         let fits = uid_named.is_none_or(|it| it.is_empty() || it == uid(account));
         let born = self.born.get(uid(account));
         let is_new = born.is_some_and(|born| !self.knows("ServiceAccount", *born));
-        // Somebody may have changed what it says just now.
+        // A user may have changed what it says just now.
         let edited = self.touched.get(uid(secret));
         let is_edited = edited.is_some_and(|edited| !self.knows("Secret", *edited));
         (fits && !is_new && !is_edited).then_some("its account is there")

@@ -7,7 +7,7 @@ use super::{Oracle, Written};
 use crate::certificates::{GRANT, KUBELET, SIGNER};
 
 impl Oracle {
-    /// What the server tells the manager of an access review. Renewals are nobody's here.
+    /// The server's response to an access review. Renewals are allowed to no user here.
     pub(crate) fn reviewed(&mut self, it: &Written<'_>) -> Value {
         let subresource = text(it.sent, "/spec/resourceAttributes/subresource");
         let allowed = subresource == "nodeclient" && self.may_join();
@@ -38,7 +38,7 @@ impl Oracle {
         }
     }
 
-    /// At the end, who may join has joined.
+    /// At the end, each kubelet that may join has joined.
     pub(super) fn request_lacks(&self, request: &Value) -> Option<String> {
         let waits = self.may_join() && is_kubelets(request) && !is_decided(request);
         waits.then(|| "is not approved".to_owned())

@@ -1,6 +1,6 @@
-//! Wall clocks that somebody has set: by how much that of a manager was wrong, and when. What a
-//! manager concludes from a moment that the server or a kubelet has written down, such as for how
-//! long a pod has been ready, is as wrong as its clock is then.
+//! Wall clocks that were set: by how much that of a manager was wrong, and when. What a manager
+//! concludes from a moment that the server or a kubelet has written down, such as for how long a
+//! pod has been ready, is as wrong as its clock is then.
 
 use std::time::Duration;
 
@@ -59,14 +59,14 @@ impl Clocks {
 }
 
 impl Oracle {
-    /// Somebody sets the clock of a manager: so far ahead, or so far behind.
+    /// The clock of a manager is set: so far ahead, or so far behind.
     pub(crate) fn sets_clock(&mut self, life: &str, by: [Duration; 2], now: Duration) {
         let ([ahead, behind], machine) = (by, machine(life));
         self.clocks.0.push(Set { machine, at: now, ahead, behind });
         self.forget_blurred(now);
     }
 
-    /// Somebody sets all clocks right.
+    /// All clocks are set right.
     pub(crate) fn sets_clocks_right(&mut self, now: Duration) {
         let mut machines: Vec<_> = self.clocks.0.iter().map(|set| set.machine).collect();
         machines.sort_unstable();

@@ -1,5 +1,5 @@
 //! How many deletions the corruption of a field may cost: judged if all was well when it happened,
-//! and the managers knew that, until somebody does something else.
+//! and the managers knew that, until a user does something else.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,8 @@ impl Costs {
 }
 
 impl Oracle {
-    /// Somebody is about to do something: a corruption of this cost, if it is one; `waits`: he
-    /// only lets time pass.
+    /// A user is about to act: a corruption of this cost, if it is one; `waits`: he only lets time
+    /// pass.
     pub(crate) fn expect(&mut self, cost: Option<Cost>, waits: bool, nodes: usize) {
         if waits {
             return;
@@ -80,8 +80,8 @@ impl Oracle {
         let before = it.before.as_deref().filter(|_| it.method == "DELETE")?;
         let cost = self.costs.cost.filter(|_| self.costs.taken.contains(uid(before)))?;
         let (taken, most) = (self.costs.taken.len(), self.costs.hit.len());
-        // A stranger that was freed may be adopted, and is one too many then; so may one that
-        // somebody else owns, too.
+        // A foreign pod that was released may be adopted, and is one too many then; so may one that
+        // another owner controls, too.
         let has_other = |it: &Value| {
             let owners = list(it, "/metadata/ownerReferences");
             owners.iter().any(|owner| *at(owner, "/controller") != true)

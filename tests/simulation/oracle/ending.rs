@@ -17,12 +17,12 @@ use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 pub(crate) const TERMINATED_MAX: usize = 4;
 /// `--legacy-service-account-token-clean-up-period` of the managers here.
 pub(crate) const TOKEN_CLEAN_UP: Duration = Duration::from_mins(1);
-/// The finalizer of somebody who takes it away at last.
+/// A foreign finalizer, which is removed at last.
 const WAIT: &str = "example.com/wait";
 const TOKEN: &str = "kubernetes.io/service-account-token";
 const TTL: &str = "/metadata/annotations/node.alpha.kubernetes.io~1ttl";
 
-/// Who may still write when all is done.
+/// The controllers that may still write when all is done.
 pub(super) struct Quiet {
     /// The uids of DaemonSets without a revision: it is made when they are next looked at. Whoever
     /// takes it away wakes nobody: upstream's DaemonSet controller has no handler for the deletion
@@ -61,10 +61,10 @@ impl Oracle {
         self.knowledge.fails()
     }
 
-    /// The objects that nobody need look at before something changes:
+    /// The objects that no controller need sync before something changes:
     /// - those whose keys were given up, after as many failures as upstream's;
     /// - Deployments of which a pod, or a set, was said to be of an owner of a kind that there is
-    ///   not: that it is gone wakes nobody, as upstream's `getDeploymentsForReplicaSet`.
+    ///   not: its deletion enqueues nothing, as upstream's `getDeploymentsForReplicaSet`.
     pub(crate) fn asleep(&self) -> BTreeSet<Key> {
         let given_up = self.knowledge.given_up();
         let is_given_up = |account: &str, (_, namespace, name): &Key| {
@@ -84,7 +84,7 @@ impl Oracle {
         self.objects.all().filter(sleeps).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Somebody looks at these, as commands.
+    /// Commands that touch these.
     pub(crate) fn wake(&self, asleep: &BTreeSet<Key>) -> Vec<String> {
         let those = asleep
             .iter()
@@ -173,7 +173,7 @@ impl Oracle {
         (is_over && !is_paused).then(|| format!("has {old} old ReplicaSets, {limit} are kept"))
     }
 
-    /// What an owner controls is what it selects, unless somebody else controls that.
+    /// What an owner controls is what it selects, unless another owner controls that.
     fn claim_lacks(&self, kind: &str, owner: &Value) -> Option<String> {
         let selector = selector(owner);
         let strange = self.objects.children(kind, uid(owner)).find(|it| !matches(it, selector));
@@ -188,7 +188,7 @@ impl Oracle {
         });
         let name = |it: &Value| text(it, "/metadata/name").to_owned();
         let strange = strange.map(|it| format!("controls {}, and does not select it", name(it)));
-        strange.or_else(|| stray.map(|it| format!("selects {}, which is nobody's", name(it))))
+        strange.or_else(|| stray.map(|it| format!("selects {}, which has no owner", name(it))))
     }
 
     pub(super) fn set_lacks(&self, set: &Value) -> Option<String> {
@@ -270,7 +270,7 @@ impl Oracle {
         let others = self.parts_of(role)?;
         let mut wanted = others.iter().flat_map(|it| list(it, "/rules"));
         let rules = list(role, "/rules");
-        // Who aggregates nothing keeps what somebody wrote.
+        // A role that aggregates nothing keeps what a user wrote.
         let is_odd = |rule: &&Value| !others.iter().any(|it| list(it, "/rules").contains(rule));
         let lack = wanted.clone().find(|rule| !rules.contains(rule));
         let more = rules.iter().find(is_odd).filter(|_| wanted.next().is_some());
@@ -291,7 +291,7 @@ impl Oracle {
         text(secret, "/data/token").is_empty().then(|| "has no token".to_owned())
     }
 
-    /// Whether something is still controlled by what there cannot be, and so by nobody.
+    /// Whether something is still controlled by an owner that cannot exist, and so by none.
     pub(super) fn has_odd(&self) -> bool {
         self.objects.all().any(|(_, object)| controlling(object).is_some_and(is_odd))
     }
@@ -330,7 +330,7 @@ impl Oracle {
                 let patch = r#"{"metadata":{"ownerReferences":null}}"#;
                 acts.push(format!("> patch {named} '{patch}'\n"));
             }
-            // Whoever let its namespace go did not know of its kind.
+            // The controller that finalized its namespace did not know its kind.
             if !namespace.is_empty() && self.objects.get("Namespace", "", namespace).is_none() {
                 acts.push(crate::workload::make(namespace));
             }
@@ -343,7 +343,7 @@ impl Oracle {
                 "ReplicaSet" if is_broken(template) && !is_of_deployment(object) => {
                     acts.push(format!("> set image {named} main=img:1\n"));
                 }
-                // Who has set a clock right looks at what went by it.
+                // After a clock is set right, what depends on it is synced.
                 "Job" if self.sleeps_too_long(object) => {
                     acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }

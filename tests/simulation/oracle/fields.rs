@@ -30,8 +30,8 @@ pub(super) fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// The owner that controls an object: its uid. Who says that it is of a kind that there is not is
-/// nobody's: upstream looks pods up by kind and uid.
+/// The owner that controls an object: its uid. A reference to a kind that does not exist names no
+/// owner: upstream looks pods up by kind and uid.
 pub(super) fn controller(object: &Value) -> Option<&str> {
     let owner = controlling(object)?;
     (text(owner, "/kind") != UNKNOWN).then(|| text(owner, "/uid"))

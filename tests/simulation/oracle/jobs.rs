@@ -9,7 +9,7 @@ use super::fields::{at, is_ending, list, text, uid};
 use super::{Oracle, Target, Written};
 use crate::site::START;
 
-/// Who deletes them.
+/// The controller that deletes them.
 pub(super) const ACCOUNT: &str = "ttl-after-finished-controller";
 
 /// When a Job is to go; none: it stays.
@@ -41,7 +41,7 @@ impl Oracle {
                 let is_up = goes.is_some_and(|goes| goes <= START + *read + ahead);
                 (!is_up).then_some("its time was not up when it was read")
             }
-            None => Some("nobody has looked whether its time is up"),
+            None => Some("no sync has looked whether its time is up"),
         }
     }
 
@@ -50,7 +50,7 @@ impl Oracle {
         Some(format!("is to go at {}", expiry(job)?))
     }
 
-    /// Whether the manager may look at it too late: by a clock that somebody has set since.
+    /// Whether the manager may look at it too late: by a clock that was set since.
     pub(super) fn sleeps_too_long(&self, job: &Value) -> bool {
         self.clocks.were_behind() && expiry(job).is_some()
     }

@@ -1,8 +1,6 @@
 //! What a manager can know: which revision each of its caches had been shown when it began to work
-//! on a key.
-//!
-//! The site stands on the wire and writes down what goes by. Of what a manager says of itself only
-//! one thing counts: which keys it has in work. What comes at the very moment at which a sync
+//! on a key. The site stands on the wire and records what passes. Of what a manager says of itself
+//! only one thing counts: which keys it has in work. What comes at the very moment at which a sync
 //! begins may be known to it or not, and counts as not known.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,11 +37,11 @@ pub(crate) struct Stream {
     pub(crate) is_part: bool,
     /// Its account, its path and its selectors.
     pub(crate) asks: String,
-    /// Whether it still tells what there was when it began.
+    /// Whether it still delivers what there was when it began.
     pub(crate) listing: bool,
 }
 
-/// Who decides on a write, and since when that is under way.
+/// The sync that decides on a write, and since when it is under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decider {
     pub(super) life: String,
@@ -63,7 +61,7 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    /// Whether it is the same one, as far as anybody can tell.
+    /// Whether it is the same one, as far as can be seen.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.since, self.failures) == (other.since, other.failures)
     }
@@ -132,7 +130,7 @@ impl Knowledge {
         }
     }
 
-    /// What is watched was listed. Who lists and does not watch has no cache.
+    /// What is watched was listed. A client that lists and does not watch has no cache.
     pub(crate) fn listed(&mut self, stream: &Stream, body: &[u8], now: Duration) {
         let Some(shown) = self.shown(stream) else { return };
         let list: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -154,7 +152,7 @@ impl Knowledge {
         }
     }
 
-    /// An account is told which groups there are.
+    /// An account gets the list of groups.
     pub(crate) fn discovered(
         &mut self,
         life: &str,
@@ -180,7 +178,7 @@ impl Knowledge {
         }
     }
 
-    /// Whether what a decider was told of what is served may have lacked a kind.
+    /// Whether the discovery that a decider got may have lacked a kind.
     pub(super) fn may_lack(&self, decider: &Decider, account: &str, kind: &str) -> bool {
         let lacks = self.0.get(&decider.life).and_then(|lived| lived.lacks.get(account));
         lacks.is_some_and(|it| it.last >= decider.begun && is_of_group(kind, it.group))
@@ -201,7 +199,7 @@ impl Knowledge {
         }
     }
 
-    /// Who decided on what an account sends now: the sync of one of these keys, or the oldest.
+    /// The sync that decided on what an account sends now: of one of these keys, or the oldest.
     pub(super) fn decider(
         &self,
         life: &str,
@@ -280,7 +278,7 @@ impl Knowledge {
         by_account.flat_map(|(account, engines)| engines.iter().map(move |it| (*account, &**it)))
     }
 
-    /// Whether the life of a decider goes on.
+    /// Whether the life of a decider continues.
     pub(super) fn runs(&self, decider: &Decider) -> bool {
         self.0.contains_key(&decider.life)
     }

@@ -1,6 +1,6 @@
 //! What must be over before something else begins.
 //!
-//! A cache shows nothing before it is so, but what is new, or was changed by somebody, it may not
+//! A cache shows nothing before it is so, but what is new, or was changed by a user, it may not
 //! show yet: that is no reason to wait.
 
 use std::collections::BTreeMap;
@@ -81,12 +81,12 @@ impl Oracle {
         is_ending(owner) && (has(owner, FOREGROUND) || did)
     }
 
-    /// Whether whoever decided on the present write cannot know whose an object is.
+    /// Whether the sync that decided on the present write cannot know the owner of an object.
     fn is_news(&self, object: &Value) -> bool {
         self.is_new(object, &self.born) || self.is_new(object, &self.order.moved)
     }
 
-    /// Whether whoever decided on the present write cannot know this of an object.
+    /// Whether the sync that decided on the present write cannot know this of an object.
     fn is_new(&self, object: &Value, of: &BTreeMap<String, u64>) -> bool {
         let Some((key, _)) = self.objects.find(uid(object)) else { return false };
         of.get(uid(object)).is_some_and(|then| !self.knows(&key.0, *then))
@@ -150,7 +150,7 @@ impl Oracle {
         Some(format!("{it} {name}: {old} has not ended"))
     }
 
-    /// What ReplicaSets are told of the most that there may be is as their Deployment says.
+    /// The maximum in the annotations of ReplicaSets is as their Deployment says.
     pub(super) fn max_replicas(&self, it: &Judged<'_>) -> Option<String> {
         let limits = self.limits.get(it.deployment_of_set()?)?;
         let most = text(it.got, MOST);
@@ -162,7 +162,7 @@ impl Oracle {
         (!had).then(|| format!("{it}: not {most} pods are the most"))
     }
 
-    /// An owner is let go when nothing is left that it waits for.
+    /// An owner loses its finalizer when nothing is left that it waits for.
     pub(super) fn owner_waits(&self, it: &Judged<'_>) -> Option<String> {
         // It begins although it cannot see some kinds, as upstream: of those it knows nothing.
         let is_collector = it.account == "generic-garbage-collector" && it.method == "PATCH";

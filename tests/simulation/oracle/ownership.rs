@@ -8,7 +8,7 @@ use super::fields::{at, controller, is_ending, list, text, uid};
 use super::{Judged, Oracle, Target};
 use crate::owners::REFUSED;
 
-/// Who adopts.
+/// The controllers that adopt.
 const ADOPTERS: [&str; 4] = [
     "replicaset-controller",
     "replication-controller",
@@ -64,19 +64,19 @@ impl Oracle {
         (Some(is) != controller(before)).then_some(is)
     }
 
-    /// Nobody takes what it does not select.
+    /// No owner adopts what it does not select.
     pub(super) fn adopts_unselected(&self, it: &Judged<'_>) -> Option<String> {
         let owner = Self::adopter(it)?;
         (!self.is_selected(it.got, owner)).then(|| format!("{it}: {owner} does not select it"))
     }
 
-    /// Nobody takes anything for an owner that was not seen there, alive, right before.
+    /// No controller adopts for an owner that was not read live right before.
     pub(super) fn adopts_for_gone(&self, it: &Judged<'_>) -> Option<String> {
         let owner = Self::adopter(it)?;
         // In the same sync.
         let of = (it.life.to_owned(), it.account.to_owned(), owner.to_owned());
         let is_unseen = self.rechecked.get(&of).is_none_or(|seen| *seen < self.decider.begun);
-        is_unseen.then(|| format!("{it}: nobody has looked whether {owner} is there"))
+        is_unseen.then(|| format!("{it}: no live read has found {owner}"))
     }
 
     /// The garbage collector deletes nothing that has an owner which is there and not waiting for
@@ -112,7 +112,7 @@ impl Oracle {
         if owners.is_empty() || !known || owners.iter().any(is_refused) {
             return None;
         }
-        // A cluster-scoped object cannot have an owner in a namespace: nobody touches that.
+        // A cluster-scoped object cannot have an owner in a namespace: it is left alone.
         if text(object, "/metadata/namespace").is_empty() {
             return None;
         }
@@ -127,8 +127,8 @@ impl Oracle {
     }
 }
 
-/// Whether nobody can know of an owner, since its name cannot be asked for: upstream's collector
-/// fails for ever, too (`IsValidPathSegmentName` in client-go's rest/request.go).
+/// Whether an owner cannot be read, since its name cannot be in a path: upstream's collector fails
+/// for ever, too (`IsValidPathSegmentName` in client-go's rest/request.go).
 pub(super) fn is_refused(owner: &Value) -> bool {
     REFUSED.contains(&text(owner, "/name"))
 }

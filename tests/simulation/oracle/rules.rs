@@ -11,7 +11,7 @@ use super::{Judged, Oracle, Tried, Written, ownership};
 use crate::lease::{Contest, Sent};
 use crate::run::{self, Settling};
 
-/// What must hold, whatever goes wrong.
+/// What must hold under all faults.
 pub(crate) struct Rule {
     name: &'static str,
     promise: &'static str,
@@ -30,7 +30,7 @@ pub(crate) enum Check {
     Done(fn(&Oracle, &Judged<'_>) -> Option<String>),
     /// At each that is done, by what there is then.
     Shown(fn(&Oracle, &Judged<'_>) -> Option<String>),
-    /// When the manager is told what became of a write, or is not.
+    /// When the manager gets the response to a write, or does not.
     Tried(fn(&Oracle, &Tried<'_>) -> Option<String>),
     /// Whenever the oracle has looked at what changed.
     Looked(fn(&Oracle) -> Option<String>),
@@ -40,7 +40,7 @@ pub(crate) enum Check {
     Sent(fn(&Contest, &Sent<'_>) -> Option<String>),
     /// As long as managers contend.
     Contended(fn(&Contest, Duration) -> Option<String>),
-    /// When nothing goes wrong any more, until all is as it should be.
+    /// When the faults have stopped, until all is as it should be.
     Settling(fn(&Settling) -> Option<String>),
 }
 
@@ -96,7 +96,7 @@ pub(crate) static RULES: [Rule; 34] = [
     },
     Rule {
         name: "max-replicas",
-        promise: "ReplicaSets are told of the most pods that their Deployment allows",
+        promise: "ReplicaSets carry the maximum of pods that their Deployment allows",
         check: Check::Done(Oracle::max_replicas),
         bugs: &[Mutant::SurgeRoundedDown],
     },
@@ -115,7 +115,7 @@ pub(crate) static RULES: [Rule; 34] = [
     },
     Rule {
         name: "owner-waits",
-        promise: "an owner that is deleted is let go when nothing is left that it waits for",
+        promise: "an owner that waits loses its finalizer when nothing is left that it waits for",
         check: Check::Done(Oracle::owner_waits),
         bugs: &[
             Mutant::ForegroundNotAwaited,
@@ -133,7 +133,7 @@ pub(crate) static RULES: [Rule; 34] = [
     },
     Rule {
         name: "deletes-own",
-        promise: "who keeps pods deletes none that another kind of object controls, or none does",
+        promise: "a controller deletes no pod of another kind of owner, or without an owner",
         check: Check::Done(Oracle::deletes_own),
         bugs: &[Mutant::OrphansCount],
     },
@@ -149,7 +149,7 @@ pub(crate) static RULES: [Rule; 34] = [
         check: Check::Looked(Oracle::wrong_victim),
         bugs: &[Mutant::ReadyGoFirst],
     },
-    // === Who owns what ===
+    // === Ownership ===
     Rule {
         name: "adopts-unselected",
         promise: "nothing is adopted that its new owner does not select",
@@ -200,7 +200,7 @@ pub(crate) static RULES: [Rule; 34] = [
     },
     Rule {
         name: "daemon-waits",
-        promise: "without a surge a node gets its next pod of a DaemonSet when the last is gone",
+        promise: "without a surge a node gets its next pod of a DaemonSet when the last is deleted",
         check: Check::Shown(Oracle::daemon_waits),
         bugs: &[Mutant::DaemonAlwaysSurges],
     },
@@ -234,10 +234,10 @@ pub(crate) static RULES: [Rule; 34] = [
         check: Check::Shown(Oracle::available),
         bugs: &[Mutant::MissingRoundedUp, Mutant::OldTooFar],
     },
-    // === Who leads ===
+    // === Leader election ===
     Rule {
         name: "lease",
-        promise: "a leader sends no write while somebody else has its lease",
+        promise: "a leader sends no write while another manager holds its Lease",
         check: Check::Sent(Contest::without_lease),
         bugs: &[Mutant::TakeoverTooEarly],
     },
@@ -261,14 +261,14 @@ pub(crate) static RULES: [Rule; 34] = [
     },
     Rule {
         name: "takeover",
-        promise: "soon after a leader is gone another one leads",
-        check: Check::Contended(Contest::nobody_leads),
+        promise: "soon after a leader ends another one leads",
+        check: Check::Contended(Contest::no_manager_leads),
         bugs: &[Mutant::LeaseSeenAnew],
     },
     // === How it ends ===
     Rule {
         name: "converges",
-        promise: "when nothing goes wrong any more all becomes as the specs ask for",
+        promise: "after the faults stop all becomes as the specs ask for",
         check: Check::Settling(run::converges),
         bugs: &[
             Mutant::AccountMadeAgain,

@@ -1,4 +1,4 @@
-//! Requests that do not come through, or of which the manager is told that they did not.
+//! Requests that fail, or whose response says that they did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,16 +9,16 @@ use super::fields::{controller, controlling, text};
 use super::knowledge::Sync;
 use super::{Check, Judged, Oracle, Target};
 
-/// A write, and what the manager is told of it.
+/// A write, and the response that the manager gets.
 pub(crate) struct Tried<'a> {
     /// The sync that makes a pod by it.
     pub(crate) sync: Option<Sync>,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) body: &'a [u8],
-    /// Whether the manager is told that it was done.
+    /// Whether the response says that it was done.
     pub(crate) is_told: bool,
-    /// Whether it is told to try again later, as its client then does for it.
+    /// Whether the response asks to retry later, as the client then does.
     pub(crate) is_later: bool,
     pub(crate) at: Duration,
 }
@@ -112,8 +112,8 @@ impl Oracle {
         }
     }
 
-    /// Who makes pods makes one, then two, then four, and stops when some of these fail. So in one
-    /// sync one more may fail than have come through.
+    /// A controller creates one pod, then two, then four, and stops when some of these fail. So in
+    /// one sync one more may fail than have come through.
     pub(super) fn slow_start(&self, it: &Tried<'_>) -> Option<String> {
         let is_end = it.sync.is_some() && !it.is_told && !it.is_later;
         let pod = creation(it.method, it.path, it.body).filter(|_| is_end)?;

@@ -69,7 +69,7 @@ impl Oracle {
             "Deployment" => {
                 let (surge, missing) = slack(object);
                 let floor = replicas - missing;
-                // Who changes what is promised may get the less of both.
+                // A change of the promise may get the less of both.
                 if let Some(promised) = self.promised.get_mut(uid(object)) {
                     promised.least = floor.min(promised.least);
                 }
@@ -115,7 +115,7 @@ impl Oracle {
     }
 
     /// The set of the pod that whoever keeps sets deletes, and what else it has that is live; none:
-    /// somebody else did something to them that nobody need know yet.
+    /// another client did something to them that no sync need know yet.
     fn rest_of_set<'a>(&'a self, it: &'a Judged<'_>) -> Option<(&'a str, Vec<&'a Arc<Value>>)> {
         let pod = it.live_pod_of(&SETS)?;
         let owner = controller(pod).filter(|owner| !self.is_shaken(owner))?;
@@ -167,7 +167,7 @@ impl Oracle {
     /// Pods that should have gone before others are gone after the sync in which these went.
     pub(super) fn wrong_victim(&self) -> Option<String> {
         self.victims.iter().find_map(|Victim { decider, account, taken, better }| {
-            // Who has ended did not come that far.
+            // A pod that has ended did not become available.
             let is_due = self.knowledge.runs(decider) && self.knowledge.is_over(decider, account);
             let (key, pod) = self.objects.find(better).filter(|_| is_due)?;
             let path = format!("/api/v1/namespaces/{}/pods/{}", key.1, key.2);
@@ -222,7 +222,7 @@ impl Oracle {
     fn serves(&self, owner: &str, pod: &Value) -> bool {
         let owner = self.objects.find(owner);
         let waits = owner.map_or(Duration::ZERO, |(_, owner)| min_ready(owner));
-        // Without such a time nobody asks a clock.
+        // Without such a time no clock is read.
         let is_timed = !waits.is_zero();
         let Decider { life, begun } = &self.decider;
         let behind = if is_timed { self.clocks.behind(life, *begun) } else { Duration::ZERO };
@@ -239,8 +239,8 @@ impl Oracle {
         let is_other =
             |it: &Value| uid(it) != uid(pod) && node_of(it) == node && is_live(it) && is_ready(it);
         let has_other = self.objects.children("Pod", owner).any(|it| is_other(it));
-        // Of two old ones the younger goes, ready or not, as with upstream's (`podsShouldBeOnNode`
-        // in daemon_controller.go); seed 2026.
+        // Of two old ones the younger is deleted, ready or not, as with upstream's
+        // (`podsShouldBeOnNode` in daemon_controller.go); seed 2026.
         let born = |pod: &Value| self.born.get(uid(pod)).copied().unwrap_or(0);
         let has_older = self
             .objects
@@ -297,9 +297,9 @@ impl Oracle {
         (sum > limit).then(|| format!("{}: the sets want {sum} pods, {limit} are allowed", it.path))
     }
 
-    /// Somebody may want something new before the old is done. Nothing is promised for that:
-    /// upstream takes from an old ReplicaSet by what its status says, which may count pods that are
-    /// already given up, and only where no third ReplicaSet has pods is that made up for.
+    /// A user may change the spec again before the last change is done. Nothing is promised for
+    /// that: upstream takes from an old ReplicaSet by what its status says, which may count pods
+    /// that are already given up, and only where no third ReplicaSet has pods is that made up for.
     pub(super) fn learn_deployment(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let (Some(before), Some(after)) = (before, after) else { return };
         let told = |it: &Value| {
@@ -314,8 +314,8 @@ impl Oracle {
         }
     }
 
-    /// A ready pod is gone, or is ready no more: by others than those who keep sets at their size
-    /// that is a loss, which whoever makes a set smaller may not know of.
+    /// A ready pod is deleted, or no longer ready: unless a set controller did it that is a loss,
+    /// which a sync that scales a set down may not know of.
     pub(super) fn learn_loss(&mut self, set: &str, by_set: bool) {
         let above = self.objects.find(set).and_then(|(_, set)| controller(set)).map(str::to_owned);
         let promise = above.and_then(|above| self.promised.get_mut(&above));
@@ -324,7 +324,7 @@ impl Oracle {
         }
     }
 
-    /// A ReplicaSet has changed: who has made it smaller, or has looked how many pods it has.
+    /// A ReplicaSet has changed: which client has scaled it down, or has counted its pods.
     pub(super) fn learn_size(&mut self, before: Option<&Value>, set: &Value, by_manager: bool) {
         let of = |object: &Value, path| at(object, path).clone();
         let pods = match self.writer.as_str() {
@@ -362,7 +362,7 @@ impl Oracle {
         let (_, set) = self.objects.find(controller(pod)?)?;
         let deployment = controller(set)?;
         let known = match self.smaller.get(uid(set)) {
-            // Somebody else has made it smaller.
+            // Another client has scaled it down.
             Some(None) => return None,
             Some(Some(known)) => *known,
             None => 0,
@@ -370,7 +370,7 @@ impl Oracle {
         let (key, _) = self.objects.find(deployment)?;
         let promise = self.promised.get(deployment)?;
         let namespace = self.objects.get("Namespace", "", &key.1);
-        // All of a namespace goes at once.
+        // All of a namespace is deleted at once.
         let ends = namespace.is_none_or(|it| super::is_ending(it));
         let least = self.limits.get(deployment).map_or(0, |it| it.least(self.seen("Deployment")));
         let lost = count(promise.lost.iter().filter(|lost| **lost > known).count());
