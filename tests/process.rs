@@ -110,7 +110,7 @@ fn a_broken_kubeconfig_is_not_shown() -> anyhow::Result<()> {
 /// the process with an error that names it.
 #[test]
 fn a_refused_connection_is_named() -> anyhow::Result<()> {
-    // A port where nobody listens any more.
+    // A port without a listener.
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let master = format!("--master=http://{address}");
     let flags = ["--leader-elect=false", "--controllers=replicaset"];
@@ -199,7 +199,7 @@ fn streams_can_be_split() -> anyhow::Result<()> {
 /// The flags -v and --vmodule, as the help has them: requests from 6 on, headers from 8 on; and
 /// client-go's words for them (transport/round_trippers.go).
 #[test]
-fn requests_are_shown_to_who_asks_for_them() -> anyhow::Result<()> {
+fn requests_are_logged_at_their_verbosity() -> anyhow::Result<()> {
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let master = format!("--master=http://{address}");
     let asked = format!("verb=\"GET\" url=\"//{address}/healthz\"");

@@ -17,7 +17,7 @@ use serde_json::Value;
 const NODES: usize = 3;
 /// Scripts that play side by side; those that change nodes play alone, after them.
 const AT_ONCE: usize = 10;
-/// How much later than what they tell of a status and an event may come.
+/// How much later than what they report a status and an Event may come.
 const LATE_MAX: Duration = Duration::from_secs(10);
 /// What only the sandbox has.
 const NOT_HERE: &str = "this is a real cluster";

@@ -1,5 +1,5 @@
 //! Leader election under fire: managers of ours and upstream's contend for one Lease and are
-//! killed, ended and stopped at random, and the API server's audit log tells who wrote when.
+//! killed, ended and stopped at random, and the API server's audit log shows the writes of each.
 //!
 //! By default a minute, for CI. `CONTEST_SECONDS=600` is the long form, with more contenders, and
 //! there libfaketime is a must. `CONTEST_SEED` repeats the faults of a run, as far as real
@@ -114,7 +114,7 @@ enum Last {
     Stopped { until: Instant },
 }
 
-/// The contest as it goes on.
+/// The running contest.
 struct Arena<'a> {
     cluster: &'a Cluster,
     settings: Settings,
@@ -133,7 +133,7 @@ struct Arena<'a> {
 async fn only_the_holder_of_the_lease_writes() -> anyhow::Result<()> {
     let settings = Settings::from_env()?;
     let mut apiserver_args = AuditLog::apiserver_args();
-    // The Lease is not to wait behind the work of those who contend for it.
+    // The Lease must not wait behind the work of its contenders.
     apiserver_args.push("--enable-priority-and-fairness=false".into());
     let cluster = Cluster::start(Options { apiserver_args, ..Options::default() }).await?;
     allow_contenders(cluster.admin()?).await?;
@@ -236,7 +236,8 @@ impl<'a> Arena<'a> {
             self.strike(round, leader)?;
         }
         self.leader().await?;
-        // Whoever still stands goes on, and shows whether it writes what it was about to write.
+        // A manager that is still stopped continues, and shows whether it writes what it was about
+        // to write.
         self.pass(self.settings.lease.mul_f64(STOP_MAX + 1.0)).await?;
         self.leader().await.map(drop)
     }
@@ -271,7 +272,8 @@ impl<'a> Arena<'a> {
         found.await?
     }
 
-    /// Reads what was written, wakes who has been stopped long enough, and starts who is down.
+    /// Reads what was written, continues managers that were stopped long enough, and starts those
+    /// that are down.
     fn tick(&mut self) -> anyhow::Result<()> {
         self.contest.add(self.audit.news()?);
         let now = now();
@@ -449,7 +451,8 @@ async fn allow_contenders(client: Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps the leader writing, without end. The pods wait at a gate, so nobody else works on them.
+/// Keeps the leader writing, without end. The pods wait at a gate, so no other component works on
+/// them.
 async fn keep_busy(client: Client) -> anyhow::Result<()> {
     let sets = Api::<ReplicaSet>::default_namespaced(client);
     let names: Vec<_> = (0..SETS).map(|number| format!("busy-{number}")).collect();

@@ -19,17 +19,17 @@ const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 /// What a role of the bootstrap policy for kubelets begins with.
 const ROLE: &str = "system:certificates.k8s.io:certificatesigningrequests:";
-/// Who joins with a bootstrap token.
+/// A node that joins with a bootstrap token.
 const JOINING: [&str; 2] =
     ["--as=system:bootstrap:abcdef", "--as-group=system:bootstrappers:kubeadm:default-node-token"];
 /// A node that is there.
 const NODE: [&str; 2] = ["--as=system:node:node-a", "--as-group=system:nodes"];
-/// Somebody who may ask, and no more.
+/// A user that may create requests, and no more.
 const JOE: [&str; 2] = ["--as=joe", "--as-group=askers"];
 /// How long nothing may happen until the manager counts as done.
 const CALM: Duration = Duration::from_secs(3);
 
-/// What somebody asks for.
+/// A certificate request.
 #[derive(Clone)]
 struct Wish {
     name: &'static str,
@@ -63,11 +63,11 @@ async fn kubelets_get_their_certificates_approved() -> anyhow::Result<()> {
     manager.healthy().await?;
     let requests = cluster.request_counts().await?;
     let run = async {
-        who_may_is_approved(&cluster, &objects).await?;
+        an_allowed_request_is_approved(&cluster, &objects).await?;
         what_is_no_kubelets_is_left_alone(&cluster, &objects, &manager).await?;
         let made = since(&requests, &cluster.request_counts().await?);
         ensure!(approvals(&made) == 3, "one PUT each: {made:?}");
-        who_may_later_is_approved_later(&cluster, &objects).await?;
+        a_request_that_is_allowed_later_is_approved_later(&cluster, &objects).await?;
         quiet(&cluster, &manager, CALM).await?;
         let made = since(&requests, &cluster.request_counts().await?);
         ensure!(approvals(&made) == 5, "one more, and one of kubectl: {made:?}");
@@ -79,7 +79,10 @@ async fn kubelets_get_their_certificates_approved() -> anyhow::Result<()> {
 }
 
 /// TestController_AutoApproval: "nodeclient" and "selfnodeclient".
-async fn who_may_is_approved(cluster: &Cluster, objects: &Objects) -> anyhow::Result<()> {
+async fn an_allowed_request_is_approved(
+    cluster: &Cluster,
+    objects: &Objects,
+) -> anyhow::Result<()> {
     let renews = Wish { name: "renews", author: NODE, ..WISH };
     for (wish, which) in [
         (Wish { name: "joins", ..WISH }, ""),
@@ -123,8 +126,9 @@ async fn what_is_no_kubelets_is_left_alone(
     Ok(())
 }
 
-/// Who may not is asked about again, until somebody lets them; who was told no stays so.
-async fn who_may_later_is_approved_later(
+/// A request without permission is reviewed again, until a role allows it; a denied one stays
+/// denied.
+async fn a_request_that_is_allowed_later_is_approved_later(
     cluster: &Cluster,
     objects: &Objects,
 ) -> anyhow::Result<()> {

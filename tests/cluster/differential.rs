@@ -45,7 +45,7 @@ const OTHERS: [&str; 3] =
 struct Story {
     /// The objects after each step, in JSON, and how many were equal.
     steps: Vec<(String, BTreeMap<String, usize>)>,
-    /// How often which event was told.
+    /// How often each Event was reported.
     events: BTreeMap<String, u64>,
 }
 
@@ -117,7 +117,7 @@ async fn tell(mut teller: Teller) -> anyhow::Result<Story> {
     teller.daemon_set_surges().await?;
     teller.daemon_pod_fails().await?;
     teller.daemon_set_is_made_again().await?;
-    teller.pods_of_a_node_that_is_gone(&gone).await?;
+    teller.pods_of_a_deleted_node(&gone).await?;
     teller.end().await
 }
 
@@ -437,10 +437,10 @@ impl Teller {
         Ok(new)
     }
 
-    async fn pods_of_a_node_that_is_gone(&mut self, node: &str) -> anyhow::Result<()> {
+    async fn pods_of_a_deleted_node(&mut self, node: &str) -> anyhow::Result<()> {
         let name = "d-nodes";
         let objects = Objects::of(&self.cluster, name)?;
-        wait_until("the pods of the node that is gone to go", LIMIT, async || {
+        wait_until("the pods of the deleted node to be deleted", LIMIT, async || {
             let pods = objects.list("pods").await?;
             Ok((!pods.iter().any(|pod| pod["spec"]["nodeName"] == node)).then_some(()))
         })
@@ -484,7 +484,8 @@ impl Teller {
         let mut counted = BTreeMap::new();
         for object in objects {
             let mut object = self.normal.object(object);
-            // All pods are gone at once and come at once: which condition changed last is chance.
+            // All pods are deleted at once and created at once: which condition changed last is
+            // chance.
             if scene.name == "recreates"
                 && let Some(conditions) = object["status"]["conditions"].as_array_mut()
             {

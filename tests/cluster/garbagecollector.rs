@@ -1,6 +1,6 @@
-//! The garbage collector on the real API server: what goes, what stays, and what finalizers are
-//! left. Upstream's integration tests (test/integration/garbagecollector) are scenarios here, each
-//! in a namespace of its own, many at a time.
+//! The garbage collector on the real API server: what is deleted, what stays, and what finalizers
+//! are left. Upstream's integration tests (test/integration/garbagecollector) are scenarios here,
+//! each in a namespace of its own, many at a time.
 
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, wait_until};
@@ -32,7 +32,7 @@ async fn owners_and_dependents() -> anyhow::Result<()> {
         ),
         scenario(
             "TestCascadingDeleteOnCRDConversionFailure",
-            isolation::broken_kinds_hold_up_nobody_else(),
+            isolation::broken_kinds_hold_up_no_other_object(),
         ),
         scenario("kinds come and go", kinds::come_and_go()),
     ])
@@ -121,7 +121,7 @@ impl<'a> World<'a> {
         Ok(Self { cluster, manager, objects: Objects::in_new(cluster, namespace).await? })
     }
 
-    /// A ReplicationController, which nobody but the garbage collector looks at.
+    /// A ReplicationController, which only the garbage collector syncs.
     async fn owner(&self, name: &str) -> anyhow::Result<Value> {
         self.owner_with(name, json!({})).await
     }

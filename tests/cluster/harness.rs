@@ -18,7 +18,7 @@ async fn cluster_works_and_leaves_nothing_behind() -> anyhow::Result<()> {
     let (dir, url) = (cluster.dir().to_owned(), cluster.url());
     nodes_are_ready(&cluster).await?;
     pods_live_and_die(&cluster).await?;
-    pods_end_as_they_are_told(&cluster).await?;
+    pods_end_as_their_annotations_say(&cluster).await?;
     controllers_have_their_roles_only(&cluster).await?;
     apiserver_restarts(&cluster).await?;
     upstreams_manager_runs(&cluster).await?;
@@ -70,7 +70,7 @@ async fn pods_live_and_die(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn pods_end_as_they_are_told(cluster: &Cluster) -> anyhow::Result<()> {
+async fn pods_end_as_their_annotations_say(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.create_namespace("ends").await?;
     let pods = Api::<Pod>::namespaced(cluster.admin()?, "ends");
     let outcome = |value: &str| json!({"annotations": {"cluster-tests/outcome": value}});

@@ -1,5 +1,5 @@
-//! Namespaces that end on the real API server: what is in them, in which order it goes, and what
-//! users are told of what holds them. Upstream's integration tests are those of
+//! Namespaces that end on the real API server: what is in them, in which order it is deleted, and
+//! which conditions report what holds them. Upstream's integration tests are those of
 //! test/integration/namespace; TestNamespaceLabels is about the API server alone.
 
 use anyhow::{Context, ensure};
@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_mins(2);
 const ARGS: &[&str] =
     &["--controllers=namespace-controller", "--kube-api-qps=1000", "--kube-api-burst=1000"];
 const EXPLAIN: &str = "/debug/controllers/namespace-controller/explain";
-/// The conditions of a namespace whose content goes as it should.
+/// The conditions of a namespace whose content is deleted as it should be.
 const FINE: [[&str; 4]; 5] = [
     [
         "NamespaceDeletionDiscoveryFailure",

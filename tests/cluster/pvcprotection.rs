@@ -30,7 +30,7 @@ async fn claims_stay_while_pods_use_them() -> anyhow::Result<()> {
     let run = async {
         the_finalizer_comes_back(&cluster).await?;
         a_claim_waits_for_its_pod(&cluster, &manager).await?;
-        what_is_not_used_goes_at_once(&cluster).await?;
+        an_unused_claim_is_deleted_at_once(&cluster).await?;
         a_pod_that_is_shut_down_keeps_no_claim_of_its_own(&cluster, &manager).await?;
         one_list_is_enough(&cluster, &manager).await?;
         let made = since(&requests, &cluster.request_counts().await?);
@@ -67,7 +67,7 @@ async fn the_finalizer_comes_back(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 /// "Verify that PVC in active use by a pod is not removed immediately", and neither is that of a
-/// pod that has ended; it goes with the pod.
+/// pod that has ended; it is deleted after the pod.
 async fn a_claim_waits_for_its_pod(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "in-use").await?;
     for (name, outcome, phase) in [("runs", "none", "Running"), ("failed", "failed", "Failed")] {
@@ -92,7 +92,7 @@ async fn a_claim_waits_for_its_pod(cluster: &Cluster, manager: &Manager) -> anyh
 }
 
 /// "immediate deletion of a PVC that is not in active use by a pod"; a pod on no node is none.
-async fn what_is_not_used_goes_at_once(cluster: &Cluster) -> anyhow::Result<()> {
+async fn an_unused_claim_is_deleted_at_once(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "unused").await?;
     claim(&objects, "data").await?;
     let waits = pod("waits", &["data"], &json!({"schedulerName": "nobody"}));
@@ -102,8 +102,8 @@ async fn what_is_not_used_goes_at_once(cluster: &Cluster) -> anyhow::Result<()> 
     objects.get("pods", "waits").await.map(drop)
 }
 
-/// The claim of an ephemeral volume goes once its pod waits for nothing but finalizers; a claim
-/// that such a pod names stays.
+/// The claim of an ephemeral volume is deleted once its pod waits for nothing but finalizers; a
+/// claim that such a pod names stays.
 async fn a_pod_that_is_shut_down_keeps_no_claim_of_its_own(
     cluster: &Cluster,
     manager: &Manager,
@@ -136,7 +136,7 @@ async fn a_pod_that_is_shut_down_keeps_no_claim_of_its_own(
     objects.gone(CLAIMS, "named").await
 }
 
-/// Many claims wait for one pod. Once it is gone, its namespace is listed once for all of them.
+/// Many claims wait for one pod. Once it is deleted, its namespace is listed once for all of them.
 async fn one_list_is_enough(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "many").await?;
     let names: Vec<_> = (0..MANY).map(|number| format!("data-{number}")).collect();

@@ -248,7 +248,7 @@ async fn min_ready_seconds(cluster: &Cluster) -> anyhow::Result<()> {
     world.settled("set", 3).await
 }
 
-/// replicaset.md: ReplicaFailure while pods cannot be made, gone once they can.
+/// replicaset.md: ReplicaFailure while pods cannot be created, removed once they can.
 async fn refused_creates_are_reported(cluster: &Cluster) -> anyhow::Result<()> {
     let world = World::new(cluster, "refused").await?;
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},

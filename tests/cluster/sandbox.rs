@@ -378,7 +378,7 @@ async fn objects_are_applied_and_changed() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn deletions_cascade_as_they_are_told() -> anyhow::Result<()> {
+async fn deletions_cascade_as_requested() -> anyhow::Result<()> {
     let sandbox = Sandbox::start(2).await?;
     sandbox.write("app.yaml", APP)?;
     play(

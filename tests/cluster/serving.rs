@@ -1,7 +1,9 @@
 //! The secure port on the real API server, beside upstream's manager.
 
 use anyhow::{Context, ensure};
-use cluster_tests::{Answer, Binary, Caller, Cluster, Manager, Options, User, since, wait_until};
+use cluster_tests::{
+    Binary, Caller, Cluster, Manager, Options, PageResponse, User, since, wait_until,
+};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -82,8 +84,8 @@ async fn the_secure_port_answers_as_upstreams() -> anyhow::Result<()> {
     let callers = [
         ("nobody", Caller::Nobody),
         ("an admin", Caller::User(User::Admin)),
-        ("somebody without rights", powerless),
-        ("somebody with a wrong token", Caller::Token("wrong".to_owned())),
+        ("a user without rights", powerless),
+        ("a client with a wrong token", Caller::Token("wrong".to_owned())),
     ];
     // What both answer with the same bytes, and what differs from run to run.
     let same = [
@@ -110,7 +112,8 @@ async fn the_secure_port_answers_as_upstreams() -> anyhow::Result<()> {
                 upstreams.ask(&cluster, caller, path).await?,
             ];
             let is_page = alike.contains(path) && theirs.code == 200;
-            let ours = if is_page { Answer { body: theirs.body.clone(), ..ours } } else { ours };
+            let ours =
+                if is_page { PageResponse { body: theirs.body.clone(), ..ours } } else { ours };
             if ours != theirs {
                 wrong.push(format!("{path} for {name}:\n  {ours:?}\n  {theirs:?}"));
             }
@@ -151,10 +154,10 @@ async fn the_debug_pages_explain(cluster: &Cluster, manager: &Manager) -> anyhow
     Ok(())
 }
 
-/// Who may see the debug pages sees no more of objects there than the API server would show. There
-/// is no such priority class, so no pod can be made, and the plan goes on to hold its body.
+/// A user of the debug pages sees no more of objects there than the API server would show. There is
+/// no such priority class, so no pod can be made, and the plan goes on to hold its body.
 #[tokio::test]
-async fn an_explanation_shows_bodies_to_who_may_get_their_objects() -> anyhow::Result<()> {
+async fn an_explanation_shows_bodies_to_users_that_may_get_their_objects() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;
     let args = ["--controllers=replicaset"];
     let mut manager = Manager::start(&cluster, Binary::Ours, User::ControllerManager, &args)?;
@@ -176,7 +179,7 @@ async fn an_explanation_shows_bodies_to_who_may_get_their_objects() -> anyhow::R
     for (caller, is_seen) in [(&looks, false), (&reads, true)] {
         wait_until(&format!("{caller:?}"), LIMIT, async || {
             let answer = manager.ask_for(&cluster, caller, path, "application/json").await?;
-            let Answer { code, body, .. } = answer;
+            let PageResponse { code, body, .. } = answer;
             let is_planned = code == 200 && body.contains("create pods in default");
             let why = body.contains("… (you may not get all pods in default)");
             ensure!(!is_planned || body.contains("hunter2") == is_seen && why != is_seen, body);

@@ -1,5 +1,5 @@
-//! Managers exchanged over running workloads: whoever takes the Lease finds all as it would have
-//! made it itself, and writes nothing.
+//! Managers exchanged over running workloads: the next holder of the Lease finds all as it would
+//! have made it itself, and writes nothing.
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
@@ -272,7 +272,7 @@ async fn swapped(cluster: &Cluster, mut old: Manager, new: Binary) -> anyhow::Re
     old.ended(LIMIT).await?;
     let manager = Manager::start(cluster, new, User::ControllerManager, ARGS)?;
     let calm = takes_over(cluster, &manager, &holder, &objects).await;
-    // First what it has done, which tells more than that it does not come to an end.
+    // First what it has done, which shows more than that it does not come to an end.
     let told = || format!("{new:?} took over");
     same(&objects, &everything(&all).await?).with_context(told)?;
     same(&events, &self::events(&all).await?).with_context(told)?;

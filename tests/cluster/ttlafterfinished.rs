@@ -1,6 +1,6 @@
 //! Jobs that have finished go when their time is up, on the real API server. Upstream has one e2e
-//! test, apps/ttl_after_finished.go, and no integration tests. Nobody runs Jobs here: the tests
-//! write their statuses.
+//! test, apps/ttl_after_finished.go, and no integration tests. No Job controller runs here: the
+//! tests write their statuses.
 
 use anyhow::{Context, ensure};
 use api::Time;
@@ -26,7 +26,7 @@ async fn finished_jobs_go_when_their_time_is_up() -> anyhow::Result<()> {
     let objects = Objects::in_new(&cluster, "jobs").await?;
     let run = async {
         a_job_is_deleted_after_its_time(&objects).await?;
-        what_a_job_owns_goes_first(&objects).await?;
+        the_dependents_of_a_job_are_deleted_first(&objects).await?;
         time_may_be_given_and_taken(&objects).await?;
         others_stay(&cluster, &objects, &manager).await
     };
@@ -56,7 +56,7 @@ async fn a_job_is_deleted_after_its_time(objects: &Objects) -> anyhow::Result<()
 }
 
 /// It is deleted in the foreground.
-async fn what_a_job_owns_goes_first(objects: &Objects) -> anyhow::Result<()> {
+async fn the_dependents_of_a_job_are_deleted_first(objects: &Objects) -> anyhow::Result<()> {
     let job = create(objects, "owner", json!(0), json!([])).await?;
     let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "owner",
         "uid": job["metadata"]["uid"], "blockOwnerDeletion": true}]);
@@ -82,7 +82,7 @@ async fn time_may_be_given_and_taken(objects: &Objects) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who has not finished, has time left or no time at all stays, and nothing is written.
+/// A Job that has not finished, or that has time left or no TTL, stays, and nothing is written.
 async fn others_stay(
     cluster: &Cluster,
     objects: &Objects,
@@ -119,7 +119,7 @@ async fn others_stay(
     Ok(())
 }
 
-/// Nobody looked when its time was up.
+/// No manager ran when its time was up.
 async fn time_that_is_up_meanwhile(cluster: &Cluster, objects: &Objects) -> anyhow::Result<()> {
     objects.merge(JOBS, "waits", &json!({"spec": {"ttlSecondsAfterFinished": 0}})).await?;
     let manager = Manager::start(cluster, Binary::under_test()?, User::ControllerManager, ARGS)?;

@@ -25,7 +25,7 @@ pub struct Write {
     pub what: String,
     /// The HTTP status of the answer.
     pub code: u64,
-    /// The id by which the API server's log and its own tell of this request.
+    /// The id of this request in the API server's log and its own.
     pub audit_id: String,
     /// What it was for.
     pub purpose: Purpose,
@@ -36,7 +36,7 @@ pub struct Write {
 pub enum Purpose {
     /// The Lease: what it says since then, or none if the write was refused.
     Election(Option<Claim>),
-    /// An Event, which may tell of an end that has come.
+    /// An Event, which may report an end that has come.
     Event,
     /// What only the leader may do.
     Work,
@@ -51,7 +51,7 @@ pub struct Claim {
     pub holder: String,
     /// How long the record is to be believed.
     pub duration: SignedDuration,
-    /// The time of the renewal by the wall clock of who wrote it.
+    /// The time of the renewal by the wall clock of its writer.
     pub renewed: Timestamp,
 }
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn work_and_events_are_told_apart() {
+    fn work_and_events_are_distinguished() {
         let write = parse(POD.as_bytes()).unwrap();
         assert_eq!((write.what.as_str(), write.code), ("create pods default/", 201));
         assert_eq!(write.purpose, Purpose::Work);

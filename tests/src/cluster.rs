@@ -64,7 +64,7 @@ pub struct Cluster {
     guard: Guard,
 }
 
-/// Who asks a server, and how that is proved.
+/// The client of a server, and its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// Nothing is proved.
@@ -325,7 +325,8 @@ impl Cluster {
     }
 
     async fn start_components(&mut self) -> anyhow::Result<()> {
-        // etcd first: if the API server's first attempt at it fails, the next comes late.
+        // etcd first: if the API server's first attempt at it fails, the next one follows only
+        // after a while.
         let etcd = self.client_for(&self.ports.etcd_url(), User::Admin)?;
         ready(&mut self.etcd, &etcd, "/readyz").await?;
         self.start_apiserver().await?;

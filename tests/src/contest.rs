@@ -1,5 +1,5 @@
-//! The referee of a contest for a Lease: from the audit log alone, who held the Lease when, and who
-//! wrote although somebody else could have held it.
+//! The referee of a contest for a Lease: from the audit log alone, which user held the Lease when,
+//! and which one wrote although another could have held it.
 
 use crate::audit::{Claim, Purpose, Write};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -11,11 +11,11 @@ pub struct Contest {
     writes: Vec<Write>,
     /// By the version of the Lease: the log has them in the order in which they were answered.
     claims: BTreeMap<u64, Claimed>,
-    /// The users who wrote what only the leader may write.
+    /// The users that wrote what only the leader may write.
     workers: BTreeSet<String>,
 }
 
-/// A claim, and who made it when.
+/// A claim, its user and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// The name of the user.
@@ -37,7 +37,7 @@ pub enum Fault {
     Stop,
 }
 
-/// A fault, and who it was done to.
+/// A fault, and its target.
 #[derive(Debug, Clone)]
 pub struct Done {
     /// Just before the signal was sent.
@@ -68,8 +68,8 @@ pub struct Counts {
     pub work: usize,
     /// Events.
     pub events: usize,
-    /// Events that arrived while the user did not hold the Lease: what is told of the end comes
-    /// after it.
+    /// Events that arrived while the user did not hold the Lease: the report of the end comes after
+    /// it.
     pub events_outside: usize,
 }
 
@@ -78,9 +78,9 @@ pub struct Counts {
 pub struct Takeover {
     /// The last fault of the one who lost it; none: it was lost for no reason of ours.
     pub fault: Option<Fault>,
-    /// Who held it before.
+    /// The former holder.
     pub from: String,
-    /// Who took it.
+    /// The new holder.
     pub to: String,
     /// From the fault to the arrival of the claim.
     pub since_fault: Option<SignedDuration>,
@@ -88,8 +88,8 @@ pub struct Takeover {
     pub since_renewal: SignedDuration,
 }
 
-/// A time in which one user holds the Lease beyond doubt: it begins with the arrival of a claim,
-/// and ends the claimed duration after the arrival of the last, or with the next accepted claim of
+/// A time in which one user certainly holds the Lease: it begins with the arrival of a claim, and
+/// ends the claimed duration after the arrival of the last, or with the next accepted claim of
 /// anybody else, or as it is given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Reign {
@@ -189,7 +189,8 @@ impl Contest {
         takeovers
     }
 
-    /// Who held the Lease when; claims that came too early, and elections, go into the verdict.
+    /// The holders of the Lease over time; claims that came too early, and elections, are added to
+    /// the verdict.
     fn reigns(&self, verdict: &mut Verdict) -> BTreeMap<String, Vec<Reign>> {
         let mut reigns: BTreeMap<String, Vec<Reign>> = BTreeMap::new();
         let mut last: Option<&Claimed> = None;

@@ -50,8 +50,8 @@ impl CustomKind {
         self.define_in(cluster, &[version("v1beta1", true)], &self.stored_resource()).await
     }
 
-    /// From now on a newer version is served too, and preferred, but nobody can read it: conversion
-    /// is done by a webhook at an address that refuses connections. Returns once discovery says so.
+    /// From now on a newer version is served too, and preferred, but cannot be read: conversion is
+    /// done by a webhook at an address that refuses connections. Returns once discovery says so.
     pub async fn prefer_unreadable(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let all = Objects::of(cluster, "")?;
         let patch = json!({"spec": {"versions": versions(), "conversion": dead_webhook()}});
@@ -156,7 +156,7 @@ fn version(name: &str, is_stored: bool) -> Value {
         "schema": {"openAPIV3Schema": schema}})
 }
 
-/// A conversion that nobody does.
+/// A conversion without a webhook behind it.
 fn dead_webhook() -> Value {
     let client = json!({"url": "https://127.0.0.1:1/convert"});
     let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1"]});

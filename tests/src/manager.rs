@@ -51,9 +51,9 @@ pub struct Manager {
     fake: bool,
 }
 
-/// What a page answered.
+/// The response of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct PageResponse {
     /// The HTTP status.
     pub code: u16,
     /// The media type; empty if there is none.
@@ -132,7 +132,7 @@ impl Manager {
         cluster: &Cluster,
         caller: &Caller,
         path: &str,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<PageResponse> {
         self.send(cluster, caller, Request::get(path)).await
     }
 
@@ -143,7 +143,7 @@ impl Manager {
         caller: &Caller,
         path: &str,
         accept: &str,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<PageResponse> {
         self.send(cluster, caller, Request::get(path).header("accept", accept)).await
     }
 
@@ -152,12 +152,12 @@ impl Manager {
         cluster: &Cluster,
         caller: &Caller,
         request: http::request::Builder,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<PageResponse> {
         let client = cluster.client_as(&self.url, caller)?;
         let response = client.send(request.body(Body::empty())?).await?;
         let (head, body) = response.into_parts();
         let content_type = head.headers.get("content-type").map(|value| value.to_str());
-        Ok(Answer {
+        Ok(PageResponse {
             code: head.status.as_u16(),
             content_type: content_type.transpose()?.unwrap_or_default().to_owned(),
             body: String::from_utf8_lossy(&body.collect_bytes().await?).into_owned(),

@@ -59,7 +59,7 @@ impl Normal {
         self.value(object)
     }
 
-    /// What an event tells, and how often it was told.
+    /// What an Event reports, and how often.
     pub fn event(&self, event: &Value) -> (String, u64) {
         let about = &event["involvedObject"];
         let parts = [
@@ -92,7 +92,7 @@ impl Normal {
             if let Some(base) = name.strip_suffix(&format!("-{hash}")) {
                 self.words.insert(name.clone(), format!("{base}-{short}"));
             }
-            // A DaemonSet's ReplicaSet-like hash is told by its revision's name.
+            // A DaemonSet's ReplicaSet-like hash is known by its revision's name.
             self.words.insert(hash, short);
         }
         if ["ReplicaSet", "ReplicationController", "DaemonSet"].contains(&kind.as_str()) {
@@ -196,7 +196,7 @@ fn plain_pod(pod: &mut Value) {
 }
 
 /// Which of its ReplicaSets a Deployment that is complete says has progressed is a matter of
-/// moments: the condition is written anew only if its reason was another one in between, and a
+/// moments: the condition is written again only if its reason was another one in between, and a
 /// Recreate whose status write met a conflict then was not seen in between.
 fn forget_what_progressed(deployment: &mut Value) {
     let conditions = deployment.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_from_other_text() {
+    fn times_are_distinguished_from_other_text() {
         assert!(is_time("2026-01-02T03:04:05Z") && is_time("2026-01-02T03:04:05.000006Z"));
         assert!(!is_time("2026-01-02") && !is_time("at 2026-01-02T03:04:05Z"));
     }

@@ -24,15 +24,15 @@ const CORE: [&str; 2] = ["replicationcontrollers", "pods"];
 
 /// Generous: what is waited for takes a moment, but for a progress deadline.
 const LIMIT: Duration = Duration::from_mins(1);
-/// For the end of an object: new kinds are looked for every half minute only, and who has failed
-/// for long tries again no sooner than after as long.
+/// For the end of an object: new kinds are looked for every half minute only, and a key that has
+/// failed for long tries again no sooner than after as long.
 const LONG_LIMIT: Duration = Duration::from_mins(3);
 
 /// Requests in flight while many objects are made.
 const AT_ONCE: usize = 48;
 
-/// The objects of one namespace as somebody sees them, by resource and name. A resource is one of
-/// the core group (`pods`), of [`WORKLOADS`], or any other, with its version and group
+/// The objects of one namespace as a user sees them, by resource and name. A resource is one of the
+/// core group (`pods`), of [`WORKLOADS`], or any other, with its version and group
 /// (`jobs.v1.batch`).
 #[derive(Clone)]
 pub struct Objects {

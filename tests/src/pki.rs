@@ -1,5 +1,5 @@
-//! Who is who in a cluster: the CA, the serving certificate, the service account keys, and client
-//! certificates with a kubeconfig for each user.
+//! The identities of a cluster: the CA, the serving certificate, the service account keys, and
+//! client certificates with a kubeconfig for each user.
 
 use k8s_openapi::ByteString;
 use rcgen::{
@@ -21,7 +21,7 @@ pub enum User {
     /// has exactly the role that upstream binds to that service account, token or certificate.
     ServiceAccount(&'static str),
     /// A member of the group `contenders`, which has no rights of its own: another user for each
-    /// life of each contender, so that the API server can tell them apart.
+    /// life of each contender, so that the API server can distinguish them.
     Contender {
         /// Which contender.
         number: usize,
@@ -173,7 +173,7 @@ impl Pki {
     }
 }
 
-/// What somebody asks for who wants a certificate for these names, as the `spec.request` of a
+/// A request for a certificate for these names, as the `spec.request` of a
 /// CertificateSigningRequest: signed with a key that is then thrown away.
 pub fn certificate_request(
     common_name: &str,

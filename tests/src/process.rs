@@ -83,7 +83,7 @@ impl Process {
         format!("{} wrote to {}:\n{}", self.name, self.log.display(), tail.join("\n"))
     }
 
-    /// Gives the process up to itself: it goes on after this program.
+    /// Detaches the process: it runs on after this program.
     pub(crate) fn leave(self) {
         std::mem::forget(self);
     }

@@ -27,7 +27,7 @@ impl Request {
 
     /// Whether kwok and the scheduler send such requests with no manager around. A manager may send
     /// some of them too (the status of a lost node's pods). Not among them, since they cannot be
-    /// told apart: one `DELETE pods` of kwok's for each pod that ends, the scheduler's events.
+    /// distinguished: one `DELETE pods` of kwok's for each pod that ends, the scheduler's events.
     pub fn is_fake_clusters_own(&self) -> bool {
         let own = ["leases", "nodes/status", "pods/binding", "pods/status"];
         own.contains(&self.resource.as_str())

@@ -1,5 +1,5 @@
 //! The habits that no lint knows: what a crate may depend on, which files a controller has, that
-//! the registry and the README tell the same, and how files look.
+//! the registry and the README agree, and how files look.
 //!
 //! A check is a pure function from files to complaints. `mod samples` shows each of them a bad
 //! file, so that none can pass by looking away.
@@ -345,8 +345,8 @@ fn unbiased_selects(files: &[File]) -> Complaints {
     complaints
 }
 
-/// Who reads a flag by its name, and is neither a check nor shows all of them: the flag would not
-/// count as one that works, or do so by chance.
+/// Code that reads a flag by its name, and is neither a check nor shows all of them: the flag would
+/// not count as one that works, or do so by chance.
 fn flags_by_name(files: &[File]) -> Complaints {
     let may = ["flags", "config", "validation"].map(|part| format!("pkg/manager/src/{part}/"));
     let is_reader = |file: &File| {

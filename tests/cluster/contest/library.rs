@@ -1,5 +1,6 @@
 //! What `kube-leader-election` does in the contest, and why the lock of the product is its own
-//! (decision 0008). Should one of these fail, the crate has become better: read that decision anew.
+//! (decision 0008). Should one of these fail, the crate has become better: read that decision
+//! again.
 
 use super::{allow_contenders, now, rest};
 use anyhow::{Context, ensure};
@@ -30,7 +31,7 @@ const ROUNDS: usize = 5;
 const ALONE: Duration = Duration::from_millis(1200);
 const TOGETHER: Duration = Duration::from_secs(2);
 
-/// Somebody who elects by the crate, as its documentation says, and writes while it leads.
+/// A contender that elects by the crate, as its documentation says, and writes while it leads.
 struct Contender {
     user: User,
     /// By how much its wall clock is ahead.
@@ -84,7 +85,7 @@ async fn the_library_takes_leases_that_are_held() -> anyhow::Result<()> {
     let (outside, early) = (verdict.outside.len(), verdict.early.len());
     println!(
         "kube-leader-election: {ROUNDS} rounds, a clock an hour ahead: {early} leases taken from \
-         their holders, {outside} of {work} writes while somebody else held the lease"
+         their holders, {outside} of {work} writes while another contender held the lease"
     );
     // Once in each round, and more often if the other one renews what is no longer its own.
     ensure!(early >= ROUNDS, "{early} early claims");

@@ -12,7 +12,7 @@ const LOSSES_MIN: u64 = 4;
 /// More than a stop adds to the age of a renewal, less than most clocks are wrong by.
 const SHIFT_ERROR_S_MAX: i64 = 60;
 
-/// Writes outside of their time that are told in full.
+/// Writes outside of their time that are printed in full.
 const TOLD_MAX: usize = 5;
 
 /// Prints the figures.

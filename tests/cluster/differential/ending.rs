@@ -129,7 +129,7 @@ impl Teller {
         self.ended(&scene, "made again").await
     }
 
-    /// One that a pod uses, one that a pod on no node names, and one that nobody does.
+    /// One that a pod uses, one that a pod on no node names, and one that no pod does.
     async fn claims_end(&mut self) -> anyhow::Result<()> {
         let scene = self.scene(CLAIMS, "claims").await?;
         let objects = &scene.objects;

@@ -107,12 +107,12 @@ impl Cascade<'_> {
         wait_until("the end of the owner and its dependents", LIMIT, async || {
             let (secrets, maps) =
                 (objects.count("secrets").await?, objects.count("configmaps").await?);
-            // Whoever waits for its dependents is not gone before them.
+            // An owner that waits for its dependents is not deleted before them.
             let in_order = self.mode != Mode::Foreground || secrets > 1;
             let done = secrets == 1 && maps == u64::try_from(left)?;
             if !in_order && !done {
                 return Ok(Some(Err(anyhow::anyhow!(
-                    "the owner is gone, {maps} ConfigMaps are left"
+                    "the owner is deleted, {maps} ConfigMaps are left"
                 ))));
             }
             ensure!(done, "{secrets} Secrets, {maps} ConfigMaps");
@@ -120,7 +120,7 @@ impl Cascade<'_> {
         })
         .await??;
         if self.mode != Mode::Background {
-            // An owner that waits is not gone before all references to it are.
+            // An owner that waits is not deleted before all references to it are removed.
             return self.left_right(left, others).await;
         }
         wait_until("the references to be right", LIMIT, async || {

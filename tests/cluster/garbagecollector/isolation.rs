@@ -1,4 +1,4 @@
-//! Kinds that cannot be had: owners of them are unknown, and nobody else is held up.
+//! Kinds that cannot be listed: owners of them are unknown, and no other object is held up.
 
 use super::{World, background, foreground, owned_by, start};
 use anyhow::{Context, ensure};
@@ -9,7 +9,7 @@ const NAMESPACE: &str = "isolation";
 
 /// TestCascadingDeleteOnCRDConversionFailure; kubernetes issues 60037 and 101078. One kind is
 /// broken when the manager starts, one breaks while it runs, and one API has no server.
-pub(super) async fn broken_kinds_hold_up_nobody_else() -> anyhow::Result<()> {
+pub(super) async fn broken_kinds_hold_up_no_other_object() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options::default()).await?;
     let objects = Objects::in_new(&cluster, NAMESPACE).await?;
     let (broken, breaks) = (CustomKind::new("wrecks"), CustomKind::new("fragiles"));
@@ -18,7 +18,7 @@ pub(super) async fn broken_kinds_hold_up_nobody_else() -> anyhow::Result<()> {
         let owner = kind.object(&json!({"name": "owner"}));
         let owner = objects.create(&kind.resource(), &owner).await?;
         dependent(&objects, &kind.kind(), &owner).await?;
-        // For who looks for this owner by name nothing has to be converted: it may go at once.
+        // A read of this owner by name needs no conversion: the dependent may be deleted at once.
         let nobody = kind.object(&json!({"name": "nobody", "uid": "no-such-uid"}));
         dependent(&objects, &format!("{}-nobody", kind.kind()), &nobody).await?;
     }
@@ -55,7 +55,7 @@ pub(super) async fn broken_kinds_hold_up_nobody_else() -> anyhow::Result<()> {
             world.objects.delete_with(&kind.resource(), "owner", &background()).await?;
             world.objects.gone("configmaps", &config_map(&kind.kind())).await?;
         }
-        // What nobody knows may still be there.
+        // An unknown owner may still exist.
         ensure!(world.names("configmaps").await? == [config_map("Absent")]);
         anyhow::Ok(())
     };
@@ -110,7 +110,7 @@ async fn cascades_go_on(world: &World<'_>, prefix: &str) -> anyhow::Result<()> {
 async fn stay(world: &World<'_>, names: &[&str]) -> anyhow::Result<()> {
     for name in names {
         let found = world.objects.find("configmaps", &config_map(name)).await?;
-        let found = found.with_context(|| format!("the dependent of {name} is gone"))?;
+        let found = found.with_context(|| format!("the dependent of {name} is deleted"))?;
         ensure!(found["metadata"]["deletionTimestamp"].is_null(), "{found}");
         ensure!(found["metadata"]["ownerReferences"].as_array().is_some_and(|o| o.len() == 1));
     }

@@ -65,7 +65,7 @@ impl Across {
         .await?;
         ensure!(self.valid.list("secrets").await?.len() == CHILDREN);
         ensure!(knows(manager, &self.parent).await?, "the parent is in the graph");
-        // The graph is right by now: a new one goes too, and nobody else.
+        // The graph is right by now: a new one is deleted too, and no other object.
         let late = self.invalid.create("secrets", &self.bad_child("late-")).await?;
         self.invalid.gone("secrets", &name_of(&late)).await?;
         self.event(&name_of(&late)).await?;
@@ -76,7 +76,7 @@ impl Across {
         Ok(())
     }
 
-    /// What a user is told of this child; of the others only if the parent was seen before them.
+    /// The Event about this child; of the others only if the parent was seen before them.
     async fn event(&self, child: &str) -> anyhow::Result<()> {
         let namespace = self.invalid.namespace();
         let uid = self.parent["metadata"]["uid"].as_str().context("a uid")?;
@@ -133,7 +133,7 @@ pub(super) async fn cluster_scoped(world: World<'_>) -> anyhow::Result<()> {
     ensure!(world.names("configmaps").await? == ["unknown", "valid"]);
     ensure!(all.find("namespaces", "namespaced").await?.is_some());
     all.delete("persistentvolumes", "pv-valid").await?;
-    // Nobody is here to see that it is not in use.
+    // No controller here sees that it is not in use.
     let free = json!({"metadata": {"finalizers": null}});
     all.merge("persistentvolumes", "pv-valid", &free).await?;
     world.objects.gone("configmaps", "valid").await

@@ -6,10 +6,10 @@ use cluster_tests::wait_until;
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-/// A finalizer that nobody removes.
+/// A finalizer that no controller removes.
 const KEPT: &str = "x/y";
 
-/// TestCascadingDeletion: who has another owner, or none, stays.
+/// TestCascadingDeletion: a pod with another owner, or without one, stays.
 pub(super) async fn cascade(world: World<'_>) -> anyhow::Result<()> {
     let (goes, stays) = (world.owner("goes").await?, world.owner("stays").await?);
     let (goes_ref, stays_ref) = (owned_by(&goes, json!({})), owned_by(&stays, json!({})));
@@ -20,7 +20,7 @@ pub(super) async fn cascade(world: World<'_>) -> anyhow::Result<()> {
     world.delete_owner("goes", json!({"orphanDependents": false})).await?;
     world.forgotten(&goes).await?;
     world.objects.gone("pods", "dependent").await?;
-    // Only the owner that is gone leaves the references.
+    // Only the reference to the deleted owner is removed.
     world
         .objects
         .wait("pods", "shared", "to have one owner", |pod| {
@@ -159,7 +159,7 @@ pub(super) async fn twice(world: World<'_>) -> anyhow::Result<()> {
     world.objects.gone("pods", "lucy").await
 }
 
-/// TestBlockingOwnerRefDoesBlock: it still does when another that was deleted later is gone.
+/// TestBlockingOwnerRefDoesBlock: it still does when another one that was deleted later is deleted.
 pub(super) async fn blocking(world: World<'_>) -> anyhow::Result<()> {
     let (owner, later) = (world.owner("owner").await?, world.owner("later").await?);
     let block = json!({"blockOwnerDeletion": true});
@@ -201,8 +201,8 @@ pub(super) async fn circle(world: World<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An owner that is made again has another uid: what the first one owned goes, what the second one
-/// owns stays.
+/// An owner that is made again has another uid: what the first one owned is deleted, what the
+/// second one owns stays.
 pub(super) async fn again(world: World<'_>) -> anyhow::Result<()> {
     let first = world.owner("owner").await?;
     let pod = world.pod("of-the-first", &[owned_by(&first, json!({}))]).await?;

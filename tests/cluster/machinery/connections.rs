@@ -1,5 +1,5 @@
-//! Clients that occupy connections. Nobody asks who they are before /healthz answers, so the port
-//! itself must see to it that a probe gets through.
+//! Clients that occupy connections. /healthz responds without authentication, so the port itself
+//! must see to it that a probe gets through.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const CROWD: usize = 1500;
 /// So many come at once.
 const AT_ONCE: usize = 50;
 const PROBES: usize = 10;
-/// What the kubelet waits for a probe, if nobody says otherwise.
+/// The kubelet's default timeout of a probe.
 const PROBE_MAX: Duration = Duration::from_secs(1);
 const PROBE: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -58,7 +58,7 @@ enum Held {
 /// 1,500 connections of each kind, which is half as many again as there are places: the kubelet's
 /// probe is answered within its second, each time.
 #[tokio::test]
-async fn a_probe_is_answered_whoever_else_is_connected() -> anyhow::Result<()> {
+async fn a_probe_gets_a_response_whatever_else_is_connected() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;
     let args = ["--controllers=replicaset", "--leader-elect=true"];
     let mut manager = Manager::start(&cluster, Binary::Ours, User::ControllerManager, &args)?;
@@ -148,7 +148,7 @@ impl Kind {
     }
 }
 
-/// Whoever it is, it is the manager that this test has started.
+/// Any client reaches the manager that this test has started.
 #[derive(Debug)]
 struct Trusting(CryptoProvider);
 

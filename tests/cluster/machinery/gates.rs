@@ -2,8 +2,8 @@
 //!
 //! Upstream's tests switch a gate for the API server and the controllers at once. Here the API
 //! server keeps what it has by default, so that what is not written is the manager's doing: with
-//! the gate off an API server drops the field, whoever writes it. A gate is switched by starting
-//! the manager anew, which upstream's tests do in place.
+//! the gate off an API server drops the field in every write. A gate is switched by restarting the
+//! manager, which upstream's tests do in place.
 
 use anyhow::ensure;
 use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, wait_until};
@@ -175,7 +175,7 @@ async fn tolerations_that_compare(cluster: &Cluster) -> anyhow::Result<()> {
     pods(&objects, 0).await.map(drop)
 }
 
-/// Upstream has no test of it. Who says nothing gets the lease given back here.
+/// Upstream has no test of it. Without the gate on the command line the Lease is released here.
 async fn the_lease_is_given_back(cluster: &Cluster) -> anyhow::Result<()> {
     let leases = Objects::of(cluster, "kube-system")?;
     let holder = |lease: &Value| lease["spec"]["holderIdentity"].as_str().map(str::to_owned);

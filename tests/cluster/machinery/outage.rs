@@ -36,7 +36,7 @@ async fn no_namespace_is_forgotten() -> anyhow::Result<()> {
     let run = async {
         tokio::try_join!(make(&cluster), crash(&cluster))?;
         all_have(&cluster).await?;
-        // Whoever gave up on a namespace would not see that what it has is gone.
+        // A manager that gave up on a namespace would not see that its objects are deleted.
         let deletions = (0..NAMESPACES).flat_map(|number| EACH.map(|each| (number, each)));
         stream::iter(deletions.map(|(number, (resource, name))| {
             let objects = Objects::of(&cluster, &namespace(number));

@@ -15,11 +15,11 @@ const PODS: u64 = 1000;
 /// So often, after once that warms caches and allocator.
 const ROUNDS: u64 = 3;
 
-/// A standby's queues stay empty, however much comes and goes: nobody takes from them. When it
-/// leads at last it finds by itself what there is to do.
+/// A standby's queues stay empty, however many objects are created and deleted: it has no workers.
+/// When it leads at last it finds by itself what there is to do.
 #[tokio::test]
 async fn a_standby_remembers_nothing_of_what_came_and_went() -> anyhow::Result<()> {
-    // Without nodes pods are gone as soon as they are deleted.
+    // Without nodes pods disappear as soon as they are deleted.
     let cluster = Cluster::start(Options::default()).await?;
     let objects = Objects::in_new(&cluster, "churn").await?;
     let mut leader = start(&cluster)?;
@@ -37,14 +37,14 @@ async fn a_standby_remembers_nothing_of_what_came_and_went() -> anyhow::Result<(
     let after = standby.rss_kib()?;
     println!("resident before {before} KiB, after {ROUNDS} times {PODS} pods {after} KiB");
 
-    // Something is left to do for who leads next: an owner goes while nobody collects.
+    // Something is left to do for the next leader: an owner is deleted while no manager collects.
     scale(&objects, "left", 3).await?;
     leader.sigkill();
     let left = objects.get("replicasets", "left").await?;
     objects.delete("replicasets", "left").await?;
     objects.create("replicasets", &set("new", 2)).await?;
     settled(&objects, "new", 2).await?;
-    wait_until("the pods of the owner that is gone to go", LIMIT, async || {
+    wait_until("the pods of the deleted owner to be deleted", LIMIT, async || {
         let pods = objects.list("pods").await?;
         let owned = pods.iter().filter(|pod| is_owned(pod, &left)).count();
         Ok((owned == 0 && pods.len() == 2).then_some(()))
@@ -58,7 +58,7 @@ async fn come_and_go(objects: &Objects, standby: &Manager, round: u64) -> anyhow
     let name = format!("round-{round}");
     scale(objects, &name, PODS).await?;
     holds(standby, PODS).await?;
-    // The owner goes first: each pod is then a key for who collects.
+    // The owner is deleted first: each pod is then a key for the collector.
     objects.delete("replicasets", &name).await?;
     holds(standby, 0).await?;
     let queues = Queues::of(standby).await?;

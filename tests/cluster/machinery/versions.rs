@@ -12,8 +12,8 @@ const GRAPH: &str = "/debug/controllers/garbage-collector-controller/graph";
 const PLURAL: &str = "moves";
 const DEPENDENTS: usize = 20;
 
-/// A kind gets a version that is preferred and that nobody can read, and the owner of its objects
-/// is deleted without them: the objects are still there in the version that they are stored in. The
+/// A kind gets a version that is preferred and that cannot be read, and the owner of its objects is
+/// deleted without them: the objects are still there in the version that they are stored in. The
 /// collector that forgets them lets the owner go at once, and deletes them as soon as it can read
 /// them again.
 #[tokio::test]

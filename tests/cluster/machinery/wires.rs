@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 const LIMIT: Duration = Duration::from_mins(1);
 const LEASES: &str = "leases.v1.coordination.k8s.io";
 const LEASE: &str = "kube-controller-manager";
-/// The renew deadline is 10 s, a renewal comes every 2 s: who has renewed so often afterwards has
-/// done so over another connection.
+/// The renew deadline is 10 s, a renewal comes every 2 s: a leader that has renewed so often
+/// afterwards has done so over another connection.
 const RENEWALS: usize = 8;
 
 /// Half-open TCP, as after a firewall has forgotten its connections: nothing arrives any more, and
@@ -33,8 +33,8 @@ async fn a_leader_outlives_its_connections() -> anyhow::Result<()> {
     let mut manager =
         Manager::start(&cluster, Binary::under_test()?, User::ControllerManager, &args)?;
     manager.healthy().await?;
-    // Who begins to lead asks whether the API server is healthy, and ends if it says nothing, as
-    // upstream's `WaitForAPIServer`.
+    // A new leader checks the health of the API server, and ends without a response, as upstream's
+    // `WaitForAPIServer`.
     wait_until("a leader at work", LIMIT, async || {
         Ok(manager.log().contains("starting workers").then_some(()))
     })

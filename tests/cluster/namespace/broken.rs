@@ -1,11 +1,12 @@
-//! Kinds that cannot be had hold the namespaces that may hold them; what else is in there goes.
+//! Kinds that cannot be listed hold the namespaces that may have them; all other objects are
+//! deleted.
 
 use super::{config_map, delete, explained, gone, says};
 use cluster_tests::{Cluster, CustomKind, Manager, NoServer, Objects};
 use serde_json::json;
 
 /// Kubernetes issue 60037: a kind whose conversion webhook is down holds every namespace, since the
-/// API server then cannot tell where there are objects of it; what can be deleted goes.
+/// API server then cannot list its objects; what can be deleted is deleted.
 pub(super) async fn conversion(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
     let kind = CustomKind::new("wrecks");
     kind.define(cluster).await?;

@@ -38,7 +38,7 @@ pub(super) async fn of_a_deployment(cluster: &Cluster) -> anyhow::Result<()> {
     gone(cluster, &objects).await
 }
 
-/// Several kinds and finalizers are told in order, and again when there are fewer.
+/// Several kinds and finalizers are reported in order, and again when there are fewer.
 pub(super) async fn of_many(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "many-finalizers").await?;
     objects.create("configmaps", &config_map("one", &["b.io/two"])).await?;
@@ -64,8 +64,8 @@ pub(super) async fn of_many(cluster: &Cluster, manager: &Manager) -> anyhow::Res
     gone(cluster, &objects).await
 }
 
-/// Pods go first: while one is left, nothing else is deleted, and no condition tells of it, as
-/// upstream.
+/// Pods are deleted first: while one is left, nothing else is deleted, and no condition reports it,
+/// as upstream.
 pub(super) async fn of_a_pod(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "pods-first").await?;
     objects.create("pods", &pod("held", &["example.com/held"])).await?;

@@ -1,4 +1,4 @@
-//! What nobody should send. Each answer is the API server's, and the server lives on.
+//! Requests that no client should send. Each response is the API server's, and the server lives on.
 
 #![expect(clippy::disallowed_methods, reason = "real sockets keep real time")]
 
@@ -101,7 +101,7 @@ async fn broken_requests_are_refused() -> anyhow::Result<()> {
 }
 
 /// Many watches see the same change, and leave nothing behind; clients that never finish their
-/// requests keep nobody from being served.
+/// requests keep no other client from being served.
 #[tokio::test]
 async fn many_watches_and_slow_clients_are_borne() -> anyhow::Result<()> {
     let sandbox = Sandbox::start(1).await?;
@@ -134,7 +134,7 @@ async fn many_watches_and_slow_clients_are_borne() -> anyhow::Result<()> {
     let during = sandbox.resident_kib()?;
     ensure!(during < before + GROWTH_KIB_MAX, "{before} KiB before, {during} KiB during");
     drop(watches);
-    // A slow client is told so in the end: its head may take half a minute.
+    // A slow client's connection ends: its head may take half a minute.
     let ended = async || {
         let mut rest = Vec::new();
         let stream = slow.last_mut().context("a slow client")?;

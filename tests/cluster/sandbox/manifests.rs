@@ -1,4 +1,4 @@
-//! What projects in wide use tell people to install, as they publish it: nobody here wrote it.
+//! Install manifests of projects in wide use, as they publish them.
 
 use super::LIMIT;
 use anyhow::{Context, ensure};
@@ -70,7 +70,7 @@ enum How {
     Kustomization,
 }
 
-/// Issue: a demo on which `kubectl apply -f` of something real fails convinces nobody.
+/// Issue: a demo on which `kubectl apply -f` of something real fails convinces no user.
 #[tokio::test]
 async fn manifests_of_others_roll_out_and_go() -> anyhow::Result<()> {
     let sandbox = Sandbox::start(3).await?;
@@ -110,7 +110,7 @@ async fn manifests_of_others_roll_out_and_go() -> anyhow::Result<()> {
             ensure!(left.is_empty(), "{left:?}");
             Ok(Some(()))
         };
-        wait_until("everything to go", LIMIT, gone).await?;
+        wait_until("everything to be deleted", LIMIT, gone).await?;
     }
     Ok(())
 }

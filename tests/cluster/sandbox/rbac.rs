@@ -1,4 +1,4 @@
-//! Who may do what: the sandbox against the real API server.
+//! RBAC: the sandbox against the real API server.
 
 use anyhow::{Context, ensure};
 use cluster_tests::{Cluster, Options, Sandbox, User, ours};
@@ -102,7 +102,7 @@ async fn roles_and_bindings_are_those_of_the_real_one() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rule: who is refused is told so in the same words, and who asks what they may is told the same.
+/// Rule: a refusal has the same text, and so has a review of a user's own rights.
 #[tokio::test]
 async fn answers_are_those_of_the_real_one() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options::default()).await?;

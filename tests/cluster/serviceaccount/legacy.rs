@@ -1,4 +1,4 @@
-//! Tokens that were made for accounts by earlier releases, and that nobody uses.
+//! Tokens that earlier releases created for accounts, and that are not used.
 
 use super::{LIMIT, account, seen_with, with_token};
 use anyhow::{Context, ensure};
@@ -134,7 +134,7 @@ async fn authenticates(cluster: &Cluster, secret: &Value, wanted: bool) -> anyho
     let namespace = secret["metadata"]["namespace"].as_str().context("a namespace")?;
     let seen = seen_with(cluster, secret, namespace)?;
     wait_until(&format!("the token to be valid: {wanted}"), LIMIT, async || {
-        // It may do nothing, but who it is is known.
+        // It may do nothing, but it is authenticated.
         let error = seen.list("pods").await.err().context("an account without rights")?;
         Ok((status_code(&error) == Some(if wanted { 403 } else { 401 })).then_some(()))
     })

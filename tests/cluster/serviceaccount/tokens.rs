@@ -37,7 +37,7 @@ pub(super) async fn authenticate(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A Secret goes when its account does, or was never there, or was another of that name.
+/// A Secret is deleted when its account is, or never existed, or was another one of that name.
 pub(super) async fn go_with_their_account(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "account-goes").await?;
     let (goes, stays) = (account(&objects, "goes").await?, account(&objects, "stays").await?);
@@ -63,7 +63,7 @@ pub(super) async fn go_with_their_account(cluster: &Cluster) -> anyhow::Result<(
     Ok(())
 }
 
-/// An account no longer lists a Secret that is gone; what else it lists stays.
+/// An account no longer lists a deleted Secret; what else it lists stays.
 pub(super) async fn leave_their_account(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "secret-goes").await?;
     let listing = account(&objects, "listing").await?;

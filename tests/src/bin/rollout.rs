@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for pods to come or go.
 const LIMIT: Duration = Duration::from_mins(3);
-/// A manager that used no processor time for so long is done; longer than a status may be late.
+/// A manager that used no processor time for so long is done; longer than a status may be delayed.
 const QUIET: Duration = Duration::from_secs(2);
 /// Requests in flight while Deployments are made.
 const AT_ONCE: usize = 16;

@@ -78,7 +78,7 @@ fn writes_while_the_lease_is_held_are_fine() {
 }
 
 #[test]
-fn a_write_after_the_lease_has_run_out_is_found_though_nobody_took_it() {
+fn a_write_after_the_lease_has_run_out_is_found_without_a_new_holder() {
     let writes = [renewal("a", 1000), work("a", 3999), work("a", 4000)];
     assert_eq!(found(writes).0, ["a@4000"]);
 }
@@ -90,13 +90,13 @@ fn a_write_of_a_replaced_holder_is_found() {
 }
 
 #[test]
-fn a_write_of_somebody_who_never_held_it_is_found() {
+fn a_write_of_a_user_that_never_held_it_is_found() {
     let writes = [renewal("a", 1000), work("b", 1500), work("a", 999)];
     assert_eq!(found(writes).0, ["b@1500", "a@999"]);
 }
 
 #[test]
-fn a_write_in_the_gap_before_a_late_renewal_is_found() {
+fn a_write_in_the_gap_before_a_delayed_renewal_is_found() {
     let writes = [renewal("a", 1000), work("a", 4100), renewal("a", 4200), work("a", 4300)];
     assert_eq!(found(writes).0, ["a@4100"]);
 }
@@ -182,7 +182,7 @@ fn done(victim: &str, ms: i64, fault: Fault) -> Done {
 }
 
 #[test]
-fn a_takeover_is_due_to_the_last_fault_of_the_one_who_lost_the_lease() {
+fn a_takeover_is_due_to_the_last_fault_of_the_former_holder() {
     let writes = [
         renewal("a", 1000),
         renewal("a", 2000),
