@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// When virtual time begins: with the year 2026.
 const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
-/// Whoever writes a script sees the same run each time.
+/// The author of a script sees the same run each time.
 const SEED: u64 = 1;
 /// Those that are played again, to see whether they end as before.
 const REPLAYED: [&str; 2] = ["deployment/rolling-update.txt", "demo/story.txt"];

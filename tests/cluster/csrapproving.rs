@@ -184,7 +184,7 @@ async fn ask(cluster: &Cluster, wish: &Wish) -> anyhow::Result<()> {
     kubectl(cluster, &[&wish.author[..], &["create", "-f", path]].concat()).await.map(drop)
 }
 
-/// Gives a role to those who join, to nodes, or to those who may ask.
+/// Binds a role to joining nodes, to nodes, or to users that may create requests.
 async fn bind(objects: &Objects, name: &str, role: &str, groups: &[&str]) -> anyhow::Result<()> {
     let subject = |group: &&str| {
         let group = match *group {

@@ -24,7 +24,7 @@ const CALM: Duration = Duration::from_secs(1);
 const ARGS: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      replicationcontroller-controller,pod-garbage-collector-controller"];
-/// Who ends things, beside who makes them.
+/// Controllers that delete, beside those that create.
 const ENDING: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      garbage-collector-controller,namespace-controller,serviceaccount-controller,\
@@ -35,8 +35,9 @@ const ENDING: &[&str] =
 /// What their events count is a matter of moments, as it is how often a set tries what is refused.
 const LOOSE: [&str; 4] = ["loose", "pauses", "d-surges", "old"];
 
-/// They tell Events, too: the scheduler, and the API server when it finds that the address of its
-/// own Service is not noted down yet (1.36.3, pkg/registry/core/service/ipallocator/controller).
+/// Other components that emit Events: the scheduler, and the API server when it finds that the
+/// address of its own Service is not noted down yet (1.36.3,
+/// pkg/registry/core/service/ipallocator/controller).
 const OTHERS: [&str; 3] =
     ["default-scheduler", "ipallocator-repair-controller", "portallocator-repair-controller"];
 

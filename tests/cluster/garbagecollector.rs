@@ -20,8 +20,8 @@ const ARGS: &[&str] =
     &["--controllers=garbage-collector-controller", "--kube-api-qps=1000", "--kube-api-burst=1000"];
 const GRAPH: &str = "/debug/controllers/garbage-collector-controller/graph";
 
-/// All that upstream's tests ask for. New kinds are looked for every half minute, so that those who
-/// wait for them wait together, on three clusters.
+/// All that upstream's tests ask for. New kinds are looked for every half minute, so that the tests
+/// that wait for them wait together, on three clusters.
 #[tokio::test]
 async fn owners_and_dependents() -> anyhow::Result<()> {
     all_of(vec![

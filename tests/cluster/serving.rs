@@ -67,7 +67,7 @@ async fn kubeadms_flags_start_it_and_nothing_is_forbidden() -> anyhow::Result<()
 }
 
 /// Issue: every endpoint: 200, 401, 403, 404 cases as upstream's serving test has them
-/// (test/integration/serving/serving_test.go), and the whole answers as upstream's manager gives
+/// (test/integration/serving/serving_test.go), and the whole responses as upstream's manager gives
 /// them to the same callers.
 #[tokio::test]
 async fn the_secure_port_answers_as_upstreams() -> anyhow::Result<()> {
@@ -87,7 +87,7 @@ async fn the_secure_port_answers_as_upstreams() -> anyhow::Result<()> {
         ("a user without rights", powerless),
         ("a client with a wrong token", Caller::Token("wrong".to_owned())),
     ];
-    // What both answer with the same bytes, and what differs from run to run.
+    // The pages that are equal byte for byte, and what differs from run to run.
     let same = [
         "/healthz",
         "/healthz/ping",

@@ -31,7 +31,7 @@ impl About {
     }
 }
 
-/// What is wrong with the answer to this, if it asks which groups there are.
+/// What is wrong with the response to this, if it requests the list of groups.
 pub(crate) fn wrong(about: &About, fault: Option<Fault>) -> Option<Fault> {
     let is_right = matches!(fault, Some(Fault::Unconverted(_)));
     fault.filter(|fault| about.discovers() && fault.group().is_some() && !is_right)

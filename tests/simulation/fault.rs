@@ -12,7 +12,7 @@ use crate::dice::Dice;
 pub(crate) enum Fault {
     /// The connection is refused: nothing is done.
     Refuse,
-    /// It is done, and the connection breaks before the answer.
+    /// It is done, and the connection breaks before the response.
     Lost,
     /// 409, and nothing is done.
     Conflict,
@@ -22,9 +22,9 @@ pub(crate) enum Fault {
     Internal,
     /// 503.
     Unavailable,
-    /// It is done, and the answer says 500, 502, 503 or 504: which, its moment says.
+    /// It is done, and the response says 500, 502, 503 or 504: which, its moment says.
     Timeout,
-    /// It is done, and the body of the answer is no JSON.
+    /// It is done, and the body of the response is no JSON.
     Garbage,
     /// It is lost on its way: nothing is done, and the connection breaks.
     Drop,
@@ -55,9 +55,9 @@ pub(crate) enum Fault {
     Behind(u64),
     /// The same, after what it was.
     Ahead(u64),
-    /// A list or a watch is answered by a server that is this many seconds behind.
+    /// A server that is this many seconds stale serves a list or a watch.
     Older(u64),
-    /// The same, and it answers as if it had what is asked for.
+    /// The same, and it responds as if it had what is asked for.
     Lying(u64),
     /// The events of a watch come together after so many milliseconds, of each object the last.
     Merge(u64),

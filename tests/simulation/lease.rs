@@ -2,11 +2,11 @@
 //! long none does.
 //!
 //! What is sent by a manager that has lost its lease counts when it is *sent*: how long the network
-//! then keeps it is beyond what a manager can promise (decision 0008), and so is what somebody does
+//! then keeps it is beyond what a manager can promise (decision 0008), and so is what a user does
 //! to the Lease by hand until the leader has tried to renew it.
 //!
 //! Events of controllers are writes like all others, and pass the same fence. The Events of the
-//! election itself do not: that somebody leads no longer is told by who leads no longer.
+//! election itself do not: the former leader reports that it no longer leads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,8 +25,8 @@ const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leas
 const NAME: &str = "kube-controller-manager";
 /// How long after its last renewal was sent a leader may send a write.
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// How long somebody who can may take to lead: the lease of who did, two tries that come to
-/// nothing with the pauses between them, and a start.
+/// How long a healthy manager may take to lead: the lease of the former leader, two tries that fail
+/// with the pauses between them, and a start.
 const TAKEOVER: Duration = Duration::from_secs(45);
 /// How long a former leader may take to end: the deadline for the release and what was under way.
 const END: Duration = Duration::from_secs(45);

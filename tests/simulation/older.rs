@@ -1,4 +1,4 @@
-//! Time travel: another API server, which is behind, answers lists and watches.
+//! Time travel: another API server, which is stale, serves lists and watches.
 //!
 //! As upstream's watch cache (apiserver's pkg/storage/cacher): a list at any version gets what it
 //! has; one at a version that it has not reached gets an error (the sandbox does that); a watch

@@ -52,7 +52,7 @@ pub(crate) struct Log {
     /// Of elections.
     leases: u64,
     discoveries: u64,
-    /// The group that does not answer, and what is said instead.
+    /// The group whose server does not respond, and what is said instead.
     down: Option<(&'static str, Fault)>,
     /// By account.
     pub(crate) writes: BTreeMap<String, u64>,

@@ -67,8 +67,9 @@ const PLACES: [&str; 4] = [
     ", tolerations: [{operator: Exists}]",
     ", tolerations: [{key: a, operator: Equal, value: b, effect: NoSchedule}]",
 ];
-/// An annotation with a byte that is no UTF-8, see `owners::ODD_TEXT`. On a Deployment alone:
-/// whoever writes the status of a set in JSON writes all of it, with another text for that byte.
+/// An annotation with a byte that is no UTF-8, see `owners::ODD_TEXT`. On a Deployment alone: a
+/// client that writes the status of a set in JSON writes all of it, with another text for that
+/// byte.
 const ODD_NOTE: &str = "note=odd-byte";
 const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 

@@ -23,7 +23,7 @@ pub struct Write {
     pub received: Timestamp,
     /// `update replicasets/status default/web`.
     pub what: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub code: u64,
     /// The id of this request in the API server's log and its own.
     pub audit_id: String,
@@ -82,7 +82,7 @@ impl AuditLog {
         Self { path: cluster.dir().join(LOG), read: 0, begun: Vec::new() }
     }
 
-    /// The writes that were answered since this was last asked.
+    /// The writes that got a response since the last call.
     pub fn news(&mut self) -> anyhow::Result<Vec<Write>> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.read))?;

@@ -25,7 +25,7 @@ use std::time::Duration;
 const START_LIMIT: Duration = Duration::from_mins(2);
 /// After SIGTERM the API server lets running requests finish.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// kwok answers a new node within a second or two.
+/// kwok reacts to a new node within a second or two.
 const NODES_LIMIT: Duration = Duration::from_mins(1);
 /// Requests in flight while nodes are made.
 const NODES_AT_ONCE: usize = 16;
@@ -220,7 +220,7 @@ impl Cluster {
     }
 
     /// Stops the API server where it is for so long (SIGSTOP), and then ends it as it is (SIGKILL):
-    /// requests that were under way get no answer. Without effect when it is not running.
+    /// requests that were under way get no response. Without effect when it is not running.
     pub async fn crash_apiserver(&self, stalled: Duration) -> anyhow::Result<()> {
         let Some(mut process) = self.running_apiserver().take() else { return Ok(()) };
         signal("STOP", &process.pid().to_string())?;
@@ -290,7 +290,7 @@ impl Cluster {
         self.client_as(url, &Caller::User(user))
     }
 
-    /// An admin's client that sends each request once: what is refused for now (429) is an answer.
+    /// An admin's client that sends each request once: what is refused for now (429) is a response.
     pub fn admin_once(&self) -> anyhow::Result<Client> {
         let mut config = self.config(&self.url(), &Caller::User(User::Admin))?;
         config.default_retry = false;
@@ -357,12 +357,12 @@ impl Cluster {
     }
 }
 
-/// GET, with any answer but 2xx an error.
+/// GET, with any response but 2xx an error.
 pub(crate) async fn get(client: &Client, path: &str) -> anyhow::Result<String> {
     Ok(client.request_text(Request::get(path).body(Vec::new())?).await?)
 }
 
-/// Waits until the process answers 200 there; an error shows the end of its log.
+/// Waits until the process returns 200 there; an error shows the end of its log.
 pub(crate) async fn ready(
     process: &mut Process,
     client: &Client,

@@ -45,7 +45,7 @@ impl Ports {
         })
     }
 
-    /// Where etcd answers health checks.
+    /// Where etcd serves health checks.
     pub(crate) fn etcd_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.etcd)
     }
@@ -55,12 +55,12 @@ impl Ports {
         format!("https://127.0.0.1:{}", self.apiserver)
     }
 
-    /// Where the scheduler answers health checks.
+    /// Where the scheduler serves health checks.
     pub(crate) fn scheduler_url(&self) -> String {
         format!("https://127.0.0.1:{}", self.scheduler)
     }
 
-    /// Where kwok answers health checks.
+    /// Where kwok serves health checks.
     pub(crate) fn kwok_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.kwok)
     }

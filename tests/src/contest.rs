@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Contest {
     writes: Vec<Write>,
-    /// By the version of the Lease: the log has them in the order in which they were answered.
+    /// By the version of the Lease: the log has them in the order of the responses.
     claims: BTreeMap<u64, Claimed>,
     /// The users that wrote what only the leader may write.
     workers: BTreeSet<String>,
@@ -90,7 +90,7 @@ pub struct Takeover {
 
 /// A time in which one user certainly holds the Lease: it begins with the arrival of a claim, and
 /// ends the claimed duration after the arrival of the last, or with the next accepted claim of
-/// anybody else, or as it is given back.
+/// another user, or with its release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Reign {
     from: Timestamp,

@@ -13,8 +13,7 @@ const API_SERVICES: &str = "apiservices.v1.apiregistration.k8s.io";
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// A namespaced kind that a CustomResourceDefinition brings. It is served as v1 and v1beta1, and
-/// stored as v1beta1: who reads it as v1, as all do who ask for the preferred version, needs the
-/// conversion.
+/// stored as v1beta1: a client that reads v1, the preferred version, needs the conversion.
 #[derive(Debug, Clone)]
 pub struct CustomKind {
     plural: String,
@@ -65,7 +64,7 @@ impl CustomKind {
         .await
     }
 
-    /// Deletes the definition, all objects with it, and waits until both are gone.
+    /// Deletes the definition, all objects with it, and waits until both are deleted.
     pub async fn withdraw(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let all = Objects::of(cluster, "")?;
         all.delete(DEFINITIONS, &self.definition_name()).await?;

@@ -116,7 +116,7 @@ impl Manager {
         Ok(Self { process, client, url, fake })
     }
 
-    /// Waits until /healthz answers 200. An error shows the end of the log.
+    /// Waits until /healthz returns 200. An error shows the end of the log.
     pub async fn healthy(&mut self) -> anyhow::Result<()> {
         cluster::ready(&mut self.process, &self.client, "/healthz").await
     }
@@ -126,7 +126,7 @@ impl Manager {
         cluster::get(&self.client, path).await
     }
 
-    /// What the manager's own port answers to a GET of `path`.
+    /// The response of the manager's own port to a GET of `path`.
     pub async fn ask(
         &self,
         cluster: &Cluster,
@@ -169,7 +169,7 @@ impl Manager {
         Ok(self.url.trim_start_matches("https://").parse()?)
     }
 
-    /// Kills it without warning and waits until it is gone.
+    /// Kills it without warning and waits until it has ended.
     pub fn sigkill(&mut self) {
         self.process.kill();
     }

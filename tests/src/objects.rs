@@ -70,7 +70,7 @@ impl Objects {
         &self.namespace
     }
 
-    /// All objects of a resource; unlike in the answer of the API server, each has its `kind`.
+    /// All objects of a resource; unlike in the response of the API server, each has its `kind`.
     pub async fn list(&self, resource: &str) -> anyhow::Result<Vec<Value>> {
         let mut list = self.ask(Method::GET, &self.path(resource, ""), None).await?;
         let kind = list["kind"].as_str().unwrap_or_default().trim_end_matches("List").to_owned();

@@ -62,7 +62,7 @@ impl Process {
         signal("TERM", &self.pid().to_string())
     }
 
-    /// Sends SIGKILL and waits until the process is gone, its ports and files with it.
+    /// Sends SIGKILL and waits until the process has ended, its ports and files with it.
     pub(crate) fn kill(&mut self) {
         // Both fail only for a process that has been waited for already.
         let _ = self.child.kill();

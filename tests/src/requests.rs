@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// How often each kind of request was answered.
+/// How often each kind of request got a response.
 pub type Requests = BTreeMap<Request, u64>;
 
 /// One kind of request; the labels that are not here (version, scope, …) are summed up.
@@ -15,7 +15,7 @@ pub struct Request {
     /// The verb as the API server reports it: `GET`, `LIST`, `WATCH`, `POST`, `PUT`, `PATCH`,
     /// `APPLY`, `DELETE`, `CONNECT`.
     pub verb: String,
-    /// The HTTP status of the answer: 403 for a verb that RBAC does not grant.
+    /// The HTTP status of the response: 403 for a verb that RBAC does not grant.
     pub code: u16,
 }
 

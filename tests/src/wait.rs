@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 /// Short beside the time a real component takes for anything, long beside one request.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Probes until there is an answer and returns it.
+/// Probes until there is a value and returns it.
 ///
 /// An error of a probe is not final, since a server may be restarting: the last one is the cause
 /// of the error that names `what` once `limit` has passed. A probe that is at work then is dropped.
@@ -77,7 +77,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn hanging_probe_is_cut_short() {
         let probe = async || std::future::pending().await;
-        let error = wait_until::<()>("an answer", Duration::from_secs(1), probe).await.unwrap_err();
-        assert_eq!(format!("{error:#}"), "waited 1s for an answer");
+        let error =
+            wait_until::<()>("a response", Duration::from_secs(1), probe).await.unwrap_err();
+        assert_eq!(format!("{error:#}"), "waited 1s for a response");
     }
 }

@@ -135,7 +135,7 @@ const BANNED_WORDS: [&str; 6] = [
 const BANNED_MODULES: [&str; 7] =
     ["common", "helper", "helpers", "misc", "util", "utilities", "utils"];
 
-/// Where somebody's machine shows. Split so that this file passes.
+/// Paths of a developer's machine. Split so that this file passes.
 const MACHINE_PATHS: [&str; 3] =
     [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];
 

@@ -137,7 +137,7 @@ impl Contender {
     }
 }
 
-/// A client for whom all clocks but its own are behind by `ahead`: the same to it as if its own
+/// A client for which all clocks but its own are behind by `ahead`: the same to it as if its own
 /// were ahead. The process has one clock, which the crate reads itself.
 fn shifted(client: Client, ahead: SignedDuration) -> Client {
     let service = service_fn(move |request: Request<Body>| {

@@ -41,7 +41,7 @@ enum Kind {
     SilentInTls,
     /// Keeps its connection, and asks for an open page now and then.
     KeptAlive,
-    /// Asks for an open page over HTTP/2, and opens no window for the answer.
+    /// Asks for an open page over HTTP/2, and opens no window for the response.
     NoWindow,
 }
 
@@ -56,7 +56,7 @@ enum Held {
 }
 
 /// 1,500 connections of each kind, which is half as many again as there are places: the kubelet's
-/// probe is answered within its second, each time.
+/// probe gets a response within its second, each time.
 #[tokio::test]
 async fn a_probe_gets_a_response_whatever_else_is_connected() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;
@@ -138,7 +138,7 @@ impl Kind {
                 let mut builder = http2::Builder::new(TokioExecutor::new());
                 let builder = builder.initial_stream_window_size(0);
                 let (mut sender, connection) = builder.handshake(stream).await?;
-                // Ends with the answer that is held, or when the server ends it.
+                // Ends with the response that is held, or when the server ends it.
                 drop(runtime::spawn("a client", async move { drop(connection.await) }));
                 let request = Request::get("https://localhost/healthz");
                 let request = request.body(Empty::<Bytes>::new())?;

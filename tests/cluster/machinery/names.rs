@@ -16,8 +16,8 @@ const NOWHERE: &[&str] = &["a/b", ".."];
 /// The same, but what is asked of it, it refuses to say, so that nothing may be concluded.
 const REFUSED: &[&str] = &["50%", "."];
 
-/// RBAC's names are checked as path segments only, and owner references name anything. Who is
-/// named oddly is collected as all others are, and is found as an owner that lives.
+/// RBAC's names are checked as path segments only, and owner references name anything. An object
+/// with an odd name is collected as all others are, and is found as a live owner.
 #[tokio::test]
 async fn odd_names_are_collected_and_own() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options::default()).await?;

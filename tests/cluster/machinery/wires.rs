@@ -18,7 +18,8 @@ const LEASE: &str = "kube-controller-manager";
 const RENEWALS: usize = 8;
 
 /// Half-open TCP, as after a firewall has forgotten its connections: nothing arrives any more, and
-/// nobody is told. A leader finds that out in time to renew its lease over a new connection.
+/// neither side is notified. A leader finds that out in time to renew its lease over a new
+/// connection.
 #[tokio::test]
 async fn a_leader_outlives_its_connections() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options::default()).await?;

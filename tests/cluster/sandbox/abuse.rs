@@ -21,7 +21,7 @@ const SLOW_CLIENTS: usize = 200;
 /// What an abused server may hold on to.
 const GROWTH_KIB_MAX: u64 = 150 << 10;
 
-/// A method, a path, the type of the body, the body, the code, and what the answer says.
+/// A method, a path, the type of the body, the body, the code, and what the response says.
 type Ask = (&'static str, &'static str, &'static str, &'static str, u16, &'static str);
 
 const ASKED: &[Ask] = &[
@@ -151,7 +151,7 @@ async fn connect(sandbox: &Sandbox) -> anyhow::Result<TcpStream> {
     Ok(TcpStream::connect(address).await?)
 }
 
-/// The code and the body of an answer. The server may answer before it has read all of the body.
+/// The code and the body of a response. The server may answer before it has read all of the body.
 async fn ask(
     sandbox: &Sandbox,
     method: &str,
@@ -172,8 +172,8 @@ async fn ask(
     };
     let read = tokio::time::timeout(LIMIT, reading.read_to_end(&mut answer));
     let (_written, read) = tokio::join!(write, read);
-    // A connection that is closed with unread data may be reset after the answer.
-    let _read = read.context("no answer")?;
+    // A connection that is closed with unread data may be reset after the response.
+    let _read = read.context("no response")?;
     let answer = String::from_utf8_lossy(&answer).into_owned();
     let code = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
     Ok((code.with_context(|| format!("{method} {path}: {answer:?}"))?, answer))

@@ -22,7 +22,7 @@ struct Row {
     name: &'static str,
     is_manual: bool,
     is_mounted: bool,
-    /// Whether the token is used before anybody looks at it.
+    /// Whether the token is used before the cleaner looks at it.
     is_used: bool,
 }
 

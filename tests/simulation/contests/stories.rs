@@ -18,8 +18,8 @@ async fn roll(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// While the leader stands still the other one takes over and ends the rollout; who then goes on
-/// writes nothing and ends.
+/// While the leader stands still the other one takes over and ends the rollout; the former leader
+/// then continues, writes nothing and ends.
 #[test]
 fn a_leader_that_was_stopped_writes_nothing_any_more() -> anyhow::Result<()> {
     play(|stage| Box::pin(was_stopped(stage, Machine::Up)))?;

@@ -154,7 +154,7 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
     };
     let bare = |object: &Value| {
         let mut object = object.clone();
-        // An answer is in the version that was asked for.
+        // A response is in the version that was asked for.
         let always = [
             "/apiVersion",
             "/metadata/managedFields",
@@ -170,7 +170,7 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         }
         object
     };
-    // The last patch of finalizers lets it go, and is answered with a last version.
+    // The last patch of finalizers deletes it, and its response has a last version.
     (uid(it.got) == uid(before) && bare(before) != bare(it.got))
         .then(|| format!("{it}: changes more than {allowed:?}"))
 }

@@ -24,12 +24,12 @@ const TTL: &str = "/metadata/annotations/node.alpha.kubernetes.io~1ttl";
 
 /// The controllers that may still write when all is done.
 pub(super) struct Quiet {
-    /// The uids of DaemonSets without a revision: it is made when they are next looked at. Whoever
-    /// takes it away wakes nobody: upstream's DaemonSet controller has no handler for the deletion
+    /// The uids of DaemonSets without a revision: it is created when they are next synced. Its
+    /// deletion enqueues nothing: upstream's DaemonSet controller has no handler for the deletion
     /// of revisions (`NewDaemonSetsController`).
     sets: BTreeSet<String>,
-    /// The names of roles that have rules and aggregate none: whoever looks applies no rules, and
-    /// that leaves them those that somebody else wrote, as upstream's server-side apply
+    /// The names of roles that have rules and aggregate none: a sync applies no rules, and that
+    /// leaves the rules of other managers, as upstream's server-side apply
     /// (`clusterroleaggregation_controller.go`).
     roles: BTreeSet<String>,
 }
@@ -297,10 +297,10 @@ impl Oracle {
     }
 
     /// Whether its owners are in the way. Upstream, and so we, look owners up by kind when
-    /// something of theirs changes, but claim by uid alone: nobody wakes who owns what says another
-    /// kind. Nor is anything collected whose owner cannot be looked up, and who is deleted in the
-    /// foreground waits for it; or for one that waits for it, in a circle that people closed
-    /// meanwhile.
+    /// something of theirs changes, but claim by uid alone: a change of a dependent that names
+    /// another kind does not enqueue its owner. Nor is anything collected whose owner cannot be
+    /// looked up, and an owner that is deleted in the foreground waits for it; or for one that
+    /// waits for it, in a circle that users closed meanwhile.
     fn is_stuck(&self, object: &Value) -> bool {
         let owners = list(object, "/metadata/ownerReferences");
         let mut known = owners.iter().filter_map(|it| self.objects.find(text(it, "/uid")));

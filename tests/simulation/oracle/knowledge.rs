@@ -74,18 +74,18 @@ struct Lived {
     shown: BTreeMap<String, Streams>,
     /// By account, key, and when the manager says that it began: when its first request was seen.
     syncs: BTreeMap<(String, String, Time), Duration>,
-    /// By account: the last answers of discovery, as long as each of them lacked a group.
+    /// By account: the last discovery documents, as long as each of them lacked a group.
     lacks: BTreeMap<String, Lacks>,
 }
 
-/// Answers in a row that lack a group.
+/// Discovery documents in a row that lack a group.
 struct Lacks {
     group: &'static str,
     first: Duration,
     last: Duration,
 }
 
-/// How long the collector keeps a kind that answers lack (`LACKED_MAX` of the cache). Upstream's
+/// How long the collector keeps a kind that discovery lacks (`LACKED_MAX` of the cache). Upstream's
 /// forgets it at once (`syncMonitors` in garbagecollector/graph_builder.go).
 const LACKED_MAX: Duration = Duration::from_mins(1);
 

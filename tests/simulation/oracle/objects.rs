@@ -103,7 +103,7 @@ pub(super) fn plural_of(kind: &str) -> String {
 }
 
 impl Objects {
-    /// Takes what an object has become, or that it is gone; what it was before.
+    /// Takes what an object has become, or that it is deleted; what it was before.
     pub(super) fn put(&mut self, key: &Key, object: Option<&Arc<Value>>) -> Option<Arc<Value>> {
         let before = match object {
             Some(object) => self.all.insert(key.clone(), object.clone()),

@@ -114,7 +114,7 @@ impl Oracle {
         is_paused.then(|| format!("{it} {name}: its Deployment is paused"))
     }
 
-    /// Without a surge, a node gets its next pod of a DaemonSet when the last one is gone.
+    /// Without a surge, a node gets its next pod of a DaemonSet when the last one is deleted.
     pub(super) fn daemon_waits(&self, it: &Judged<'_>) -> Option<String> {
         let owner = it.owner_of_new_pod(&[DAEMONS])?;
         let surge = self.limits.get(owner)?.most(self.seen("DaemonSet"));

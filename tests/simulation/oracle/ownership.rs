@@ -102,8 +102,8 @@ impl Oracle {
         (is_near && is_it).then_some(found)
     }
 
-    /// Whether each owner of an object is known to be gone; `None`: nobody can know of one of them,
-    /// or it has none.
+    /// Whether each owner of an object is known to be deleted; `None`: nobody can know of one of
+    /// them, or it has none.
     pub(super) fn lost_owners(&self, object: &Value) -> Option<(usize, usize)> {
         let owners = list(object, "/metadata/ownerReferences");
         let known = owners.iter().all(|owner| {

@@ -107,14 +107,14 @@ impl Oracle {
             .then(|| format!("{name} has {live} pods, its spec says {limit} at most"))
     }
 
-    /// Whether another manager has made a pod, which may have led meanwhile, and whoever decided
-    /// on the present write cannot know of that.
+    /// Whether another manager, which may have led meanwhile, has created a pod, and the sync that
+    /// decided on the present write cannot know of that.
     fn is_of_another(&self, pod: &Value, it: &Judged<'_>) -> bool {
         let born = self.born.get(uid(pod)).copied().unwrap_or(0);
         !self.knows("Pod", born) && self.makers.get(uid(pod)).is_some_and(|maker| maker != it.life)
     }
 
-    /// The set of the pod that whoever keeps sets deletes, and what else it has that is live; none:
+    /// The set of the pod that a set controller deletes, and what else it has that is live; none:
     /// another client did something to them that no sync need know yet.
     fn rest_of_set<'a>(&'a self, it: &'a Judged<'_>) -> Option<(&'a str, Vec<&'a Arc<Value>>)> {
         let pod = it.live_pod_of(&SETS)?;
@@ -179,7 +179,7 @@ impl Oracle {
 
     // === DaemonSets ===
 
-    /// The pods of a DaemonSet that whoever made another one can know of, with that one.
+    /// The pods of a DaemonSet that the sync that created another one can know of, with that one.
     fn daemons(&self, it: &Judged<'_>, owner: &str) -> Vec<&Arc<Value>> {
         let pods = self.objects.children("Pod", owner);
         pods.filter(|pod| is_live(pod) && !self.is_of_another(pod, it)).collect()
@@ -217,8 +217,8 @@ impl Oracle {
             .then(|| format!("{name} has two pods on {double} nodes, {surge} at most"))
     }
 
-    /// Whether a pod of an owner is available as far as whoever decided on the present write can
-    /// know.
+    /// Whether a pod of an owner is available as far as the sync that decided on the present write
+    /// can know.
     fn serves(&self, owner: &str, pod: &Value) -> bool {
         let owner = self.objects.find(owner);
         let waits = owner.map_or(Duration::ZERO, |(_, owner)| min_ready(owner));
@@ -342,8 +342,8 @@ impl Oracle {
         }
     }
 
-    /// Up to which revision the pods of a Deployment are known to whoever decides on the present
-    /// write: from the status of its ReplicaSets, and so as their controller knew them.
+    /// Up to which revision the pods of a Deployment are known to the sync that decides on the
+    /// present write: from the status of its ReplicaSets, and so as their controller knew them.
     fn known_pods(&self, deployment: &str) -> u64 {
         let seen = self.seen("ReplicaSet");
         let sets = self.objects.children("ReplicaSet", deployment);
@@ -355,7 +355,8 @@ impl Oracle {
     }
 
     /// A ReplicaSet has given up a pod: whether its Deployment has as many available as was
-    /// promised, but for those that others took and whoever made the set smaller cannot know of.
+    /// promised, but for those that others deleted and the sync that scaled the set down cannot
+    /// know of.
     pub(super) fn available(&self, it: &Judged<'_>) -> Option<String> {
         let gives_up = it.account == SETS[0] && it.method == "DELETE" && it.target.plural == "pods";
         let pod = it.before.as_deref().filter(|_| gives_up)?;

@@ -89,7 +89,7 @@ fn plan(csr: &Value, facts: &Facts) -> Plan {
     Controller.decide(&snapshot, facts).0
 }
 
-/// The plan once every review that it asks for has been answered like this, and the reviews.
+/// The plan once every review that it asks for got this response, and the reviews.
 fn reviewed(csr: &Value, mut answer: impl FnMut(&Query) -> Answer) -> (Vec<String>, Plan) {
     let (mut asked, mut facts) = (Vec::new(), Facts::default());
     loop {
@@ -261,13 +261,13 @@ fn what_is_decided_is_left_alone() {
     assert_eq!(kinds, ["Failed", "Approved"]);
 }
 
-/// No answer, and none that says yes, is a yes.
+/// No response, and none that allows, is a permission.
 #[test]
 fn a_review_that_does_not_say_yes_approves_nothing() {
     let json = |value: Value| Answer::Json(Arc::new(value));
     let failed = "why: the review failed\nerror: timeout\n";
     for (name, answer, expected) in [
-        ("no answer", Answer::Failed("timeout".into()), Some(failed)),
+        ("no response", Answer::Failed("timeout".into()), Some(failed)),
         ("not served", Answer::NotFound, None),
         ("an empty object", json(json!({})), None),
         ("no object", json(json!([true])), None),

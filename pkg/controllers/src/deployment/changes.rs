@@ -1,5 +1,4 @@
-//! The writes to ReplicaSets of one sync: one PUT for each of them, and the Events that tell of
-//! it.
+//! The writes to ReplicaSets of one sync: one PUT for each of them, and the Events that report it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

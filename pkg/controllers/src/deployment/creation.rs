@@ -53,7 +53,7 @@ pub(super) fn plan(s: &Snapshot, facts: &Facts, replicas: i32) -> (Plan, Verdict
             let error = format!("{} {:?} already exists", ReplicaSet::RESOURCE, name.set);
             (Plan::failed(why, error), Verdict::Collision)
         }
-        // If it cannot be read, creating it will tell.
+        // If it cannot be read, creating it shows whether it exists.
         Some(Ok(None) | Err(_)) => (create(s, &name, replicas), Verdict::Creation(replicas)),
     }
 }

@@ -72,7 +72,7 @@ pub use snapshot::{Set, Snapshot};
 /// The controller, with its option.
 #[derive(Clone, Copy, Debug)]
 pub struct Controller {
-    /// Whether the status tells of pods that are being deleted: the gate
+    /// Whether the status counts pods that are being deleted: the gate
     /// `DeploymentReplicaSetTerminatingReplicas`.
     pub counts_terminating: bool,
 }

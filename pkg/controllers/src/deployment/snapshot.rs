@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub new: Option<Set>,
     /// All others, oldest first.
     pub old: Vec<Set>,
-    /// Whether the status tells of pods that are being deleted.
+    /// Whether the status counts pods that are being deleted.
     pub counts_terminating: bool,
     /// Only if all old pods must end first: whether one is left that has not. One that is
     /// being deleted counts.
@@ -118,14 +118,14 @@ impl Snapshot {
         ObjectRef::new(&Deployment::RESOURCE, &self.deployment.meta)
     }
 
-    /// Tells the new set from the old ones. As `FindNewReplicaSet`.
+    /// Finds the new set among all. As `FindNewReplicaSet`.
     fn sort_sets(&mut self) {
         let mut sets: Vec<Set> = self.claim.mine.iter().map(Set::new).collect();
         sets.sort_by(|a, b| a.age().cmp(&b.age()));
         let wanted = Template::of(self.deployment.raw.field("spec"));
         let labels = |labels| super::template::without_hash(labels);
         let of_deployment = labels(&self.deployment.template_labels);
-        // Labels first: they are read already, and mostly tell.
+        // Labels first: they are read already, and mostly suffice.
         let new = sets.iter().position(|set| {
             labels(&set.view.template_labels) == of_deployment
                 && Template::of(set.view.raw.field("spec")) == wanted

@@ -11,7 +11,7 @@ use controller::history::safe_encode;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The label that tells the sets of a Deployment apart.
+/// The label that distinguishes the sets of a Deployment.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 
 const NAME_CHARS_MAX: usize = 253;

@@ -82,7 +82,7 @@ impl Graph {
         identity::uids(key).filter_map(|uid| self.find(uid)).find(is_it)
     }
 
-    /// The key of the node that a person means, who may leave away the uid, if there is one such
+    /// The key of the node that a user names, possibly without the uid, if there is one such
     /// object, or all but the uid. Takes a walk over all nodes.
     pub(super) fn named(&self, key: &Key) -> Option<Key> {
         if self.resolve(key).is_some() {

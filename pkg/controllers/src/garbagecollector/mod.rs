@@ -52,7 +52,7 @@
 //! a walk over them to find a circle, if an owner is not simply there.
 //!
 //! Otherwise than upstream,
-//! - the reads above; a live answer changes the graph at once, without a queue of its own, so
+//! - the reads above; a live read changes the graph at once, without a queue of its own, so
 //!   `garbage_collector_graph_changes` never holds anything;
 //! - a reference to an object that was observed in another version of its kind is as good as one
 //!   to this version, if both are served;

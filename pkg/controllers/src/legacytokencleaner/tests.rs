@@ -146,7 +146,7 @@ again in 86400s
             format!("{why}\"since\" of {TRACKING} is no day: \"2022-12-27-1\"\n"),
         ),
         // More than upstream's rows.
-        ("no answer", Answer::Failed("timeout".into()), "2022-12-29", format!("{why}timeout\n")),
+        ("no response", Answer::Failed("timeout".into()), "2022-12-29", format!("{why}timeout\n")),
         ("whole days count", noted("2022-12-28"), "2022-12-29", INVALIDATED.to_owned()),
         ("a day too late", noted("2022-12-29"), "2022-12-30", INVALIDATED.to_owned()),
     ] {

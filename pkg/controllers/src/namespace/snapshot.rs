@@ -48,12 +48,12 @@ impl Snapshot {
 // === impl Live ===
 
 impl<'a> Live<'a> {
-    /// Reads the answer to the query for a namespace; none: there is none.
+    /// Reads the response to the query for a namespace; none: there is none.
     pub(super) fn read(answer: &'a Answer) -> Result<Option<Self>, String> {
         let Some((_, raw)) = answer.object().map_err(|error| error.text.clone())? else {
             return Ok(None);
         };
-        // An answer is held whole; the view comes from the same text as that of the cache.
+        // A response is held whole; the view comes from the same text as that of the cache.
         let text = raw.edited(&Namespace::RESOURCE, &[]).map_err(|error| error.to_string())?;
         let namespace = Namespace::decode(Codec::Json, text.as_bytes()).map_err(|error| error.0)?;
         Ok(Some(Self { namespace, raw }))

@@ -474,7 +474,7 @@ fn related_pods_are_those_that_sets_of_the_same_controller_select() {
             "pod1 pod2 pod3",
         ),
         (
-            "whoever owns them (card, Sync 7)",
+            "pods of any owner (card, Sync 7)",
             vec![some, related],
             vec![pod1, pod2, foreign],
             "pod1 pod2 pod4",
@@ -815,8 +815,8 @@ fn a_dormant_set_still_reports() {
     }
 }
 
-/// As upstream, what is adopted is counted at once; if a claim fails, how many pods there are is in
-/// doubt.
+/// As upstream, what is adopted is counted at once; if a claim fails, the number of pods is
+/// unknown.
 #[test]
 fn a_claim_is_reported_unless_it_fails() {
     let rs = set(2);

@@ -15,7 +15,7 @@
 //! What an event costs: two look-ups, and a comparison of one text.
 //!
 //! Otherwise than upstream, nothing is made in a namespace that is being deleted, or that the cache
-//! does not show: the API server would refuse it. Upstream asks, and takes no for an answer.
+//! does not show: the API server would refuse it. Upstream sends it, and accepts the refusal.
 
 mod decide;
 mod snapshot;

@@ -253,7 +253,7 @@ fn a_sync_counts_by_its_code() {
     for (error, code, expected) in [
         (None, None, "200"),
         (Some("forbidden"), Some(403), "403"),
-        (Some("no answer"), None, "500"),
+        (Some("no response"), None, "500"),
     ] {
         let (took, error) = (Duration::from_millis(1500), error.map(str::to_owned));
         let ended = Ended { took, unsettled: false, error, code };

@@ -10,7 +10,7 @@ use super::claims;
 use super::content::Lacks;
 use super::snapshot::{AccountSnapshot, SecretSnapshot};
 
-/// What a live read found; or the plan that comes of there being no answer.
+/// What a live read found; or the plan that comes of there being no response.
 type Live<'a> = Result<Option<&'a (Meta, Raw)>, Plan>;
 
 pub(super) fn decide_account(s: &AccountSnapshot, facts: &Facts) -> Plan {

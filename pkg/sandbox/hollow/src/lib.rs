@@ -1,7 +1,7 @@
 //! Nodes, kubelets and a scheduler that are not there: what they would say, without running
 //! anything.
 //!
-//! Each is a [`Part`]: a state machine that is shown what changed and the time, and answers with
+//! Each is a [`Part`]: a state machine that is shown what changed and the time, and returns
 //! requests to the API server and the time when it wants to be asked again. This crate is pure;
 //! `pkg/sandbox/server` calls them and sends their requests.
 //!

@@ -22,7 +22,7 @@ pub(crate) struct World {
     pub(crate) kubelet: Kubelet,
     pub(crate) scheduler: Scheduler,
     again: Option<Time>,
-    /// Every so many requests one is not answered.
+    /// Every so many requests one gets no response.
     pub(crate) drop_every: Option<u64>,
     pub(crate) requests: u64,
     /// What failed.

@@ -10,8 +10,8 @@ use serde_json::Value;
 /// A cluster that scripts can play on.
 #[expect(async_fn_in_trait, reason = "players are not sent between threads")]
 pub trait Cluster {
-    /// Asks the API server. An error is a server that does not answer; a Status that says that a
-    /// request failed is an answer.
+    /// Sends a request to the API server. An error is a server without a response; a Status that
+    /// says that a request failed is a response.
     async fn ask(&self, ask: Ask) -> anyhow::Result<Reply>;
 
     /// Lets time pass.
@@ -34,13 +34,13 @@ pub struct Ask {
     pub method: Method,
     /// With the query.
     pub path: String,
-    /// What the answer may be.
+    /// What the response may be.
     pub accept: &'static str,
     /// The content type and the body.
     pub body: Option<(&'static str, Value)>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The HTTP code.
@@ -79,7 +79,7 @@ impl Ask {
         Self { method, body: Some(("application/json", body)), ..Self::get(path) }
     }
 
-    /// Asks a sandbox in this process, which answers at once, as its administrator.
+    /// Sends a request to a sandbox in this process, which responds at once, as its administrator.
     pub fn put_to(self, server: &Server) -> anyhow::Result<Reply> {
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
         let mut headers = HeaderMap::new();

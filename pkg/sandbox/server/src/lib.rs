@@ -1,6 +1,6 @@
 //! A Kubernetes API server in memory, as a library.
 //!
-//! [`Server::answer`] is a function: a request in, an answer out, at once and without I/O. Around
+//! [`Server::answer`] is a function: a request in, a response out, at once and without I/O. Around
 //! it are two shells: [`Server::service`], a tower service to put under `kube::Client`, and
 //! [`Server::serve`], HTTP for `kubectl`.
 //!

@@ -1,4 +1,4 @@
-//! The server: its state, and which part of it answers what.
+//! The server: its state, and which part of it handles what.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ pub struct Options {
     /// Whether admission adds what other controllers must take away again: the taint of new nodes
     /// (node lifecycle) and the finalizers of volumes (storage protection).
     pub guard_nodes_and_volumes: bool,
-    /// Whether objects say in `managedFields` who wrote what. Without, only those who apply are
+    /// Whether `managedFields` have the managers of updates. Without, only managers that apply are
     /// noted, and not what others take from them or add to their maps: objects are smaller by a
     /// half, and all is faster.
     pub track_updates: bool,
@@ -183,7 +183,7 @@ impl Server {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Answers a request. Nothing here waits, and what is asked for is done when this returns.
+    /// Handles a request. Nothing here waits, and what is asked for is done when this returns.
     pub fn answer(&self, request: Request) -> Reply {
         let is_pretty = wants_pretty(&request.query, &request.headers);
         let reads = request.method == Method::GET;

@@ -52,7 +52,7 @@ const ALL: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 /// What is asked of a status.
 const STATUS: &[&str] = &["get", "patch", "update"];
-/// What there is no more of than an answer.
+/// What there is no more of than a response.
 const CREATE: &[&str] = &["create"];
 
 impl Builtin {

@@ -47,8 +47,8 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// A certificate that somebody wants. Who wants it ([`Strategy::prepare_create`] takes away what a
-/// client says of that) and whether the request can be read are looked after elsewhere.
+/// A certificate request. Its author ([`Strategy::prepare_create`] removes what a client says of
+/// that) and whether the request can be parsed are checked elsewhere.
 pub struct CertificateSigningRequest;
 
 /// What an update may touch of a status.

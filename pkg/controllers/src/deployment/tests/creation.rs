@@ -69,7 +69,7 @@ fn a_name_that_is_taken_is_recognized() {
     );
     assert_eq!(CONTROLLER.decide(&snapshot, &Facts::default()).0.to_string(), fetch);
     let named = |set: Value| with(set, json!({"metadata": {"name": name}}));
-    let stranger = with(named(set("v1", 1)), json!({"metadata": {"ownerReferences": null}}));
+    let foreign = with(named(set("v1", 1)), json!({"metadata": {"ownerReferences": null}}));
     let bump = format!(
         "why: the name of the new ReplicaSet is taken by another one\n\
          error: replicasets.apps \"{name}\" already exists\n"
@@ -81,7 +81,7 @@ fn a_name_that_is_taken_is_recognized() {
     for (case, live, expected, collisions) in [
         ("ours, and equal", named(set("v1", 1)), &wait, None),
         ("another template", named(set("v2", 1)), &bump, Some(1)),
-        ("somebody else's", stranger, &bump, Some(1)),
+        ("another owner's", foreign, &bump, Some(1)),
     ] {
         let facts = Facts::from([found::<ReplicaSet>(&live)]);
         let (plan, verdict) = CONTROLLER.decide(&snapshot, &facts);
@@ -126,7 +126,7 @@ fn a_name_is_looked_up_only_after_a_failure() {
     }
 }
 
-/// If the name cannot be looked up, creating the set tells.
+/// If the name cannot be looked up, creating the set shows whether it is taken.
 #[test]
 fn a_failed_look_up_does_not_stop_the_creation() {
     let snapshot = observed(&deployment("v1", 1), &[], &[]);

@@ -121,7 +121,7 @@ fn the_last_pod_that_goes_enqueues_a_recreate() {
     let (rs1, rs2) = (set("v1", 1), set("v2", 1));
     let orphan = orphaned(set("v2", 2));
     let it = recreate(deployment("v2", 1));
-    let stranger = labelled(set("v2", 1), "baz");
+    let foreign = labelled(set("v2", 1), "baz");
     for (name, it, sets, left, expected) in [
         ("TestPodDeletionEnqueues", &it, [&rs1, &rs2], vec![], FOO),
         ("TestPodDeletionDoesntEnqueue", &it, [&rs1, &rs2], vec![of("b", &rs2)], ""),
@@ -130,8 +130,8 @@ fn the_last_pod_that_goes_enqueues_a_recreate() {
         (
             "a set to be released does not count",
             &it,
-            [&rs1, &stranger],
-            vec![of("b", &stranger)],
+            [&rs1, &foreign],
+            vec![of("b", &foreign)],
             FOO,
         ),
         (

@@ -214,7 +214,7 @@ fn old_sets_shrink_as_far_as_enough_pods_stay() {
     }
 }
 
-/// A set that shrinks twice is written once; upstream tells of both, broken pods first.
+/// A set that shrinks twice is written once; upstream emits an Event for both, broken pods first.
 #[test]
 fn old_sets_get_events_as_upstream() {
     let broken = |image: &str, size, ready| available(sized(set(image, size), 10, 12), ready);

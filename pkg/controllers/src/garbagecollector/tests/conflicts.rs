@@ -1,7 +1,7 @@
 //! TestConflictingData: references that disagree with each other or with what is there. One test
 //! for each of its cases, with its objects and its order of events. Where a look reads less than
-//! upstream's does, it is for the contract in `mod.rs`: no object is read that was observed. An
-//! answer changes the graph at once, so upstream's pending graph changes do not exist here.
+//! upstream's does, it is for the contract in `mod.rs`: no object is read that was observed. A
+//! response changes the graph at once, so upstream's pending graph changes do not exist here.
 
 use super::world::*;
 use crate::garbagecollector::identity::Identity;
@@ -282,7 +282,7 @@ fn child_of_no_owner_with_an_inaccessible_version_the_other_version_first() {
 }
 
 /// The upstream cases "(bad child, good child, bad parent delete, good parent)" and "(…, good
-/// parent, bad parent delete)" differ in when the live answer reaches the graph; here that is the
+/// parent, bad parent delete)" differ in when the live read reaches the graph; here that is the
 /// first look.
 #[test]
 fn bad_child_of_an_owner_with_an_incorrect_version_bad_child_first() {

@@ -357,7 +357,7 @@ fn an_absent_owner_is_read_once() {
     assert_eq!(reads, read + &deletes.concat());
 }
 
-/// The answer to a read that began before an owner was made again says nothing of the new one.
+/// The response to a read that began before an owner was made again says nothing of the new one.
 #[test]
 fn an_old_answer_makes_no_new_owner_absent() {
     let mut w = World::new();

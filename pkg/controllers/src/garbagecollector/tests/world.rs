@@ -298,7 +298,7 @@ impl World {
         (snapshot, query.clone())
     }
 
-    /// What it reads is answered.
+    /// Its reads are served.
     pub(super) fn end(&mut self, (snapshot, query): (Snapshot, Query), answer: &Answer) {
         let mut queue = Enqueue::default();
         let news = News::Answered { snapshot: &snapshot, query: &query, answer };

@@ -198,9 +198,9 @@ fn every_trouble_has_upstreams_message() {
         .refusing("DELETE d.x.io", always(500, "no"))
         .refusing("LIST e.x.io", always(403, "forbidden"));
     world.failed.insert("z.io/v1".to_owned(), "stale GroupVersion discovery: z.io/v1".to_owned());
-    world.failed.insert("y.io/v1".to_owned(), "no answer".to_owned());
+    world.failed.insert("y.io/v1".to_owned(), "no response".to_owned());
     let synced = world.sync();
-    let discovery = "unable to retrieve the complete list of server APIs: y.io/v1: no answer, \
+    let discovery = "unable to retrieve the complete list of server APIs: y.io/v1: no response, \
                      z.io/v1: stale GroupVersion discovery: z.io/v1";
     let unexpected =
         "unexpected items still remain in namespace: shop for gvr: x.io/v1, Resource=c";

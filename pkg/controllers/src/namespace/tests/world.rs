@@ -1,4 +1,4 @@
-//! An API server in memory with one namespace: it does what plans say at once, and answers queries.
+//! An API server in memory with one namespace: it does what plans say at once, and serves queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

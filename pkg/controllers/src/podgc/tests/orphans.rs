@@ -6,8 +6,8 @@ use controller::{Query, Shared};
 
 use super::*;
 
-/// A controller over time: what its caches hold, and what the API server has. It is told of what
-/// comes and goes, nodes first.
+/// A controller over time: what its caches hold, and what the API server has. It is notified of
+/// changes, those of nodes first.
 struct World {
     controller: Controller,
     quarantine: Shared<Quarantine>,
@@ -92,7 +92,7 @@ impl World {
         (asked, self.controller.decide(&snapshot, &facts).0)
     }
 
-    /// Whether a pass reads live, without an answer.
+    /// Whether a pass reads live, without a response.
     fn asks(&self) -> bool {
         !self.pass(&[]).0.is_empty()
     }

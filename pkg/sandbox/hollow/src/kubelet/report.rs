@@ -23,8 +23,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Takes the pod as it is now. If it showed what was said and shows it no more, then somebody
-    /// else wrote, and it is said again at once.
+    /// Takes the pod as it is now. If it showed the report and no longer does, then another client
+    /// wrote, and it is reported again at once.
     pub(crate) fn show(&mut self, object: &Value) {
         let Some(status) = &self.status else { return };
         let shown = shows(object, status);

@@ -241,7 +241,7 @@ impl Cluster {
         self.placed.insert(pod.key.clone(), placed);
     }
 
-    /// Takes a pod off its node, whose name is the answer.
+    /// Takes a pod off its node, whose name is returned.
     pub(crate) fn take(&mut self, key: &Key) -> Option<String> {
         let placed = self.placed.remove(key)?;
         self.loners.remove(key);

@@ -6,7 +6,7 @@ use crate::{Presence, Scalar, Schema, Shape, TypeId};
 
 /// Makes an object of type `id` as Go writes it: empty fields are there or not as `omitempty` and
 /// pointers say, null only where a null is written. [`crate::decode`] has done it to what it read;
-/// who changes an object afterwards does it again.
+/// code that changes an object afterwards does it again.
 pub fn complete(schema: &Schema, id: TypeId, object: &mut Value) {
     if let Value::Object(fields) = object {
         complete_fields(schema, id, fields);

@@ -1,5 +1,5 @@
-//! Nobody gives away more than they have: roles and bindings that are written by somebody who does
-//! not hold what they grant (kubernetes' pkg/registry/rbac/*/policybased).
+//! No user grants more than it holds: refuses roles and bindings whose writer does not hold what
+//! they grant (kubernetes' pkg/registry/rbac/*/policybased).
 
 use std::collections::{BTreeMap, BTreeSet};
 

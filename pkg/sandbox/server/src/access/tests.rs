@@ -40,7 +40,7 @@ fn ask(server: &Server, user: &User, request: &str, body: Option<&Value>) -> (u1
     (answer.status().as_u16(), body)
 }
 
-/// Writes as the administrator, who may.
+/// Writes as the administrator.
 fn make(server: &Server, request: &str, body: &Value) -> Value {
     let (code, answer) = ask(server, &User::admin(), request, Some(body));
     assert!(code < 300, "{request}: {answer}");

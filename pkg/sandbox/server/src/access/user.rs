@@ -15,8 +15,8 @@ pub struct User {
 }
 
 impl User {
-    /// A user of these groups, and of that of everybody who said who they are. A client certificate
-    /// says it so: its common name and its organizations.
+    /// A user of these groups, and of `system:authenticated`. A client certificate has them in its
+    /// common name and its organizations.
     pub fn new(name: &str, groups: &[&str]) -> Self {
         let mut groups: Vec<_> = groups.iter().map(|group| (*group).to_owned()).collect();
         let everybody = match name {

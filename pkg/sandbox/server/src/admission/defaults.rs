@@ -14,7 +14,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const TOLERATION_SECONDS: i64 = 300;
 
-/// Pods stay for a while on nodes that do not answer.
+/// Pods stay for a while on unreachable nodes.
 pub(super) fn tolerate(attributes: &Attributes<'_>, pod: &mut Value) {
     if !attributes.is("pods") {
         return;

@@ -16,7 +16,7 @@ use crate::write::fields::{items, map, number, text, texts};
 /// The network of services, 10.96.0.0/12.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
 const NETWORK_BITS: u32 = 12;
-/// The first addresses are left to those who ask for them, as upstream does.
+/// The first addresses are left to Services that ask for them, as upstream does.
 const STATIC_ADDRESSES: u32 = 256;
 const PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 /// The same of ports.

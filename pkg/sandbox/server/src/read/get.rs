@@ -11,7 +11,7 @@ use crate::server::State;
 use crate::status::{About, Status};
 use crate::write;
 
-/// Answers `get`, of an object or of what is below it.
+/// Handles `get`, of an object or of what is below it.
 pub(crate) fn get(state: &State, call: &Call, form: Form) -> Result<Response<Bytes>, Status> {
     let resource = &call.served.resource;
     let store = &state.store;

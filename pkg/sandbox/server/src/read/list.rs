@@ -22,7 +22,7 @@ const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to di
                                 created, modified, or deleted between the time the first chunk was \
                                 returned and now may show up in the list.";
 
-/// Finds what answers `list`.
+/// Finds the objects of a `list`.
 pub(crate) fn list(state: &State, call: &Call) -> Result<Page, Status> {
     let options = ListOptions::of(call)?;
     let selection = Selection::of(call, &options);
@@ -47,7 +47,7 @@ struct Place {
 }
 
 impl Page {
-    /// The answer.
+    /// The response.
     pub(crate) fn render(&self, call: &Call, form: Form) -> Result<Response<Bytes>, Status> {
         let shown: Vec<_> = self.items.iter().map(|it| Shown::Stored(it)).collect();
         Renderer::new(call, form).list(&self.meta, &shown)
@@ -97,8 +97,8 @@ impl Page {
 }
 
 impl Place {
-    /// As upstream's `storage.ValidateListOptions` and the watch cache, which takes no limit from
-    /// who is content with any version.
+    /// As upstream's `storage.ValidateListOptions` and the watch cache, which ignores the limit of
+    /// a list at any version.
     fn find(store: &Store, selection: &Selection, options: &ListOptions) -> Result<Self, Status> {
         let (current, limit) = (store.revision(), options.limit);
         let is_any = options.resource_version == "0";

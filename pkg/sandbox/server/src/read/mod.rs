@@ -1,4 +1,4 @@
-//! Answers that read: get, list, watch.
+//! Responses to reads: get, list, watch.
 
 mod get;
 mod list;

@@ -56,7 +56,7 @@ pub(crate) enum Columns {
     Hidden,
 }
 
-/// The answer to a write: the document in the form that the call asks for, with warnings.
+/// The response to a write: the document in the form that the call asks for, with warnings.
 pub(crate) fn object(call: &Call, form: Form, written: &Written) -> Response<Bytes> {
     let shown = match &written.document {
         Document::Stored(stored) => Shown::Stored(stored),
@@ -96,7 +96,7 @@ pub(crate) fn status(status: &Status, is_pretty: bool) -> Response<Bytes> {
 // === impl Renderer ===
 
 impl<'a> Renderer<'a> {
-    /// For the answer to a call.
+    /// For the response to a call.
     pub(crate) fn new(call: &'a Call, form: Form) -> Self {
         // The parameter is looked for as in any query.
         let pretty = call.parameters.iter().find(|(name, _)| name == "pretty");
@@ -111,7 +111,7 @@ impl<'a> Renderer<'a> {
         Self { served, api_version, form, now, is_pretty: false }
     }
 
-    /// The answer that is one object, or a document.
+    /// The response that is one object, or a document.
     pub(crate) fn answer(&self, code: u16, shown: &Shown<'_>) -> Result<Response<Bytes>, Status> {
         if matches!(self.form, Form::MetadataList(_)) && !shown.is_status() {
             return Err(Status::not_acceptable(format!(
@@ -125,7 +125,7 @@ impl<'a> Renderer<'a> {
         Ok(respond(code, out, self.is_pretty))
     }
 
-    /// The answer that is a list which was made already.
+    /// The response that is a list which was made already.
     fn collection(&self, list: &Value) -> Result<Response<Bytes>, Status> {
         let revision = fields::at(list, "/metadata/resourceVersion").and_then(Value::as_str);
         let revision = revision.and_then(|text| text.parse().ok()).unwrap_or_default();
@@ -137,7 +137,7 @@ impl<'a> Renderer<'a> {
         self.list(&ListMeta { revision, token: None, remaining: None }, &items)
     }
 
-    /// The answer that is a list.
+    /// The response that is a list.
     pub(crate) fn list(
         &self,
         meta: &ListMeta,
@@ -364,7 +364,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// An answer of JSON.
+/// A response of JSON.
 fn respond(code: u16, mut json: Vec<u8>, is_pretty: bool) -> Response<Bytes> {
     if is_pretty && let Ok(value) = serde_json::from_slice::<Value>(&json) {
         json = serde_json::to_vec_pretty(&value).unwrap_or(json);

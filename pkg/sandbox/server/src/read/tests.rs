@@ -1,4 +1,4 @@
-//! Requests in, answers out: the rules of reading, and of watching.
+//! Requests in, responses out: the rules of reading, and of watching.
 
 mod abuse;
 mod form;

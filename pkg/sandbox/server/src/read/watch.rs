@@ -26,7 +26,7 @@ const TIMEOUT_MAX: Duration = Duration::from_hours(10_000);
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// A watch that was opened: the body of an answer, chunk by chunk.
+/// A watch that was opened: the body of a response, chunk by chunk.
 pub struct Watch {
     server: Server,
     selection: Selection,
@@ -155,7 +155,7 @@ impl Pace {
 
 impl Watch {
     /// The next events, each as JSON and a line feed; none: the watch has ended. Waits until there
-    /// is something to tell.
+    /// is something to send.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             // Before looking, so that a change while looking notifies.

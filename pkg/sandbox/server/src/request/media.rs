@@ -1,4 +1,4 @@
-//! In which form an answer is wanted.
+//! In which form a response is wanted.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, USER_AGENT};
@@ -8,7 +8,7 @@ use crate::status::Status;
 
 /// The group of the forms that any object can take.
 const META: &str = "meta.k8s.io";
-/// How clients begin that show answers to people as they come.
+/// How clients begin that show responses to people as they come.
 const PEOPLE: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
 
 /// What becomes of an object.

@@ -107,8 +107,8 @@ impl Request {
     }
 
     /// Parses the request, and authorizes it (upstream's RequestInfo, its filters for
-    /// authentication and authorization, and its routes). Who may not does not learn whether there
-    /// is such a thing.
+    /// authentication and authorization, and its routes). A refused user does not learn whether the
+    /// object exists.
     pub(crate) fn ask(self, state: &State) -> Result<Asked, Status> {
         let now = state.runtime.clock.now();
         let parameters = query::parse(&self.query);

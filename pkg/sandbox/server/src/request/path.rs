@@ -189,7 +189,7 @@ impl Path {
         self.refuse(405, "MethodNotAllowed", message)
     }
 
-    /// As client-go completes the bare answers that a real API server gives.
+    /// As client-go completes the bare responses that a real API server gives.
     fn refuse(&self, code: u16, reason: &'static str, message: &str) -> Status {
         let mut status = Status::new(code, reason, message);
         let about = [("name", &self.name), ("group", &self.group), ("kind", &self.resource)];

@@ -1,4 +1,4 @@
-//! The body of an answer: bytes, or a watch.
+//! The body of a response: bytes, or a watch.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use http_body::{Frame, SizeHint};
 
 use crate::read::Watch;
 
-/// The body of an answer.
+/// The body of a response.
 pub struct Body(Kind);
 
 enum Kind {

@@ -42,7 +42,7 @@ where
 }
 
 impl Server {
-    /// Serves plain HTTP until the runtime is cancelled: then watches end, answers are finished,
+    /// Serves plain HTTP until the runtime is cancelled: then watches end, responses are finished,
     /// and this returns when all connections have ended or 5 seconds have passed.
     ///
     /// `pages` go before what the API server itself has at a path.

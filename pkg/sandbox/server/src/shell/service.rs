@@ -23,7 +23,7 @@ use crate::status::Status;
 const BODY_READ_MAX: Duration = Duration::from_mins(1);
 
 /// A [`Server`] as a tower service: fit for `kube::Client::new`, and for hyper. It is always ready
-/// and never fails: failures are answers.
+/// and never fails: failures are responses.
 #[derive(Clone)]
 pub struct Service {
     server: Server,

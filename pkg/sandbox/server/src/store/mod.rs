@@ -143,8 +143,7 @@ impl Store {
         self.follow(table, revision)
     }
 
-    /// The same for somebody who has seen all up to `revision`: that others are not told what was
-    /// before does not matter, only whether something was missed.
+    /// The same for a watch that has seen all up to `revision`: only a gap after that matters.
     pub(crate) fn follow(
         &self,
         table: &str,

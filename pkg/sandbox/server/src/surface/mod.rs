@@ -1,5 +1,5 @@
-//! Responses about the server itself: discovery, OpenAPI, versions, health; reviews of who may do
-//! what; and which resources CustomResourceDefinitions add.
+//! Responses about the server itself: discovery, OpenAPI, versions, health; access reviews; and
+//! which resources CustomResourceDefinitions add.
 
 mod custom;
 mod definition;
@@ -34,7 +34,7 @@ pub(crate) struct Page {
     pub(crate) etag: Option<String>,
 }
 
-/// Answers what is asked of a path that names no resource; 404 if there is nothing.
+/// Handles a path that names no resource; 404 if there is nothing.
 pub(crate) fn page(state: &State, request: &Request) -> Result<Page, Status> {
     let path = match request.path.trim_end_matches('/') {
         "" => "/",

@@ -1,5 +1,5 @@
-//! Reviews: who asks, and who may do what (kubernetes' pkg/registry/authorization and
-//! pkg/registry/authentication).
+//! Reviews: of tokens, of a client's own user, and of access (kubernetes'
+//! pkg/registry/authorization and pkg/registry/authentication).
 
 use apimachinery::fields;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn user(user: &User) -> Value {
     json!({"username": user.name, "groups": user.groups})
 }
 
-// === who may do what ===
+// === access ===
 
 /// The user that a review is about.
 fn subject(object: &Value) -> User {
@@ -156,7 +156,7 @@ fn rules(state: &State, call: &Call, object: &Value) -> Result<Value, Status> {
     Ok(status)
 }
 
-// === who asks ===
+// === the client's user ===
 
 fn authenticate(state: &State, call: &Call, object: &Value) -> Result<Value, Status> {
     let token = text(object, "/spec/token");

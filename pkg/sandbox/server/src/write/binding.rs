@@ -17,7 +17,7 @@ use crate::request::Call;
 use crate::server::State;
 use crate::status::{About, Status};
 
-/// Answers both.
+/// Handles both.
 pub(super) fn create(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Options::read(call, Of::Create)?;
     let decoded = Wanted::document(("", "v1", "Binding"), options.strictness).read(call)?;

@@ -11,7 +11,7 @@ use crate::request::{Call, ListOptions};
 use crate::server::State;
 use crate::status::Status;
 
-/// Answers a DELETE of a collection with the list of what was deleted.
+/// Handles a DELETE of a collection with the list of what was deleted.
 pub(super) fn delete(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Deletion::read(call)?;
     let list = ListOptions::of(call)?;

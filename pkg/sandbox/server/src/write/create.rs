@@ -26,7 +26,7 @@ const ATTEMPTS_MAX: usize = 8;
 const SYSTEM_FIELDS: [&str; 5] =
     ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
 
-/// Answers a POST.
+/// Handles a POST.
 pub(super) fn create(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Options::read(call, Of::Create)?;
     let decoded = Wanted::of(call, options.strictness).read(call)?;

@@ -40,7 +40,7 @@ pub(super) struct Deleted {
     pub(super) gone: bool,
 }
 
-/// Answers a DELETE.
+/// Handles a DELETE.
 pub(super) fn delete(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Deletion::read(call)?;
     let deleted = delete_with(state, call, &options)?;

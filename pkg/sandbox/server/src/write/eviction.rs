@@ -23,7 +23,7 @@ const DISRUPTED_PODS_MAX: usize = 2000;
 const VERSION: &str = "/metadata/resourceVersion";
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-/// Answers a POST.
+/// Handles a POST.
 pub(super) fn create(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Options::read(call, Of::Create)?;
     let mut wanted = Wanted::document(("policy", "v1", "Eviction"), options.strictness);
@@ -61,7 +61,7 @@ fn is_over(pod: &Value) -> bool {
         || has(pod, "/metadata/deletionTimestamp")
 }
 
-/// Takes a disruption from the pod's budget. Something: the answer, and the pod stays.
+/// Takes a disruption from the pod's budget. Something: the response, and the pod stays.
 fn spend(
     state: &mut State,
     call: &Call,

@@ -1,4 +1,4 @@
-//! Answers that write: creates, updates, patches and deletions, of objects and of what is below
+//! Responses to writes: creates, updates, patches and deletions, of objects and of what is below
 //! them. What apiserver's `registry/generic/registry/store.go` and `endpoints/handlers` do.
 //!
 //! A write holds the whole state, so nothing changes between its look and its write: there are no
@@ -87,7 +87,7 @@ pub(crate) fn write(state: &mut State, call: &Call) -> Result<Written, Status> {
     }
 }
 
-/// 501: what only a kubelet can answer.
+/// 501: what only a kubelet can do.
 pub(crate) fn no_containers(call: &Call) -> Status {
     let (plural, what) = (&call.served.resource.plural, &call.subresource);
     let message = format!("the sandbox runs no containers: {plural}/{what} is not there");

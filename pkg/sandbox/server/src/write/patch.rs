@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// Answers a PATCH.
+/// Handles a PATCH.
 pub(super) fn patch(state: &mut State, call: &Call, part: Part) -> Result<Written, Status> {
     let kind = Kind::of(call)?;
     let options = Options::read(call, kind.options())?;
@@ -213,7 +213,7 @@ fn check_kind(body: &Value, served: &Served, api_version: &str) -> Result<(), St
     Err(Status::bad_request(format!("invalid object type: {slash}{said}, Kind={kind}")))
 }
 
-/// What the API server answers to an apply that fails: for a conflict a cause for each field.
+/// The API server's response to an apply that fails: for a conflict a cause for each field.
 fn unapplied(error: &ApplyError) -> Status {
     let why = error.to_string();
     let conflicts = match error {
@@ -233,7 +233,7 @@ fn unapplied(error: &ApplyError) -> Status {
     status
 }
 
-/// What the API server answers to a patch that does not apply.
+/// The API server's response to a patch that does not apply.
 fn refused(error: &PatchError) -> Status {
     let why = error.to_string();
     match error {
@@ -242,7 +242,7 @@ fn refused(error: &PatchError) -> Status {
         PatchError::Failed(_) => return Status::new(500, "", why),
         PatchError::Misfit(_) => {}
     }
-    // Upstream's generic answer does not say why; kubectl shows the same text.
+    // Upstream's generic response does not say why; kubectl shows the same text.
     tracing::debug!(why, "a patch does not fit");
     let message = "the server rejected our request due to an error in our request";
     let mut status = Status::new(422, "Invalid", message);

@@ -2,7 +2,7 @@
 
 use strategies::Strategy;
 
-/// Whether a deletion is answered with the object (`ReturnDeletedObject`).
+/// Whether the response to a deletion is the object (`ReturnDeletedObject`).
 pub(crate) fn returns_deleted(table: &str) -> bool {
     RETURN_DELETED.contains(&table)
 }

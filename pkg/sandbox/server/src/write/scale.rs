@@ -20,7 +20,7 @@ use crate::status::{About, Status};
 /// The kind of the documents.
 const SCALE: (&str, &str, &str) = ("autoscaling", "v1", "Scale");
 
-/// Answers a PUT.
+/// Handles a PUT.
 pub(super) fn update(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Options::read(call, Of::Update)?;
     let decoded = Wanted::document(SCALE, options.strictness).read(call)?;
@@ -28,7 +28,7 @@ pub(super) fn update(state: &mut State, call: &Call) -> Result<Written, Status> 
     write(state, call, &options, old, decoded.object)
 }
 
-/// Answers a PATCH: of the scale, not of the object.
+/// Handles a PATCH: of the scale, not of the object.
 pub(super) fn patch(state: &mut State, call: &Call) -> Result<Written, Status> {
     let kind = Kind::of(call)?;
     let options = Options::read(call, kind.options())?;

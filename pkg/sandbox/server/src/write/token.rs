@@ -22,7 +22,7 @@ const LIFETIME_SECONDS_DEFAULT: i64 = 3600;
 const LIFETIME_SECONDS_MIN: i64 = 600;
 const LIFETIME_SECONDS_MAX: i64 = 1 << 32;
 
-/// Answers a POST.
+/// Handles a POST.
 pub(super) fn create(state: &mut State, call: &Call) -> Result<Written, Status> {
     let options = Options::read(call, Of::Create)?;
     let decoded = Wanted::document(REQUEST, options.strictness).read(call)?;

@@ -48,7 +48,7 @@ pub(super) enum Outcome {
     Updated,
 }
 
-/// Answers a PUT.
+/// Handles a PUT.
 pub(super) fn put(state: &mut State, call: &Call, part: Part) -> Result<Written, Status> {
     let options = Options::read(call, Of::Update)?;
     let decoded = Wanted::of(call, options.strictness).read(call)?;

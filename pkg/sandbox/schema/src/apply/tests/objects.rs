@@ -34,7 +34,7 @@ test.Whole atomic
  b string
 ";
 
-/// One write: by whom, how, and what.
+/// One write: its manager, its operation, and its object.
 pub(super) struct Write(pub(super) &'static str, pub(super) Value);
 
 /// Writes one after the other: `m` applies, `m!` forces, `m~` updates (only what is named changes).
@@ -226,7 +226,7 @@ fn items_of_several_appliers() {
             "u~": {"f:listOfLists": {"k:{\"name\":\"b\"}": {"f:set": {"v:\"e\"": {}}}}},
         }),
     );
-    // What nobody who applies owns goes with the item that held it.
+    // A field without an applying owner is removed with the item that held it.
     check(
         "remove_one_with_dangling_subitem_keep_one",
         vec![
@@ -335,7 +335,7 @@ fn keys() {
     assert_eq!(error, text);
 }
 
-/// duplicates_test.go: what is there twice is one field, whose items are not told apart.
+/// duplicates_test.go: what is there twice is one field, whose items are not distinguished.
 #[test]
 fn duplicates() {
     let twice = json!({"list": ["a", "a"], "pairs": [{"a": "1", "value": 1}, {"a": "1"}]});

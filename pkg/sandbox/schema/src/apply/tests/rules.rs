@@ -119,11 +119,11 @@ fn conflicts() {
     );
     let forced = applied(&live, wants, &Applier { force: true, ..by("me", SECOND) }).unwrap();
     assert_eq!(forced["spec"]["replicas"], 4);
-    // Who has nothing left is gone; the item as such was never contested.
+    // A manager without fields is removed; the item as such was never contested.
     assert_eq!(managers(&forced), [format!("me Apply {SECOND}"), format!("a Update {FIRST}")]);
 }
 
-/// What was there when somebody applied for the first time: skipnonapplied.go.
+/// What was there before the first apply: skipnonapplied.go.
 #[test]
 fn before_the_first_apply() {
     let mut live = deployment(&json!({"replicas": 3, "strategy": {"type": "Recreate"}}));
@@ -143,7 +143,7 @@ fn before_the_first_apply() {
         "Apply failed with 1 conflict: conflict with \"before-first-apply\" using apps/v1: \
          .spec.replicas"
     );
-    // Who owns something already, owns that alone.
+    // A manager that owns something already owns that alone.
     let other = deployment(&json!({"replicas": 3, "minReadySeconds": null}));
     let object = applied(&object, other, &by("you", SECOND)).unwrap();
     assert_eq!(object["spec"].get("minReadySeconds"), None, "a null is owned, and not kept");
@@ -157,7 +157,7 @@ fn times() {
     let one = applied(&json!(null), wants(), &by("me", FIRST)).unwrap();
     let again = applied(&one, wants(), &by("me", SECOND)).unwrap();
     assert_eq!(again, one);
-    // Who changes nothing has no time at all.
+    // A manager that changes nothing has no time at all.
     let shared = applied(&one, wants(), &by("you", SECOND)).unwrap();
     assert_eq!(managers(&shared), ["you Apply".to_owned() + "", format!("me Apply {FIRST}")]);
     let more =
@@ -243,7 +243,7 @@ fn resets() {
     }
 }
 
-/// What nobody applied has no managers; who sets them is believed.
+/// An object that was never applied has no managers; a client may set them.
 #[test]
 fn untracked_objects() {
     let mut new = deployment(&json!({"replicas": 3}));
@@ -256,7 +256,7 @@ fn untracked_objects() {
     assert_eq!(update(&json!(null), plain.clone(), &by("you", SECOND)), plain);
     new["metadata"]["managedFields"][0]["operation"] = json!("Apply");
     assert_eq!(managers(&update(&plain, new.clone(), &by("you", SECOND))), ["x Apply"]);
-    // Created, all of it is the updater's: it took the field from whom the object named.
+    // Created, all of it is the updater's: it took the field from the manager in the object.
     let created = update(&json!(null), new, &by("you", SECOND));
     assert_eq!(managers(&created), [format!("you Update {SECOND}")]);
 }
@@ -302,7 +302,7 @@ fn client_side_applies() {
     large["metadata"]["annotations"] = json!({"a": "x".repeat(256 * 1024)});
     let object = applied(&live, large, &by("kubectl", SECOND)).unwrap();
     assert_eq!(object["metadata"]["annotations"].get(ANNOTATION), None);
-    // Somebody changed it since.
+    // Another manager changed it since.
     assert_eq!(left("kubectl", both.clone()), [".spec.paused"]);
     assert_eq!(left("me", both.clone()), [".spec.paused", ".spec.replicas"]);
     // Of another version, or of no type: nothing is allowed.

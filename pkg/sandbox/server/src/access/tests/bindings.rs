@@ -1,5 +1,5 @@
-//! Who has which role (kubernetes' pkg/registry/rbac/validation/rule_test.go), and what others are
-//! told.
+//! Bindings of roles (kubernetes' pkg/registry/rbac/validation/rule_test.go), and the text of
+//! refusals.
 
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ fn changes_count_at_once() {
     });
 }
 
-/// responsewriters' TestForbidden: what the answer says, and who was refused is known afterwards.
+/// responsewriters' TestForbidden: what the response says, and the refused user is known
+/// afterwards.
 #[test]
 fn refusals_name_all() {
     within(|| {

@@ -127,7 +127,7 @@ fn odd_objects() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is asked, there is an answer with JSON in it.
+    /// Whatever is asked, there is a response with JSON in it.
     #[test]
     fn everything_is_answered(
         path in PATH,

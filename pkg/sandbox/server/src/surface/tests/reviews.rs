@@ -24,7 +24,7 @@ fn jane() -> User {
     User::new("jane", &["devs"])
 }
 
-/// TestSubjectAccessReview and its like: the answer is what a request would meet.
+/// TestSubjectAccessReview and its like: the response is what a request would meet.
 #[test]
 fn access_is_reviewed() {
     within(|| {

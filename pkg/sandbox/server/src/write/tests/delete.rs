@@ -6,7 +6,7 @@ use super::super::fields::{number, text, texts};
 use super::{NOW, call, have, map, pod, refused, send, served, state, stored};
 use crate::write::write;
 
-/// TestDelete: kinds answer with a Status or with the object.
+/// TestDelete: kinds respond with a Status or with the object.
 #[test]
 fn what_a_deletion_answers() {
     let mut state = state();

@@ -31,7 +31,7 @@ fn eviction() -> Value {
     json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}})
 }
 
-/// What an eviction answers, and whether the pod ends.
+/// The response to an eviction, and whether the pod ends.
 fn evict(state: &mut State) -> (String, bool) {
     let answer = match send(state, "POST v1/pods/web/eviction", &eviction()) {
         Ok(written) => format!("{} {}", written.code, text(&written.document, "/status")),

@@ -1,5 +1,5 @@
-//! What kube-apiserver 1.36.3 answered to these bodies (made once; each file has a row per line).
-//! Rows say what is sent, the code, and the object or the causes of the refusal.
+//! The responses of kube-apiserver 1.36.3 to these bodies (made once; each file has a row per
+//! line). Rows say what is sent, the code, and the object or the causes of the refusal.
 
 use api::Time;
 use serde_json::{Value, json};
@@ -170,7 +170,7 @@ fn statuses_are_as_on_the_real_server() {
     }
 }
 
-/// A real server answers the first with the second.
+/// The second is a real server's response to the first.
 #[test]
 fn what_says_nothing_is_not_kept() {
     let mut template = json!({

@@ -1,4 +1,4 @@
-//! Parts of updates that the API server's answers do not show.
+//! Parts of updates that the API server's responses do not show.
 
 use api::Time;
 use serde_json::{Value, json};
