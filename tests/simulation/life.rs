@@ -64,7 +64,7 @@ pub(crate) struct About {
 pub(crate) enum Machine {
     /// It continues.
     Up,
-    /// It is suspended: nothing waits, and only some clocks go on.
+    /// It is suspended: nothing waits, and only some clocks advance.
     Suspended,
 }
 

@@ -3,7 +3,7 @@
 //! As upstream's watch cache (apiserver's pkg/storage/cacher): a list at any version gets what it
 //! has; one at a version that it has not reached gets an error (the sandbox does that); a watch
 //! from such a version is silent. A request for the latest gets that from any server, since it asks
-//! etcd where etcd is; so do GETs, writes, and lists that go on.
+//! etcd where etcd is; so do GETs, writes, and continued lists.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ pub(crate) struct Line {
 struct State {
     /// How many cuts there ever were.
     cuts: u64,
-    /// How many of them go on.
+    /// How many of them continue.
     open: u64,
 }
 

@@ -174,7 +174,7 @@ impl Cluster {
         self.label_node(name, None).await
     }
 
-    /// Lets a silenced node go on.
+    /// Lets a silenced node continue.
     pub async fn revive_node(&self, name: &str) -> anyhow::Result<()> {
         self.label_node(name, Some("kwok")).await
     }
@@ -242,7 +242,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets the cluster go on when this program ends, until [`Cluster::stop_left`].
+    /// Leaves the cluster running when this program ends, until [`Cluster::stop_left`].
     pub fn leave(self) -> anyhow::Result<()> {
         let apiserver = self.running_apiserver().take();
         let processes = self.helpers.iter().chain(&apiserver).chain([&self.etcd]);

@@ -184,7 +184,7 @@ impl Manager {
         signal("STOP", &self.process.pid().to_string())
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub fn sigcont(&self) -> anyhow::Result<()> {
         signal("CONT", &self.process.pid().to_string())
     }

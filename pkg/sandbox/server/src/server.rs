@@ -164,7 +164,7 @@ impl Server {
         document
     }
 
-    /// When a document of [`Server::save`] was made: a server that goes on from there must not
+    /// When a document of [`Server::save`] was made: a server that continues from there must not
     /// begin earlier, or its objects lie in the future.
     pub fn saved_at(document: &[u8]) -> Option<Time> {
         let document: Value = serde_json::from_slice(document).ok()?;

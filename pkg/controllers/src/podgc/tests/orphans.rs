@@ -389,7 +389,8 @@ fn the_clock_may_go_back() {
     assert!(world.asks());
 }
 
-/// gcOrphaned: what cannot be read is no deletion; the others go on, and the next pass tries again.
+/// gcOrphaned: a node that cannot be read deletes no pod; the others are collected, and the next
+/// pass tries again.
 #[test]
 fn a_node_that_cannot_be_read_keeps_its_pods() {
     let pods = [pod("a", "gone", "Failed"), pod("b", "unclear", "Failed")];

@@ -32,7 +32,7 @@ fn namespaces() {
         "message": "namespace default is being terminated",
     }]);
     assert_eq!(status.details["causes"], cause);
-    // Updates and deletions go on.
+    // Updates and deletions are still admitted.
     let mut body = stored(&state, "v1/configmaps", "a");
     body["data"] = json!({"a": "b"});
     send(&mut state, "PUT v1/configmaps/a", &body).unwrap();

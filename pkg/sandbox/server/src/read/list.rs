@@ -42,7 +42,7 @@ struct Place {
     from: Option<String>,
     /// 0: all of it.
     limit: usize,
-    /// If that is too old, how it can go on nevertheless.
+    /// If that is too old, how it can continue nevertheless.
     again: Option<Token>,
 }
 

@@ -1,4 +1,4 @@
-//! The store as one JSON document, to keep and to go on from.
+//! The store as one JSON document, to save and to continue from.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ pub(crate) struct Store {
     changed: BTreeSet<Table>,
 }
 
-/// How much is remembered of each table, for watches and for lists that go on.
+/// How much is remembered of each table, for watches and for continued lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Changes.

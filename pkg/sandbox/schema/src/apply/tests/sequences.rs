@@ -58,7 +58,7 @@ fn sequences() {
             let mut got = step(&live, it);
             if let Ok(object) = &mut got {
                 object["metadata"]["uid"] = "1".into();
-                // Upstream goes on where nobody applies any more; the table does not.
+                // Upstream continues where no manager applies any more; the table does not.
                 if !managers::are_tracked(object) {
                     managers::remove(object);
                 }
