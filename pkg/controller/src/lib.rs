@@ -33,8 +33,8 @@ pub use watch::{
     Call, Change, ChangedAny, Enqueue, Everything, Handler, Keeps, MetadataChange, Watches,
 };
 pub use write::{
-    Action, Announce, Collection, Content, Delete, Event, EventType, Guard, ObjectRef, Patch,
-    PatchKind, Propagation, Retry, Tolerated, Update, Verb, Write,
+    Action, Announce, Collection, Content, Delete, Event, EventType, Guard, Message, ObjectRef,
+    Patch, PatchKind, Propagation, Retry, Tolerated, Update, Verb, Write,
 };
 
 use api::Key;

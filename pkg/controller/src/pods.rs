@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    Action, Announce, ControllerRef, Lister, ObjectRef, Write, candidates, controller_ref,
+    Action, Announce, ControllerRef, Lister, Message, ObjectRef, Write, candidates, controller_ref,
 };
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ pub fn creates(
     let body = serde_json::to_string(&pod).map_err(|error| error.to_string())?;
     let announce = Announce {
         about: Arc::new(ObjectRef::new(resource, owner)),
-        done: Some(("SuccessfulCreate", "Created pod: ")),
+        done: Some(("SuccessfulCreate", Message::Naming("Created pod: "))),
         failed: ("FailedCreate", "Error creating: ".into()),
         silent: &[],
     };
@@ -167,7 +167,7 @@ pub fn creates(
 pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Action> {
     let announce = Announce {
         about: Arc::new(ObjectRef::new(resource, owner)),
-        done: Some(("SuccessfulDelete", "Deleted pod: ")),
+        done: Some(("SuccessfulDelete", Message::Naming("Deleted pod: "))),
         failed: ("FailedDelete", "Error deleting: ".into()),
         silent: &[],
     };

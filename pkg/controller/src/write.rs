@@ -31,7 +31,7 @@ pub struct Write {
     /// Failures that do not matter.
     pub tolerates: &'static [Tolerated],
     /// The events about it.
-    pub announce: Option<Announce>,
+    pub announce: Vec<Announce>,
     /// What is counted.
     pub counts: Vec<Count>,
 }
@@ -196,18 +196,27 @@ pub enum EventType {
     Warning,
 }
 
-/// The Events that follow a write, on another object. `<done.1><name>` once it succeeded,
+/// The Events that follow a write, on another object: what `done` says once it succeeded,
 /// `<failed.1><error>` if it failed; none if it failed because the namespace is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announce {
     /// What the Events are about.
     pub about: Arc<ObjectRef>,
-    /// Reason and start of the message after success; none: no Event.
-    pub done: Option<(&'static str, &'static str)>,
+    /// Reason and message after success; none: no Event.
+    pub done: Option<(&'static str, Message)>,
     /// Reason and start of the message after failure.
     pub failed: (&'static str, Cow<'static, str>),
     /// Failures without an Event, by the API server's reasons, such as `AlreadyExists`.
     pub silent: &'static [&'static str],
+}
+
+/// The message of an Event that tells of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// This, and then the name of what was written, which the API server may have chosen.
+    Naming(&'static str),
+    /// This.
+    Whole(String),
 }
 
 /// Names one object, for good.
@@ -256,8 +265,8 @@ impl fmt::Display for Action {
 
 impl Write {
     fn new(object: ObjectRef, verb: Verb) -> Self {
-        let (tolerates, counts) = (&[][..], Vec::new());
-        Self { object, subresource: None, verb, tolerates, announce: None, counts }
+        let (tolerates, announce, counts) = (&[][..], Vec::new(), Vec::new());
+        Self { object, subresource: None, verb, tolerates, announce, counts }
     }
 
     /// Makes an object; its namespace is empty for cluster-scoped kinds.
@@ -314,10 +323,11 @@ impl Write {
         Self { tolerates, ..self }
     }
 
-    /// This write, with Events about it.
+    /// This write, with Events about it, behind those that it has already.
     #[must_use]
-    pub fn announced(self, announce: Announce) -> Self {
-        Self { announce: Some(announce), ..self }
+    pub fn announced(mut self, announce: Announce) -> Self {
+        self.announce.push(announce);
+        self
     }
 
     /// This write, counted.

@@ -7,8 +7,9 @@ use api::{Codec, Edit, Key, Meta, Raw, Resource, Text};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
-    Action, Announce, Collection, Content, Delete, Event, EventType, Facts, Guard, ObjectRef,
-    Outcome, Patch, PatchKind, Propagation, Refused, Retry, Step, Tolerated, Update, Verb, Write,
+    Action, Announce, Collection, Content, Delete, Event, EventType, Facts, Guard, Message,
+    ObjectRef, Outcome, Patch, PatchKind, Propagation, Refused, Retry, Step, Tolerated, Update,
+    Verb, Write,
 };
 use discovery::Discovery;
 use futures::StreamExt;
@@ -188,7 +189,7 @@ impl Act {
         match sent {
             Ok(Sent::Done(name)) => {
                 self.telemetry.add(counts, Became::Done);
-                self.announce(announce.as_ref(), Ok(&name));
+                announce.iter().for_each(|it| self.announce(it, Ok(&name)));
                 Ok(())
             }
             Ok(Sent::Moot) => {
@@ -204,7 +205,7 @@ impl Act {
             }
             Err(error) => {
                 self.telemetry.add(counts, Became::Failed);
-                self.announce(announce.as_ref(), Err(&error));
+                announce.iter().for_each(|it| self.announce(it, Err(&error)));
                 Err(error)
             }
         }
@@ -461,19 +462,23 @@ impl Act {
         self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn announce(&self, announce: Option<&Announce>, result: Result<&str, &ApiError>) {
-        let Some(announce) = announce else { return };
+    fn announce(&self, announce: &Announce, result: Result<&str, &ApiError>) {
         let is_silent = |error: &ApiError| {
             error.status().is_some_and(|it| announce.silent.contains(&&*it.reason))
         };
-        let (r#type, reason, message) = match (result, announce.done, &announce.failed) {
+        let (r#type, reason, message) = match (result, &announce.done, &announce.failed) {
             // No write was tried, so there is nothing to report.
             (Ok(_), None, _) | (Err(ApiError::Fenced(_)), ..) => return,
             (Err(error), ..) if error.is_namespace_terminating() => return,
             (Err(error), ..) if is_silent(error) => return,
-            (Ok(name), Some((reason, start)), _) => {
-                (EventType::Normal, reason, format!("{start}{name}"))
-            }
+            (Ok(name), Some((reason, message)), _) => (
+                EventType::Normal,
+                *reason,
+                match message {
+                    Message::Naming(start) => format!("{start}{name}"),
+                    Message::Whole(message) => message.clone(),
+                },
+            ),
             (Err(error), _, (reason, start)) => {
                 (EventType::Warning, *reason, format!("{start}{error}"))
             }

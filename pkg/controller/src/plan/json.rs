@@ -168,7 +168,7 @@ fn written(write: &Write, times: usize) -> Value {
     };
     let tolerates: Vec<_> = tolerates.iter().map(|failure| tolerated(*failure)).collect();
     value["subresource"] = json!(subresource);
-    value["event"] = json!(announce.as_ref().and_then(event_after));
+    value["event"] = json!(announce.iter().find_map(event_after));
     value["tolerates"] = json!((!tolerates.is_empty()).then_some(tolerates));
     value
 }
@@ -183,7 +183,7 @@ fn tolerated(failure: Tolerated) -> &'static str {
 
 /// The Event that is recorded once the write has succeeded.
 fn event_after(announce: &Announce) -> Option<Value> {
-    let (reason, _) = announce.done?;
+    let (reason, _) = announce.done.as_ref()?;
     Some(json!({ "about": object(&announce.about), "reason": reason }))
 }
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Announce, Content, Delete, Event, EventType, Family, ObjectRef, PatchKind, Retry, Tolerated,
-    Update, Verb, Write,
+    Announce, Content, Delete, Event, EventType, Family, Message, ObjectRef, PatchKind, Retry,
+    Tolerated, Update, Verb, Write,
 };
 
 const RATIO: Family = Family::histogram("h", "[ALPHA] A ratio.", &[1.0]);
@@ -24,7 +24,7 @@ fn web() -> ObjectRef {
 
 fn create(body: &Arc<str>, announce: Option<Announce>) -> Action {
     let create = Write::create(PODS, "shop".into(), Arc::clone(body));
-    Write { announce, ..create }.into()
+    Write { announce: announce.into_iter().collect(), ..create }.into()
 }
 
 fn everything() -> Plan {
@@ -32,7 +32,7 @@ fn everything() -> Plan {
     let about = Arc::new(web());
     let announce = Announce {
         about: Arc::clone(&about),
-        done: Some(("Made", "m: ")),
+        done: Some(("Made", Message::Naming("m: "))),
         failed: ("Failed", "f: ".into()),
         silent: &[],
     };

@@ -187,9 +187,9 @@ fn new_pods_are_the_template_as_it_is_written() {
     assert!(Arc::ptr_eq(body, same), "the body is shared");
     let place = (&*create.object.key.namespace, &create.object.resource);
     assert_eq!(place, ("ns1", &Pod::RESOURCE));
-    let announce = create.announce.as_ref().unwrap();
+    let announce = create.announce.first().unwrap();
     assert_eq!(announce.about.to_string(), "replicasets.apps ns1/web");
-    assert_eq!(announce.done, Some(("SuccessfulCreate", "Created pod: ")));
+    assert_eq!(announce.done, Some(("SuccessfulCreate", Message::Naming("Created pod: "))));
     assert_eq!(announce.failed, ("FailedCreate", "Error creating: ".into()));
 }
 
@@ -214,9 +214,9 @@ fn deletes_name_the_pod_and_tell_the_owner() {
     let [Action::Write(delete), Action::Write(other)] = &*actions else { panic!("{actions:?}") };
     assert!(delete.deleted().is_some() && other.deleted().is_some());
     assert_eq!((delete.object.to_string().as_str(), &*delete.object.uid), ("pods shop/a", "uid-a"));
-    let announce = delete.announce.as_ref().unwrap();
+    let announce = delete.announce.first().unwrap();
     assert_eq!(announce.about.to_string(), "replicasets.apps ns1/web");
-    assert_eq!(announce.done, Some(("SuccessfulDelete", "Deleted pod: ")));
+    assert_eq!(announce.done, Some(("SuccessfulDelete", Message::Naming("Deleted pod: "))));
     assert_eq!(announce.failed, ("FailedDelete", "Error deleting: ".into()));
 }
 

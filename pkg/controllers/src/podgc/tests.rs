@@ -355,7 +355,7 @@ fn every_delete_is_forced_and_counted() {
         let Some(Action::Write(delete)) = chain.last() else { panic!("no delete: {plan}") };
         assert_eq!(delete.deleted().unwrap().grace_period_seconds, Some(0));
         assert_eq!(&*delete.object.uid, format!("uid-{}", delete.object.key.name));
-        assert!(delete.announce.is_none());
+        assert!(delete.announce.is_empty());
         let [total, errors] = &delete.counts[..] else { panic!("not counted: {delete:?}") };
         let both = [(total, When::Always), (errors, When::NotDone)];
         assert!(both.iter().all(|(count, when)| count.when == *when), "{delete:?}");

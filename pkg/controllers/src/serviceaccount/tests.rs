@@ -112,7 +112,7 @@ fn the_account_is_made_as_upstream() {
         "metadata": {"name": "default", "namespace": "shop"}});
     assert!(create.created().is_some());
     assert_eq!(fixture::body(create), expected);
-    assert!(create.announce.is_none());
+    assert!(create.announce.is_empty());
 }
 
 /// Card, Events: an account that comes or changes enqueues nothing; an account in another namespace

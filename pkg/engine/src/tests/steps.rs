@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Pod};
 use cache::fixture::{Call, run};
-use controller::{Action, Announce, ObjectRef, Plan, Step, Write};
+use controller::{Action, Announce, Message, ObjectRef, Plan, Step, Write};
 use serde_json::{Value, json};
 
 use super::world::{PODS, World, accept, body, make, pod, refuse, set, terminating, with};
@@ -231,6 +231,41 @@ fn a_write_may_be_announced_only_if_it_fails() {
         refuse(world.post().await, 403, "Forbidden", "quota").await;
         assert_eq!(world.event().await, "Warning NotMade no \"x\": quota");
         assert!(world.events.under_way().await.is_empty());
+    });
+}
+
+/// A StatefulSet tells of a pod that was not made since a claim was not, and of the claim.
+#[test]
+fn a_write_may_be_announced_in_several_events_and_in_whole_sentences() {
+    run(async {
+        let about = Arc::new(ObjectRef {
+            resource: Pod::RESOURCE,
+            key: Key::new("shop", "web"),
+            uid: "u".into(),
+            resource_version: 1,
+        });
+        let announce = |what: &str| Announce {
+            about: Arc::clone(&about),
+            done: (what == "claim").then(|| ("Made", Message::Whole("all of it".to_owned()))),
+            failed: ("NotMade", format!("no {what}: ").into()),
+            silent: &[],
+        };
+        let (claim, pod) = (announce("claim"), announce("pod"));
+        let plan = move |_: &_, _: &_| {
+            let create = |name: &str| match create(name) {
+                Action::Write(write) => {
+                    write.announced(claim.clone()).announced(pod.clone()).into()
+                }
+                other @ Action::Event(_) => other,
+            };
+            together(&[create("a"), create("b")])
+        };
+        let (mut world, _) = World::probe(plan).await;
+        make(world.post().await, "a", 11).await;
+        assert_eq!(world.event().await, "Normal Made all of it");
+        refuse(world.post().await, 403, "Forbidden", "quota").await;
+        assert_eq!(world.event().await, "Warning NotMade no claim: quota");
+        assert_eq!(world.event().await, "Warning NotMade no pod: quota");
     });
 }
 

@@ -102,7 +102,7 @@ fn a_collision_is_no_failure_to_create() {
     let plan =
         planned(&spec(deployment("v1", 1), json!({"progressDeadlineSeconds": 60})), &[], &[]);
     let announces = actions(&plan).into_iter().filter_map(|action| {
-        action.write().filter(|write| write.created().is_some())?.announce.clone()
+        action.write().filter(|write| write.created().is_some())?.announce.first().cloned()
     });
     let silent: Vec<_> = announces.map(|announce| announce.silent).collect();
     assert_eq!(silent, [&["AlreadyExists"]]);

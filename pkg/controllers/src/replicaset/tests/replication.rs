@@ -187,7 +187,7 @@ fn pods_are_made_in_its_name() {
     assert_eq!(body["metadata"]["ownerReferences"], json!([owner]));
     assert_eq!(body["metadata"]["generateName"], "rc-");
     assert_eq!(body["metadata"]["labels"], json!({"name": "foo"}));
-    let about = &create.announce.as_ref().unwrap().about;
+    let about = &create.announce.first().unwrap().about;
     assert_eq!((&about.resource, &*about.uid), (&ReplicationController::RESOURCE, "u1"));
 }
 
