@@ -33,6 +33,7 @@ mod scheduling;
 mod selector;
 mod served;
 mod serviceaccount;
+mod statefulset;
 mod time;
 mod token_secret;
 pub mod wire;
@@ -68,5 +69,9 @@ pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError, check_requirement};
 pub use served::{Served, ServedKind, Subresource, Verb};
 pub use serviceaccount::ServiceAccount;
+pub use statefulset::{
+    ClaimRetention, PodManagement, Retention, RollingStatefulSet, StatefulSet, StatefulSetStatus,
+    StatefulSetStrategy, StatefulSetUpdate,
+};
 pub use time::Time;
 pub use token_secret::TokenSecret;

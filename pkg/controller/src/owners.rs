@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::{
     DaemonSet, DecodeError, Deployment, Key, Kind, Meta, ReplicaSet, ReplicationController,
-    Selector, SelectorError,
+    Selector, SelectorError, StatefulSet,
 };
 
 use crate::{Change, Enqueue, View, Why};
@@ -79,7 +79,7 @@ pub fn owner_key<T: Kind>(meta: &Meta) -> Option<Key> {
 }
 
 /// Enqueues the owners that may adopt an orphan. As `GetPodReplicaSets` and similar functions.
-fn enqueue_selecting<T: Owner>(orphan: &Meta, view: &View<'_>, queue: &mut Enqueue) {
+pub fn enqueue_selecting<T: Owner>(orphan: &Meta, view: &View<'_>, queue: &mut Enqueue) {
     if orphan.labels.is_empty() {
         return;
     }
@@ -133,6 +133,14 @@ impl Owner for ReplicationController {
 
     fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
         self.0.usable_selector()
+    }
+}
+
+impl Owner for StatefulSet {
+    const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
+
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
+        usable(self.unreadable.as_ref(), &self.selector)
     }
 }
 

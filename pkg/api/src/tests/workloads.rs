@@ -54,6 +54,45 @@ fn a_daemon_set_is_read() {
 }
 
 #[test]
+fn a_stateful_set_is_read() {
+    let set: StatefulSet = read(&json!({
+        "metadata": metadata(),
+        "spec": {
+            "replicas": 4,
+            "ordinals": {"start": 2},
+            "selector": {"matchLabels": {"app": "web"}},
+            "minReadySeconds": 3,
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {
+                "type": "RollingUpdate", "rollingUpdate": {"partition": 1, "maxUnavailable": "20%"},
+            },
+            "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}}, {"metadata": {"name": "log"}}],
+            "template": {"metadata": {"creationTimestamp": null, "labels": {"app": "web"}}},
+        },
+        "status": {"replicas": 4, "currentRevision": "web-a", "collisionCount": 1},
+    }));
+    assert_eq!((set.replicas, set.start, set.min_ready_seconds), (4, 2, 3));
+    assert_eq!(set.management, PodManagement::Parallel);
+    assert_eq!(set.strategy.r#type, StatefulSetUpdate::RollingUpdate);
+    let max_unavailable = Some(Amount::Share("20%".to_owned()));
+    assert_eq!(set.strategy.rolling, Some(RollingStatefulSet { partition: 1, max_unavailable }));
+    let (when_deleted, when_scaled) = (Retention::Retain, Retention::Delete);
+    assert_eq!(set.retention, ClaimRetention { when_deleted, when_scaled });
+    assert_eq!(*set.claims, ["data".into(), "log".into()]);
+    assert_eq!(set.template_labels.get("app"), Some("web"));
+    assert_eq!((set.status.replicas, set.status.collision_count), (4, Some(1)));
+    assert_eq!((&*set.status.current_revision, &*set.status.update_revision), ("web-a", ""));
+    let least: StatefulSet = read(&json!({
+        "metadata": metadata(),
+        "spec": {"template": {}, "ordinals": null, "updateStrategy": {"type": "OnDelete"}},
+    }));
+    assert_eq!((least.replicas, least.start, least.revision_history_limit), (1, 0, 10));
+    assert_eq!(least.strategy.rolling, None);
+    assert_eq!(least.management, PodManagement::OrderedReady);
+}
+
+#[test]
 fn a_deployment_is_read() {
     let it: Deployment = read(&json!({
         "metadata": metadata(),
