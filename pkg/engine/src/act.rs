@@ -189,7 +189,7 @@ impl Act {
         match sent {
             Ok(Sent::Done(name)) => {
                 self.telemetry.add(counts, Became::Done);
-                announce.iter().for_each(|it| self.announce(it, Ok(&name)));
+                self.announce(announce, Ok(&name));
                 Ok(())
             }
             Ok(Sent::Moot) => {
@@ -205,7 +205,7 @@ impl Act {
             }
             Err(error) => {
                 self.telemetry.add(counts, Became::Failed);
-                announce.iter().for_each(|it| self.announce(it, Err(&error)));
+                self.announce(announce, Err(&error));
                 Err(error)
             }
         }
@@ -462,7 +462,13 @@ impl Act {
         self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn announce(&self, announce: &Announce, result: Result<&str, &ApiError>) {
+    fn announce(&self, announces: &[Announce], result: Result<&str, &ApiError>) {
+        for announce in announces {
+            self.announce_one(announce, result);
+        }
+    }
+
+    fn announce_one(&self, announce: &Announce, result: Result<&str, &ApiError>) {
         let is_silent = |error: &ApiError| {
             error.status().is_some_and(|it| announce.silent.contains(&&*it.reason))
         };
