@@ -1,5 +1,5 @@
-//! Nodes, kubelets and a scheduler that are not there: what they would say, without running
-//! anything.
+//! Nodes, kubelets, a scheduler and volumes that are not there: what they would say, without
+//! running anything.
 //!
 //! Each is a [`Part`]: a state machine that is shown what changed and the time, and returns
 //! requests to the API server and the time when it wants to be asked again. This crate is pure;
@@ -25,6 +25,12 @@
 //!
 //! An image whose registry's host ends in `.invalid` cannot be pulled.
 //!
+//! # What a claim gets
+//!
+//! Each volume claim gets a volume of its own, `pvc-` and the uid of the claim, and is bound to it
+//! at once, whatever class it names; the volume is deleted after the claim. One with the annotation
+//! `sandbox/unbound`, or that names another volume, is left alone.
+//!
 //! # Limits
 //!
 //! Kubelets register their nodes ready. They run no probes, hooks, static or ephemeral containers,
@@ -32,8 +38,8 @@
 //! and users; a pod keeps its address when its machine was off. A kubelet that is new to a pod that
 //! already ran starts it from the beginning.
 //!
-//! The scheduler knows no volumes but that claims exist, no disruption budgets, no gangs and no
-//! dynamic resources. It scores resources (least allocated, balanced), preferred node affinity,
+//! The scheduler knows no volumes but that claims exist, bound or not, no disruption budgets, no
+//! gangs and no dynamic resources. It scores resources (least allocated, balanced), preferred node affinity,
 //! soft taints, spreading and what the pod itself likes of others; not what others like of it, nor
 //! images. Without constraints it spreads the pods of one controller, whatever Services select.
 
@@ -46,6 +52,7 @@ mod part;
 mod scheduler;
 mod seed;
 mod span;
+mod volumes;
 
 #[cfg(test)]
 mod tests;
@@ -55,3 +62,4 @@ mod world;
 pub use kubelet::{Kubelet, Nodes};
 pub use part::{Change, Part, Reaction, Request, Sender, Sent, Target};
 pub use scheduler::Scheduler;
+pub use volumes::Volumes;

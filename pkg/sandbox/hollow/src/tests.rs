@@ -1,4 +1,4 @@
-//! Kubelets and the scheduler together.
+//! Kubelets, the scheduler and volumes together.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::Nodes;
 use crate::fields::{at, condition, items, number, text, time};
-use crate::kinds::{LEASES, NODES, PODS};
+use crate::kinds::{CLAIMS, LEASES, NODES, PODS, VOLUMES};
 use crate::world::{World, pod};
 
 #[test]
@@ -194,4 +194,45 @@ fn spans() {
     }
     let time = api::Time::from_unix(1_800_000_000, 1_500_000);
     assert_eq!(crate::span::micro(time), "2027-01-15T08:00:00.001500Z");
+}
+
+/// What is bound, and by what.
+fn bound(world: &World, name: &str) -> (String, String) {
+    let claim = world.get(&CLAIMS, &format!("default/{name}")).unwrap();
+    let volume = text(claim, "/spec/volumeName").to_owned();
+    (text(claim, "/status/phase").to_owned(), volume)
+}
+
+fn claim(name: &str) -> serde_json::Value {
+    let resources = json!({ "requests": { "storage": "1Gi" } });
+    json!({
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": { "accessModes": ["ReadWriteOnce"], "resources": resources },
+        "status": { "phase": "Pending" },
+    })
+}
+
+#[test]
+fn each_claim_gets_a_volume_which_goes_after_it() {
+    for drop_every in [None, Some(2), Some(3)] {
+        let mut world = World::new(&Nodes::new(1));
+        world.drop_every = drop_every;
+        world.create(&CLAIMS, claim("a"));
+        let mut unbound = claim("unbound");
+        unbound["metadata"]["annotations"] = json!({ "sandbox/unbound": "" });
+        world.create(&CLAIMS, unbound);
+        world.run(60);
+        let uid = text(world.get(&CLAIMS, "default/a").unwrap(), "/metadata/uid").to_owned();
+        let name = format!("pvc-{uid}");
+        assert_eq!(bound(&world, "a"), ("Bound".to_owned(), name.clone()));
+        assert_eq!(bound(&world, "unbound"), ("Pending".to_owned(), String::new()));
+        let volume = world.get(&VOLUMES, &name).unwrap();
+        assert_eq!(text(volume, "/spec/claimRef/uid"), uid);
+        assert_eq!(text(volume, "/spec/capacity/storage"), "1Gi");
+        assert_eq!(text(volume, "/status/phase"), "Bound");
+        let key = api::Key::new("default", "a");
+        world.lose(&crate::Target { resource: CLAIMS, key, subresource: "" });
+        world.run(60);
+        assert_eq!(world.all("persistentvolumes").count(), 0);
+    }
 }

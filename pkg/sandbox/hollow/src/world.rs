@@ -1,4 +1,5 @@
-//! A small API server for tests, and a clock, which run the kubelets and the scheduler.
+//! A small API server for tests, and a clock, which run the kubelets, the scheduler and the
+//! provider of volumes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::fields::{at, condition, items, key, number, text};
 use crate::kinds::PODS;
-use crate::{Change, Kubelet, Nodes, Part, Request, Scheduler, Sent, Target};
+use crate::{Change, Kubelet, Nodes, Part, Request, Scheduler, Sent, Target, Volumes};
 
 /// 2027-01-15T08:00:00Z.
 const START: Time = Time::from_unix(1_800_000_000, 0);
@@ -21,6 +22,7 @@ pub(crate) struct World {
     fresh: Vec<Change>,
     pub(crate) kubelet: Kubelet,
     pub(crate) scheduler: Scheduler,
+    pub(crate) volumes: Volumes,
     again: Option<Time>,
     /// Every so many requests one gets no response.
     pub(crate) drop_every: Option<u64>,
@@ -40,6 +42,7 @@ impl World {
             fresh: Vec::new(),
             kubelet: Kubelet::new(nodes, 7),
             scheduler: Scheduler::new(7),
+            volumes: Volumes::default(),
             again: None,
             drop_every: None,
             requests: 0,
@@ -67,8 +70,11 @@ impl World {
         for round in 0.. {
             assert!(round < 1000, "no end at {}", self.now);
             let changes = std::mem::take(&mut self.fresh);
-            let reactions =
-                [self.kubelet.step(self.now, &changes), self.scheduler.step(self.now, &changes)];
+            let reactions = [
+                self.kubelet.step(self.now, &changes),
+                self.scheduler.step(self.now, &changes),
+                self.volumes.step(self.now, &changes),
+            ];
             self.again = reactions.iter().filter_map(|reaction| reaction.again).min();
             for Sent { request, .. } in reactions.into_iter().flat_map(|reaction| reaction.requests)
             {

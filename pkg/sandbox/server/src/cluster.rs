@@ -1,10 +1,10 @@
-//! A cluster around the server: nodes and a scheduler, behind the same clock.
+//! A cluster around the server: nodes, a scheduler and volumes, behind the same clock.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Key, Resource};
 use bytes::Bytes;
-use hollow::{Kubelet, Nodes, Part, Scheduler, Sender, Sent};
+use hollow::{Kubelet, Nodes, Part, Scheduler, Sender, Sent, Volumes};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use crate::follow::Follower;
 use crate::{Request, Server, User};
 
-/// A server with nodes and a scheduler, until the runtime of the server is cancelled. Clones are
-/// the same one.
+/// A server with nodes, a scheduler and volumes, until the runtime of the server is cancelled.
+/// Clones are the same one.
 #[derive(Clone)]
 pub struct Cluster {
     server: Server,
@@ -23,13 +23,15 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts nodes and a scheduler on a server.
+    /// Starts nodes, a scheduler and whoever provides volumes on a server.
     pub fn start(server: Server, nodes: &Nodes, seed: u64) -> Self {
         let kubelets = Arc::new(Mutex::new(Kubelet::new(nodes, seed)));
         let wake = Arc::new(Notify::new());
         let scheduler = Arc::new(Mutex::new(Scheduler::default()));
         runtime::spawn("kubelets", drive(server.clone(), kubelets.clone(), wake.clone()));
         runtime::spawn("scheduler", drive(server.clone(), scheduler, Arc::new(Notify::new())));
+        let volumes = Arc::new(Mutex::new(Volumes::default()));
+        runtime::spawn("volumes", drive(server.clone(), volumes, Arc::new(Notify::new())));
         Self { server, kubelets, wake }
     }
 

@@ -1,0 +1,172 @@
+//! The provider of volumes: each claim gets one of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Key, Resource, Time};
+use serde_json::{Value, json};
+
+use crate::alarms::Alarms;
+use crate::fields::{at, key, text};
+use crate::kinds::{CLAIMS, VOLUMES, target};
+use crate::{Change, Part, Reaction, Request, Sender};
+
+/// Who made a volume, as its annotation `pv.kubernetes.io/provisioned-by` says.
+const PROVISIONER: &str = "sandbox/hollow";
+/// What is asked for and not seen is asked for again after this.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// A provisioner and a binder: a claim that waits gets a volume, and is bound to it; the volume
+/// is deleted after its claim.
+#[derive(Default)]
+pub struct Volumes {
+    claims: BTreeMap<Key, Arc<Value>>,
+    /// Those that were made here, by their claim and its uid.
+    volumes: BTreeMap<(Key, String), Arc<Value>>,
+    alarms: Alarms<Key>,
+}
+
+impl Part for Volumes {
+    fn watches(&self) -> &'static [Resource] {
+        static WATCHED: [Resource; 2] = [CLAIMS, VOLUMES];
+        &WATCHED
+    }
+
+    fn step(&mut self, now: Time, changes: &[Change]) -> Reaction {
+        let mut reaction = Reaction::default();
+        let mut touched: BTreeSet<Key> = BTreeSet::new();
+        for change in changes {
+            if change.resource == CLAIMS {
+                touched.insert(self.see_claim(change));
+            } else if change.resource == VOLUMES {
+                touched.extend(self.see_volume(change));
+            }
+        }
+        touched.extend(self.alarms.due(now));
+        for key in touched {
+            let requests = self.tend(&key);
+            self.alarms.set(&key, (!requests.is_empty()).then(|| now + RETRY));
+            reaction.send(&Sender::Operator, requests);
+        }
+        reaction.again = self.alarms.next();
+        reaction
+    }
+}
+
+impl Volumes {
+    fn see_claim(&mut self, change: &Change) -> Key {
+        let key = key(&change.object);
+        if change.gone {
+            self.claims.remove(&key);
+        } else {
+            self.claims.insert(key.clone(), Arc::clone(&change.object));
+        }
+        key
+    }
+
+    /// The claim of a volume that was made here.
+    fn see_volume(&mut self, change: &Change) -> Option<Key> {
+        let volume = &change.object;
+        let annotations = at(volume, "/metadata/annotations")?;
+        if annotations.get("pv.kubernetes.io/provisioned-by")?.as_str() != Some(PROVISIONER) {
+            return None;
+        }
+        let part = |name| text(volume, name);
+        let key = Key::new(part("/spec/claimRef/namespace"), part("/spec/claimRef/name"));
+        let of = (key.clone(), part("/spec/claimRef/uid").to_owned());
+        if change.gone {
+            self.volumes.remove(&of);
+        } else {
+            self.volumes.insert(of, Arc::clone(volume));
+        }
+        Some(key)
+    }
+
+    /// The next thing to be done for a claim, and for the volumes of former claims of its name.
+    fn tend(&self, key: &Key) -> Vec<Request> {
+        let claim = self.claims.get(key);
+        let uid = claim.map_or("", |claim| text(claim, "/metadata/uid"));
+        let of_key = self.volumes.range((key.clone(), String::new())..);
+        let of_key = of_key.take_while(|((claim, _), _)| claim == key);
+        let left = of_key.filter(|((_, claim), _)| claim != uid);
+        let mut requests: Vec<Request> = left.map(|(_, volume)| drop_volume(volume)).collect();
+        requests.extend(claim.into_iter().flat_map(|claim| self.bind(key, claim, uid)));
+        requests
+    }
+
+    fn bind(&self, key: &Key, claim: &Value, uid: &str) -> Vec<Request> {
+        let name = format!("pvc-{uid}");
+        let bound = text(claim, "/spec/volumeName");
+        let is_over = at(claim, "/metadata/deletionTimestamp").is_some();
+        let wants_none = at(claim, "/metadata/annotations")
+            .is_some_and(|annotations| annotations.get("sandbox/unbound").is_some());
+        if is_over || wants_none || !(bound.is_empty() || bound == name) {
+            return Vec::new();
+        }
+        let of_volume = Key::new("", &name);
+        let Some(volume) = self.volumes.get(&(key.clone(), uid.to_owned())) else {
+            return vec![Request::Create(target(&VOLUMES, &of_volume, ""), volume(claim, &name))];
+        };
+        let mut requests = Vec::new();
+        if bound.is_empty() {
+            let annotations = json!({
+                "pv.kubernetes.io/bind-completed": "yes",
+                "pv.kubernetes.io/bound-by-controller": "yes",
+            });
+            let metadata = json!({ "uid": uid, "annotations": annotations });
+            let body = json!({ "metadata": metadata, "spec": { "volumeName": name } });
+            requests.push(Request::Patch(target(&CLAIMS, key, ""), body));
+        }
+        if text(claim, "/status/phase") != "Bound" {
+            let status = json!({
+                "phase": "Bound",
+                "accessModes": at(claim, "/spec/accessModes"),
+                "capacity": at(claim, "/spec/resources/requests"),
+            });
+            let body = json!({ "metadata": { "uid": uid }, "status": status });
+            requests.push(Request::Patch(target(&CLAIMS, key, "status"), body));
+        }
+        if text(volume, "/status/phase") != "Bound" {
+            let body = json!({ "status": { "phase": "Bound" } });
+            requests.push(Request::Patch(target(&VOLUMES, &of_volume, "status"), body));
+        }
+        requests
+    }
+}
+
+/// The volume of a claim.
+fn volume(claim: &Value, name: &str) -> Value {
+    let mut volume = json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": name,
+            "annotations": { "pv.kubernetes.io/provisioned-by": PROVISIONER },
+        },
+        "spec": {
+            "accessModes": at(claim, "/spec/accessModes"),
+            "capacity": { "storage": at(claim, "/spec/resources/requests/storage") },
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": text(claim, "/metadata/namespace"),
+                "name": text(claim, "/metadata/name"),
+                "uid": text(claim, "/metadata/uid"),
+            },
+            "hostPath": { "path": format!("/hollow/{name}") },
+            "persistentVolumeReclaimPolicy": "Delete",
+        },
+    });
+    for field in ["storageClassName", "volumeMode"] {
+        if let Some(said) = at(claim, &format!("/spec/{field}")) {
+            volume["spec"][field] = said.clone();
+        }
+    }
+    volume
+}
+
+fn drop_volume(volume: &Value) -> Request {
+    let options = json!({ "preconditions": { "uid": at(volume, "/metadata/uid") } });
+    Request::Delete(target(&VOLUMES, &key(volume), ""), options)
+}
