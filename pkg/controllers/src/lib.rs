@@ -19,5 +19,6 @@ pub mod replicaset;
 pub mod rootcacertpublisher;
 pub mod serviceaccount;
 pub mod serviceaccounttoken;
+pub mod statefulset;
 pub mod ttl;
 pub mod ttlafterfinished;

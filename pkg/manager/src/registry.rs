@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use api::{
     CertificateSigningRequest, ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node,
-    PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, ServiceAccount, TokenSecret,
+    PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, ServiceAccount, StatefulSet,
+    TokenSecret,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
+use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{legacytokencleaner, podgc, replicaset, serviceaccounttoken};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -487,6 +489,24 @@ pub static REGISTRY: &[Entry] = &[
         name: "statefulset-controller",
         aliases: &["statefulset"],
         account: "statefulset-controller",
+        folder: Some("statefulset"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_STATEFULSET_SYNCS);
+            let queue = context.queue("statefulset");
+            let gates = &context.options.gates;
+            let comparison = if gates.is_on(features::SEMANTIC_REVISION_COMPARISON) {
+                Comparison::Semantic
+            } else {
+                Comparison::Bytes
+            };
+            let max_unavailable = if gates.is_on(features::MAX_UNAVAILABLE_STATEFULSET) {
+                MaxUnavailable::AsSpecified
+            } else {
+                MaxUnavailable::One
+            };
+            let controller = statefulset::Controller { comparison, max_unavailable };
+            context.start(entry, StatefulSet::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {

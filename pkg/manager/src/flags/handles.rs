@@ -73,6 +73,8 @@ pub(crate) const CONCURRENT_REPLICASET_SYNCS: Int = Handle::new("concurrent-repl
 /// `--concurrent-serviceaccount-token-syncs`
 pub(crate) const CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS: Int =
     Handle::new("concurrent-serviceaccount-token-syncs");
+/// `--concurrent-statefulset-syncs`
+pub(crate) const CONCURRENT_STATEFULSET_SYNCS: Int = Handle::new("concurrent-statefulset-syncs");
 /// `--concurrent-ttl-after-finished-syncs`
 pub(crate) const CONCURRENT_TTL_AFTER_FINISHED_SYNCS: Int =
     Handle::new("concurrent-ttl-after-finished-syncs");
@@ -218,6 +220,7 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-rc-syncs",
     "concurrent-replicaset-syncs",
     "concurrent-serviceaccount-token-syncs",
+    "concurrent-statefulset-syncs",
     "concurrent-ttl-after-finished-syncs",
     "config",
     "controller-shutdown-timeout",

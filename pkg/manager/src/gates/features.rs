@@ -31,6 +31,8 @@ pub(crate) const TERMINATING_REPLICAS: Feature = Feature("DeploymentReplicaSetTe
 pub(crate) const LOGGING_ALPHA_OPTIONS: Feature = Feature("LoggingAlphaOptions");
 /// JSON logs are allowed.
 pub(crate) const LOGGING_BETA_OPTIONS: Feature = Feature("LoggingBetaOptions");
+/// `maxUnavailable` of StatefulSets says how many pods are updated at once.
+pub(crate) const MAX_UNAVAILABLE_STATEFULSET: Feature = Feature("MaxUnavailableStatefulSet");
 /// Pods of a namespace are deleted first.
 pub(crate) const ORDERED_NAMESPACE_DELETION: Feature = Feature("OrderedNamespaceDeletion");
 /// Volume claims report since when no pod refers to them.
@@ -41,6 +43,9 @@ pub(crate) const POD_DELETION_COST: Feature = Feature("PodDeletionCost");
 pub(crate) const POD_OBSERVED_GENERATION: Feature = Feature("PodObservedGenerationTracking");
 /// Front proxies may send the uid of a user.
 pub(crate) const REQUEST_HEADER_UID: Feature = Feature("RemoteRequestHeaderUID");
+/// A revision of a StatefulSet is also found if it lacks but defaults.
+pub(crate) const SEMANTIC_REVISION_COMPARISON: Feature =
+    Feature("StatefulSetSemanticRevisionComparison");
 /// Tolerations may compare numbers.
 pub(crate) const TOLERATION_COMPARISON: Feature = Feature("TaintTolerationComparisonOperators");
 /// Lists come as streams.
@@ -56,11 +61,13 @@ pub(super) const NAMES: &[&str] = &[
     "DeploymentReplicaSetTerminatingReplicas",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
+    "MaxUnavailableStatefulSet",
     "OrderedNamespaceDeletion",
     "PersistentVolumeClaimUnusedSinceTime",
     "PodDeletionCost",
     "PodObservedGenerationTracking",
     "RemoteRequestHeaderUID",
+    "StatefulSetSemanticRevisionComparison",
     "TaintTolerationComparisonOperators",
     "WatchListClient",
 ];
