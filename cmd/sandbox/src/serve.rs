@@ -51,6 +51,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let nodes = Nodes::new(arguments.nodes);
     let cluster = sandbox::Cluster::start(server.clone(), &nodes, runtime.random.bits());
+    let cluster = cluster.providing_volumes();
     let flags = vec![format!("--controllers={}", arguments.controllers)];
     let world = World::on(cluster, &flags, &runtime)?;
     let pages = debug::router(world.source.clone(), debug::Audience::Insiders);

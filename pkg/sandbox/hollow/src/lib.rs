@@ -39,9 +39,10 @@
 //! already ran starts it from the beginning.
 //!
 //! The scheduler knows no volumes but that claims exist, bound or not, no disruption budgets, no
-//! gangs and no dynamic resources. It scores resources (least allocated, balanced), preferred node affinity,
-//! soft taints, spreading and what the pod itself likes of others; not what others like of it, nor
-//! images. Without constraints it spreads the pods of one controller, whatever Services select.
+//! gangs and no dynamic resources. It scores resources (least allocated, balanced), preferred node
+//! affinity, soft taints, spreading and what the pod itself likes of others; not what others like
+//! of it, nor images. Without constraints it spreads the pods of one controller, whatever Services
+//! select.
 
 mod alarms;
 mod event;

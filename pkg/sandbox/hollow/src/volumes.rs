@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub struct Volumes {
     claims: BTreeMap<Key, Arc<Value>>,
     /// Those that were made here, by their claim and its uid.
-    volumes: BTreeMap<(Key, String), Arc<Value>>,
+    made: BTreeMap<(Key, String), Arc<Value>>,
     alarms: Alarms<Key>,
 }
 
@@ -76,9 +76,9 @@ impl Volumes {
         let key = Key::new(part("/spec/claimRef/namespace"), part("/spec/claimRef/name"));
         let of = (key.clone(), part("/spec/claimRef/uid").to_owned());
         if change.gone {
-            self.volumes.remove(&of);
+            self.made.remove(&of);
         } else {
-            self.volumes.insert(of, Arc::clone(volume));
+            self.made.insert(of, Arc::clone(volume));
         }
         Some(key)
     }
@@ -87,7 +87,7 @@ impl Volumes {
     fn tend(&self, key: &Key) -> Vec<Request> {
         let claim = self.claims.get(key);
         let uid = claim.map_or("", |claim| text(claim, "/metadata/uid"));
-        let of_key = self.volumes.range((key.clone(), String::new())..);
+        let of_key = self.made.range((key.clone(), String::new())..);
         let of_key = of_key.take_while(|((claim, _), _)| claim == key);
         let left = of_key.filter(|((_, claim), _)| claim != uid);
         let mut requests: Vec<Request> = left.map(|(_, volume)| drop_volume(volume)).collect();
@@ -105,7 +105,7 @@ impl Volumes {
             return Vec::new();
         }
         let of_volume = Key::new("", &name);
-        let Some(volume) = self.volumes.get(&(key.clone(), uid.to_owned())) else {
+        let Some(volume) = self.made.get(&(key.clone(), uid.to_owned())) else {
             return vec![Request::Create(target(&VOLUMES, &of_volume, ""), volume(claim, &name))];
         };
         let mut requests = Vec::new();

@@ -39,7 +39,7 @@ pub struct World {
 pub struct Refused(Vec<String>);
 
 /// The controllers whose keys are objects of a resource.
-const CONTROLLERS: [(&str, &str); 10] = [
+const CONTROLLERS: [(&str, &str); 11] = [
     ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
     ("clusterroles", "clusterrole-aggregation-controller"),
     ("daemonsets", "daemonset-controller"),
@@ -50,6 +50,7 @@ const CONTROLLERS: [(&str, &str); 10] = [
     ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
+    ("statefulsets", "statefulset-controller"),
 ];
 
 /// The user of the manager's requests that are no controller's.
@@ -81,7 +82,7 @@ impl World {
         };
         let server = sandbox::Server::new(runtime, settings);
         let nodes = sandbox::Nodes::new(options.nodes);
-        let cluster = sandbox::Cluster::start(server, &nodes, options.seed);
+        let cluster = sandbox::Cluster::start(server, &nodes, options.seed).providing_volumes();
         Self::on(cluster, &options.flags, runtime)
     }
 

@@ -1,4 +1,4 @@
-//! A cluster around the server: nodes, a scheduler and volumes, behind the same clock.
+//! A cluster around the server: nodes, a scheduler and perhaps volumes, behind the same clock.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use crate::follow::Follower;
 use crate::{Request, Server, User};
 
-/// A server with nodes, a scheduler and volumes, until the runtime of the server is cancelled.
-/// Clones are the same one.
+/// A server with nodes and a scheduler, until the runtime of the server is cancelled. Clones are
+/// the same one.
 #[derive(Clone)]
 pub struct Cluster {
     server: Server,
@@ -23,16 +23,22 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts nodes, a scheduler and whoever provides volumes on a server.
+    /// Starts nodes and a scheduler on a server.
     pub fn start(server: Server, nodes: &Nodes, seed: u64) -> Self {
         let kubelets = Arc::new(Mutex::new(Kubelet::new(nodes, seed)));
         let wake = Arc::new(Notify::new());
         let scheduler = Arc::new(Mutex::new(Scheduler::default()));
         runtime::spawn("kubelets", drive(server.clone(), kubelets.clone(), wake.clone()));
         runtime::spawn("scheduler", drive(server.clone(), scheduler, Arc::new(Notify::new())));
-        let volumes = Arc::new(Mutex::new(Volumes::default()));
-        runtime::spawn("volumes", drive(server.clone(), volumes, Arc::new(Notify::new())));
         Self { server, kubelets, wake }
+    }
+
+    /// The same, with volumes for all volume claims.
+    #[must_use]
+    pub fn providing_volumes(self) -> Self {
+        let volumes = Arc::new(Mutex::new(Volumes::default()));
+        runtime::spawn("volumes", drive(self.server.clone(), volumes, Arc::new(Notify::new())));
+        self
     }
 
     /// The API server.
