@@ -17,6 +17,7 @@ mod sandbox;
 mod schema;
 mod serviceaccount;
 mod serving;
+mod statefulset;
 mod swap;
 mod ttlafterfinished;
 mod workloads;

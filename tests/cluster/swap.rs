@@ -16,7 +16,7 @@ const CALM: Duration = Duration::from_secs(5);
 const NAMESPACE: &str = "swap";
 const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
-     replicationcontroller-controller,ttl-after-finished-controller,\
+     replicationcontroller-controller,statefulset-controller,ttl-after-finished-controller,\
      pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
      clusterrole-aggregation-controller,ttl-controller,\
@@ -69,6 +69,7 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     let rest: Value = serde_yaml::from_str(REST)?;
     deployments(cluster, &objects, &most, &rest).await?;
     daemon_sets(&objects, &most, &rest).await?;
+    stateful_sets(&objects, &most, &rest).await?;
     for (name, template, replicas) in [("bare", &most, 2), ("bare-none", &rest, 0)] {
         let set = workload(name, template, json!({"replicas": replicas}));
         objects.create("replicasets", &set).await?;
@@ -247,7 +248,73 @@ async fn daemon_sets(objects: &Objects, most: &Value, rest: &Value) -> anyhow::R
     Ok(())
 }
 
-/// A Deployment, ReplicaSet or DaemonSet of this name and template, with `more` in its spec.
+/// Sets that are done, that are in the middle of a rollout or of scaling down, and one whose pod
+/// is stuck at a template that nobody wants any more.
+async fn stateful_sets(objects: &Objects, most: &Value, rest: &Value) -> anyhow::Result<()> {
+    let create = async |name, template, spec| {
+        objects.create("statefulsets", &workload(name, template, spec)).await
+    };
+    let change = async |name: &str, outcome: &str| {
+        objects.merge("statefulsets", name, &outcome_of_template(outcome)).await
+    };
+    let done = async |name| objects.wait("statefulsets", name, "to be done", rolled_out).await;
+    let has = async |name: &str, fields: Value| {
+        let is_so = |set: &Value| {
+            let fields = fields.as_object().into_iter().flatten();
+            fields.into_iter().all(|(field, value)| set["status"][field] == *value)
+                && set["status"]["observedGeneration"] == set["metadata"]["generation"]
+        };
+        objects.wait("statefulsets", name, &format!("to say {fields}"), is_so).await
+    };
+
+    // Nobody binds claims here.
+    let mut placed = most.clone();
+    placed["spec"]["nodeName"] = json!("node-0");
+    let resources = json!({"requests": {"storage": "1Gi"}});
+    let claim = json!({"metadata": {"name": "data"}, "spec": {"storageClassName": "",
+        "accessModes": ["ReadWriteOnce"], "resources": resources}});
+    let delete = json!({"whenScaled": "Delete", "whenDeleted": "Delete"});
+    let with_claims = json!({"replicas": 3, "volumeClaimTemplates": [claim],
+        "persistentVolumeClaimRetentionPolicy": delete});
+    let partition = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}});
+
+    create("s-none", rest, json!({"replicas": 0})).await?;
+    create("s-history", most, json!({"replicas": 2, "revisionHistoryLimit": 2})).await?;
+    create("s-partition", most, json!({"replicas": 3, "updateStrategy": partition})).await?;
+    create("s-ondelete", most, json!({"replicas": 2, "updateStrategy": {"type": "OnDelete"}}))
+        .await?;
+    create("s-midway", most, json!({"replicas": 3})).await?;
+    create("s-stuck", most, json!({"replicas": 2})).await?;
+    create("s-scaled", &placed, with_claims).await?;
+    let parallel = json!({"replicas": 3, "podManagementPolicy": "Parallel",
+        "ordinals": {"start": 5}, "minReadySeconds": 1});
+    create("s-parallel", most, parallel).await?;
+    let names = ["s-none", "s-history", "s-partition", "s-ondelete", "s-midway", "s-stuck"];
+    for name in names.into_iter().chain(["s-scaled", "s-parallel"]) {
+        done(name).await?;
+    }
+    for outcome in ["running", "none", "other", "running"] {
+        change("s-history", outcome).await?;
+        done("s-history").await?;
+    }
+    change("s-partition", "running").await?;
+    has("s-partition", json!({"updatedReplicas": 1, "readyReplicas": 3})).await?;
+    change("s-ondelete", "running").await?;
+    change("s-midway", "unready").await?;
+    has("s-midway", json!({"updatedReplicas": 1, "readyReplicas": 2})).await?;
+    change("s-stuck", "unready").await?;
+    has("s-stuck", json!({"updatedReplicas": 1, "readyReplicas": 1})).await?;
+    change("s-stuck", "running").await?;
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    objects.merge("pods", "s-scaled-1", &hold).await?;
+    objects.merge("statefulsets", "s-scaled", &json!({"spec": {"replicas": 1}})).await?;
+    objects.gone("persistentvolumeclaims", "data-s-scaled-2").await?;
+    let is_deleted = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+    objects.wait("pods", "s-scaled-1", "to be deleted", is_deleted).await?;
+    Ok(())
+}
+
+/// A workload of `apps` with this name and template, and with `more` in its spec.
 fn workload(name: &str, template: &Value, mut more: Value) -> Value {
     let labels = json!({"app": name});
     more["selector"] = json!({"matchLabels": labels});
@@ -299,7 +366,11 @@ async fn takes_over(
     })
     .await?;
     let queues = [("daemonset", "daemonsets"), ("deployment", "deployments")];
-    let sets = [("replicaset", "replicasets"), ("replicationmanager", "replicationcontrollers")];
+    let sets = [
+        ("replicaset", "replicasets"),
+        ("replicationmanager", "replicationcontrollers"),
+        ("statefulset", "statefulsets"),
+    ];
     let queues = queues.iter().chain(&sets);
     let count = |resource: &str| {
         let of = |key: &&String| key.starts_with(&format!("{resource} "));
@@ -377,6 +448,8 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
         ("deployments", "stalled"),
         ("daemonsets", "d-midway"),
         ("daemonsets", "d-surge"),
+        ("statefulsets", "s-midway"),
+        ("statefulsets", "s-stuck"),
     ];
     for (resource, name) in hanging {
         ensure!(!rolled_out(&objects.get(resource, name).await?), "{name} hangs");
@@ -398,6 +471,10 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     let after = names(&objects.workloads().await?);
     ensure!(before == after, "{before:?}, then {after:?}");
     // So do the deletions.
+    objects.get("persistentvolumeclaims", "data-s-scaled-1").await?;
+    objects.merge("pods", "s-scaled-1", &json!({"metadata": {"finalizers": null}})).await?;
+    objects.gone("persistentvolumeclaims", "data-s-scaled-1").await?;
+    objects.get("persistentvolumeclaims", "data-s-scaled-0").await?;
     objects.get("persistentvolumeclaims", "used").await?;
     objects.delete("pods", "user").await?;
     objects.gone("persistentvolumeclaims", "used").await?;

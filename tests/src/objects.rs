@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What the workload controllers read and write, besides events.
-pub const WORKLOADS: [&str; 6] = [
+pub const WORKLOADS: [&str; 7] = [
     "deployments",
     "replicasets",
     "daemonsets",
+    "statefulsets",
     "controllerrevisions",
     "replicationcontrollers",
     "pods",
