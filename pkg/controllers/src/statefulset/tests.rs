@@ -87,7 +87,7 @@ fn retention(set: Value, when_scaled: &str, when_deleted: &str) -> Value {
     with(set, json!({"spec": {"persistentVolumeClaimRetentionPolicy": policy}}))
 }
 
-fn rolling(set: Value, rolling: Value) -> Value {
+fn rolling(set: Value, rolling: &Value) -> Value {
     let strategy = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
     with(set, json!({"spec": {"updateStrategy": strategy}}))
 }

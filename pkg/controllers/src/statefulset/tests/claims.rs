@@ -183,13 +183,15 @@ error: pvc datadir-foo-0 is being deleted
     assert!(world.claims.contains_key("log-foo-0") && world.pods.is_empty());
 }
 
+/// Which pod owns each of two claims, if they are there; the policy; whether no pod is made.
+type Case = ([Option<&'static str>; 2], &'static str, bool);
+
 /// TestPodClaimIsStale, TestStaleOwnerRefOnScaleup: which pod owns each of the two claims, if they
 /// are there.
 #[test]
 fn a_pod_is_not_made_on_a_claim_of_an_earlier_one() {
     let two = json!([claim_template("a"), claim_template("b")]);
     let two = with(set(1), json!({"spec": {"volumeClaimTemplates": two}}));
-    type Case = ([Option<&'static str>; 2], &'static str, bool);
     let cases: [Case; 6] = [
         ([None, None], "Delete", false),
         ([None, Some("")], "Delete", false),

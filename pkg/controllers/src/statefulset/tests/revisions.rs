@@ -113,7 +113,7 @@ fn former_revisions_are_kept_up_to_a_limit() {
 /// What pods are made from counts as live.
 #[test]
 fn a_revision_that_a_pod_is_made_from_stays() {
-    let set = rolling(bare(set(2)), json!({"partition": 1}));
+    let set = rolling(bare(set(2)), &json!({"partition": 1}));
     let mut world = World::settled(with(set, json!({"spec": {"revisionHistoryLimit": 0}})));
     for number in 0..3 {
         world.set = image(&world.set, &format!("image-{number}"));
@@ -127,7 +127,7 @@ fn a_revision_that_a_pod_is_made_from_stays() {
 /// `getStatefulSetRevisions`: a revision that the status names and that is gone.
 #[test]
 fn without_its_current_revision_a_set_goes_on_with_the_new_one() {
-    let mut world = World::settled(rolling(bare(set(2)), json!({"partition": 2})));
+    let mut world = World::settled(rolling(bare(set(2)), &json!({"partition": 2})));
     let old = first(&world);
     world.set = image(&world.set, "new");
     world.settle();

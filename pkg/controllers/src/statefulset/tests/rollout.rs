@@ -48,7 +48,7 @@ fn an_update_goes_from_the_highest_number_down_one_at_a_time() {
 /// revision again.
 #[test]
 fn a_partition_holds_the_first_pods() {
-    let mut world = updated(rolling(bare(set(4)), json!({"partition": 2})));
+    let mut world = updated(rolling(bare(set(4)), &json!({"partition": 2})));
     world.settle();
     assert_eq!(images(&world), ["nginx", "nginx", "new", "new"]);
     assert_eq!(world.why(), "2 pods are held at an earlier revision by the partition, 2");
@@ -61,7 +61,7 @@ fn a_partition_holds_the_first_pods() {
     world.set = replicas(&world.set, 5);
     world.settle();
     assert_eq!(images(&world), ["nginx", "nginx", "new", "new", "new"]);
-    world.set = rolling(world.set.clone(), json!({"partition": 0}));
+    world.set = rolling(world.set.clone(), &json!({"partition": 0}));
     world.settle();
     assert_eq!(images(&world), ["new"; 5]);
 }
@@ -70,7 +70,7 @@ fn a_partition_holds_the_first_pods() {
 #[test]
 fn a_partition_counts_from_the_first_number() {
     let start = json!({"spec": {"ordinals": {"start": 5}}});
-    let mut world = updated(with(rolling(bare(set(3)), json!({"partition": 1})), start));
+    let mut world = updated(with(rolling(bare(set(3)), &json!({"partition": 1})), start));
     world.settle();
     assert_eq!(images(&world), ["nginx", "new", "new"]);
     world.pods.remove("foo-5");
@@ -83,7 +83,7 @@ fn a_partition_counts_from_the_first_number() {
 fn a_partition_that_comes_after_the_update_holds_nobody() {
     let mut world = updated(bare(set(2)));
     world.settle();
-    world.set = rolling(world.set.clone(), json!({"partition": 2}));
+    world.set = rolling(world.set.clone(), &json!({"partition": 2}));
     world.pods.remove("foo-0");
     world.settle();
     assert_eq!(images(&world), ["new", "new"]);
@@ -162,7 +162,7 @@ fn with_gate(mut world: World) -> World {
 fn so_many_may_be_unavailable() {
     let strategy = json!({"partition": 3, "maxUnavailable": 2});
     for (policy, together) in [(bare(set(6)), 5), (parallel(bare(set(6))), 6)] {
-        let mut world = with_gate(updated(rolling(policy, strategy.clone())));
+        let mut world = with_gate(updated(rolling(policy, &strategy)));
         world.sync();
         assert_eq!(world.ordinals(), [0, 1, 2, 3], "two at once");
         assert_eq!(world.counts()[3], 4);
@@ -179,7 +179,7 @@ fn so_many_may_be_unavailable() {
         assert_eq!(images(&world), ["nginx", "nginx", "nginx", "new", "new", "new"]);
     }
     // Without the gate it says nothing.
-    let mut world = updated(rolling(bare(set(6)), strategy));
+    let mut world = updated(rolling(bare(set(6)), &strategy));
     world.sync();
     assert_eq!(world.pods.len(), 5);
 }
@@ -200,11 +200,11 @@ fn how_many_may_be_unavailable() {
         (json!("0%"), 0, 1),
     ];
     for (amount, replicas, expected) in cases {
-        let set = rolling(set(replicas), json!({"maxUnavailable": amount}));
+        let set = rolling(set(replicas), &json!({"maxUnavailable": amount}));
         let found = allowed(&World::new(set).snapshot().set);
         assert_eq!(found, Ok(expected), "{amount} of {replicas}");
     }
-    let set = rolling(bare(set(1)), json!({"maxUnavailable": "many"}));
+    let set = rolling(bare(set(1)), &json!({"maxUnavailable": "many"}));
     let mut world = with_gate(World::new(set));
     world.sync();
     world.each_pod(running);
@@ -214,7 +214,7 @@ fn how_many_may_be_unavailable() {
 /// TestStatefulSetMetrics.
 #[test]
 fn gauges_are_of_the_gate() {
-    let mut world = World::settled(rolling(bare(set(3)), json!({"maxUnavailable": 2})));
+    let mut world = World::settled(rolling(bare(set(3)), &json!({"maxUnavailable": 2})));
     world.change_pod("foo-1", phase("Pending"));
     world.pods.remove("foo-2");
     let gauges = |world: &World| {
