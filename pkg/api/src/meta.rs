@@ -102,6 +102,23 @@ impl Meta {
     pub fn is_terminating(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
+
+    /// Whether it has this finalizer.
+    pub fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|name| &**name == finalizer)
+    }
+
+    /// Whether deletion was asked for and waits for this finalizer. As upstream's
+    /// `IsDeletionCandidate` in pkg/controller/util/protectionutil.
+    pub fn is_held_by(&self, finalizer: &str) -> bool {
+        self.is_terminating() && self.has_finalizer(finalizer)
+    }
+
+    /// Whether it may still get this finalizer, and has not. As upstream's `NeedToAddFinalizer` in
+    /// pkg/controller/util/protectionutil.
+    pub fn lacks_finalizer(&self, finalizer: &str) -> bool {
+        !self.is_terminating() && !self.has_finalizer(finalizer)
+    }
 }
 
 // === impl OwnerRef ===

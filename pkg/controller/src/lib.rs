@@ -6,6 +6,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod claim;
+pub mod finalizers;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod history;

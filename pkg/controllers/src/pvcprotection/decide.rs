@@ -1,10 +1,9 @@
 //! Whether a claim is protected, or let go. As `processPVC` in upstream's
 //! `pkg/controller/volume/pvcprotection/pvc_protection_controller.go`.
 
-use api::{Edit, Kind, PersistentVolumeClaim};
-use controller::{Facts, ObjectRef, Plan, Step, Why, Write};
+use api::PersistentVolumeClaim;
+use controller::{Facts, Plan, Step, finalizers};
 use mutant::Mutant;
-use serde_json::Value;
 
 use super::snapshot::Snapshot;
 use super::unused;
@@ -27,9 +26,9 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, tracks_unused: bool) -> Plan {
     if claim.is_protected() {
         return Plan::rest("it is protected");
     }
-    let names = claim.meta.finalizers.iter().map(|name| &**name);
-    let finalizers = names.chain([PersistentVolumeClaim::PROTECTION]).collect();
-    update_finalizers(claim, "it lacks the finalizer", finalizers)
+    let name = PersistentVolumeClaim::PROTECTION;
+    let update = finalizers::added::<PersistentVolumeClaim>(&claim.meta, &claim.raw, name);
+    Plan::one("it lacks the finalizer", Step::InOrder(vec![update.into()]))
 }
 
 /// Removes the finalizer of a claim that is being deleted, if no pod uses it.
@@ -45,21 +44,10 @@ fn release(s: &Snapshot, facts: &Facts) -> Plan {
         Live::Pod(pod) => Plan::rest(format!("pod {pod} uses it")),
         Live::Unknown(why, error) => Plan::failed(why, error),
         Live::Unused => {
-            let names = claim.meta.finalizers.iter().map(|name| &**name);
-            let rest = names.filter(|name| *name != PersistentVolumeClaim::PROTECTION).collect();
-            update_finalizers(claim, "no pod uses it", rest)
+            let name = PersistentVolumeClaim::PROTECTION;
+            let update =
+                finalizers::removed::<PersistentVolumeClaim>(&claim.meta, &claim.raw, name);
+            Plan::one("no pod uses it", Step::InOrder(vec![update.into()]))
         }
     }
-}
-
-fn update_finalizers(
-    claim: &PersistentVolumeClaim,
-    why: impl Into<Why>,
-    finalizers: Vec<&str>,
-) -> Plan {
-    let value = if finalizers.is_empty() { Value::Null } else { finalizers.into() };
-    let object = ObjectRef::new(&PersistentVolumeClaim::RESOURCE, &claim.meta);
-    let edits = vec![Edit::new(["metadata", "finalizers"], value)];
-    let update = Write::update(object, claim.raw.clone(), edits);
-    Plan::one(why, Step::InOrder(vec![update.into()]))
 }
