@@ -1,9 +1,14 @@
 //! PersistentVolumeClaim: a view beside the whole object.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
-use crate::wire::{self, null_is_empty};
-use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Status};
+use crate::wire::{self, from_optional_text, from_text, null_is_empty, text};
+use crate::{
+    Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Status, Text,
+    VolumeAttributesClass, intern,
+};
 
 /// What controllers read of a claim for storage, and the whole of it.
 #[derive(Clone, Debug)]
@@ -12,6 +17,8 @@ pub struct PersistentVolumeClaim {
     pub meta: Meta,
     /// The status of the `Unused` condition; none: there is no such condition.
     pub unused: Option<Status>,
+    /// The names of the VolumeAttributesClasses that it asks for, has, or is about to get, sorted.
+    pub attributes_classes: Box<[Text]>,
     /// The whole object.
     pub raw: Raw,
     /// Why the object could not be read; a controller leaves such an object alone.
@@ -23,16 +30,18 @@ impl PersistentVolumeClaim {
     pub const PROTECTION: &'static str = "kubernetes.io/pvc-protection";
     /// The claims that are being deleted and have this finalizer, by namespace.
     pub const HELD_BY_NAMESPACE: &'static str = "held";
+    /// Upstream's `volumeAttributesClassName`: the claims by the VolumeAttributesClasses that they
+    /// refer to; under [`VolumeAttributesClass::UNKNOWN`] those that cannot be read.
+    pub const BY_ATTRIBUTES_CLASS: &'static str = "volumeAttributesClassName";
 
     /// Whether it has the finalizer that protects it.
     pub fn is_protected(&self) -> bool {
-        self.meta.finalizers.iter().any(|name| &**name == Self::PROTECTION)
+        self.meta.has_finalizer(Self::PROTECTION)
     }
 
-    /// Whether it is being deleted and waits until no pod uses it. As upstream's
-    /// `IsDeletionCandidate` in pkg/controller/util/protectionutil.
+    /// Whether it is being deleted and waits until no pod uses it.
     pub fn is_held(&self) -> bool {
-        self.meta.is_terminating() && self.is_protected()
+        self.meta.is_held_by(Self::PROTECTION)
     }
 }
 
@@ -43,9 +52,12 @@ impl Kind for PersistentVolumeClaim {
 
 impl Object for PersistentVolumeClaim {
     const CODEC: Codec = Codec::Json;
-    const INDEXES: &'static [Index<Self>] = &[Index::one(Self::HELD_BY_NAMESPACE, |claim| {
-        claim.is_held().then(|| claim.meta.key.namespace.clone())
-    })];
+    const INDEXES: &'static [Index<Self>] = &[
+        Index::one(Self::HELD_BY_NAMESPACE, |claim| {
+            claim.is_held().then(|| claim.meta.key.namespace.clone())
+        }),
+        Index::several(Self::BY_ATTRIBUTES_CLASS, |claim| claim.attributes_classes.to_vec()),
+    ];
 
     fn meta(&self) -> &Meta {
         &self.meta
@@ -57,14 +69,31 @@ impl Object for PersistentVolumeClaim {
         Ok(Self {
             meta: wire.metadata.meta()?,
             unused: unused.map(|condition| Status::parse(&condition.status)),
+            attributes_classes: attributes_classes(&wire),
             raw,
             unreadable: None,
         })
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
-        Self { meta, unused: None, raw: Raw::default(), unreadable: Some(error.clone()) }
+        let attributes_classes = [intern(VolumeAttributesClass::UNKNOWN)].into();
+        let (raw, unreadable) = (Raw::default(), Some(error.clone()));
+        Self { meta, unused: None, attributes_classes, raw, unreadable }
     }
+}
+
+/// As `getPVCReferencedVACNames` in upstream's pkg/controller/volume/vacprotection.
+fn attributes_classes(claim: &WireClaim) -> Box<[Text]> {
+    let (spec, status) = (&claim.spec, &claim.status);
+    let target = status.modify_volume_status.as_ref();
+    let names = [
+        spec.volume_attributes_class_name.as_deref(),
+        status.current_volume_attributes_class_name.as_deref(),
+        target.map(|it| it.target_volume_attributes_class_name.as_slice()),
+    ];
+    let names: BTreeSet<_> = names.into_iter().flatten().filter(|name| !name.is_empty()).collect();
+    // Most claims have none, and then this takes no memory.
+    names.into_iter().map(|name| intern(&text(name))).collect()
 }
 
 // === Wire ===
@@ -73,14 +102,34 @@ impl Object for PersistentVolumeClaim {
 struct WireClaim {
     metadata: wire::ObjectMeta,
     #[serde(default)]
+    spec: WireSpec,
+    #[serde(default)]
     status: WireStatus,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    #[serde(deserialize_with = "from_optional_text")]
+    volume_attributes_class_name: Option<Vec<u8>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     #[serde(deserialize_with = "null_is_empty")]
     conditions: Vec<WireCondition>,
+    #[serde(deserialize_with = "from_optional_text")]
+    current_volume_attributes_class_name: Option<Vec<u8>>,
+    modify_volume_status: Option<WireModification>,
+}
+
+/// `v1.ModifyVolumeStatus`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireModification {
+    #[serde(deserialize_with = "from_text")]
+    target_volume_attributes_class_name: Vec<u8>,
 }
 
 #[derive(Default, Deserialize)]

@@ -5,6 +5,7 @@
 //! keep their [`Raw`] JSON. This crate is pure: no clock, no I/O, no randomness.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod attributes_class;
 mod certificate_request;
 mod claim;
 mod clusterrole;
@@ -36,11 +37,13 @@ mod serviceaccount;
 mod statefulset;
 mod time;
 mod token_secret;
+mod volume;
 pub mod wire;
 
 #[cfg(test)]
 mod tests;
 
+pub use attributes_class::VolumeAttributesClass;
 pub use certificate_request::{Alternative, CertificateRequest, RequestError};
 pub use claim::PersistentVolumeClaim;
 pub use clusterrole::{ClusterRole, PolicyRule};
@@ -58,7 +61,7 @@ pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
-pub use pod::{ClaimSource, Observed, Phase, Pod};
+pub use pod::{ClaimSource, EphemeralVolume, Observed, Phase, Pod};
 pub use raw::{Edit, Raw};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};
@@ -75,3 +78,4 @@ pub use statefulset::{
 };
 pub use time::Time;
 pub use token_secret::TokenSecret;
+pub use volume::PersistentVolume;

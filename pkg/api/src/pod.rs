@@ -1,6 +1,7 @@
 //! Pod: the view that the workload controllers share.
 
 mod claims;
+mod ephemeral;
 mod secrets;
 
 use prost::Message;
@@ -10,6 +11,7 @@ use crate::wire::{self, from_text, null_is_empty, text};
 use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status, Text, Time, intern};
 
 pub use claims::ClaimSource;
+pub use ephemeral::EphemeralVolume;
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub struct Pod {
     pub secrets: Box<[Text]>,
     /// The volume claims that it refers to, sorted by name.
     pub claims: Box<[(Text, ClaimSource)]>,
+    /// The ephemeral volumes for which claims are made, in their order.
+    pub ephemeral_volumes: Box<[EphemeralVolume]>,
 }
 
 /// What has an `observedGeneration`.
@@ -326,6 +330,7 @@ impl WirePod {
             shut_down: meta.is_terminating() && has_no_grace,
             nothing_runs: status.nothing_runs(),
             claims: claims::of(spec, &meta.key.name),
+            ephemeral_volumes: ephemeral::of(spec),
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),

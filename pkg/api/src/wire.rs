@@ -246,12 +246,21 @@ pub(crate) fn from_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ve
     TextBytes::deserialize(deserializer).map(|text| text.0)
 }
 
-fn from_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u8>>, D::Error> {
+/// The same of a text that need not be there.
+pub(crate) fn from_optional_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<u8>>, D::Error> {
+    Option::<TextBytes>::deserialize(deserializer).map(|text| text.map(|text| text.0))
+}
+
+pub(crate) fn from_texts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Vec<u8>>, D::Error> {
     let texts: Vec<TextBytes> = null_is_empty(deserializer)?;
     Ok(texts.into_iter().map(|text| text.0).collect())
 }
 
-fn from_texts_by_key<'de, D: Deserializer<'de>>(
+pub(crate) fn from_texts_by_key<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
     let texts: BTreeMap<String, TextBytes> = null_is_empty(deserializer)?;

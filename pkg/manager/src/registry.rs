@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use api::{
     CertificateSigningRequest, ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node,
-    PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, ServiceAccount, StatefulSet,
-    TokenSecret,
+    PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController,
+    ServiceAccount, StatefulSet, TokenSecret, VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
@@ -214,6 +214,14 @@ pub static REGISTRY: &[Entry] = &[
         name: "ephemeral-volume-controller",
         aliases: &["ephemeral-volume"],
         account: "ephemeral-volume-controller",
+        event_source: Some("ephemeral_volume"),
+        folder: Some("ephemeralvolume"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_EPHEMERAL_VOLUME_SYNCS);
+            let queue = context.queue("ephemeral_volume");
+            let controller = controllers::ephemeralvolume::Controller;
+            context.start(entry, Pod::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -329,6 +337,12 @@ pub static REGISTRY: &[Entry] = &[
         name: "persistentvolume-protection-controller",
         aliases: &["pv-protection"],
         account: "pv-protection-controller",
+        folder: Some("pvprotection"),
+        start: Some(|entry, context| {
+            let queue = context.queue("pvprotection");
+            let controller = controllers::pvprotection::Controller;
+            context.start(entry, PersistentVolume::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -569,6 +583,12 @@ pub static REGISTRY: &[Entry] = &[
         name: "volumeattributesclass-protection-controller",
         account: "volumeattributesclass-protection-controller",
         gates: &["VolumeAttributesClass"],
+        folder: Some("vacprotection"),
+        start: Some(|entry, context| {
+            let queue = context.queue("vacprotection");
+            let controller = controllers::vacprotection::Controller;
+            context.start(entry, VolumeAttributesClass::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
 ];

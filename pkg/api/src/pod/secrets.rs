@@ -125,7 +125,7 @@ pub(super) struct WireVolumeSource {
     #[prost(message, optional, tag = "28")]
     csi: Option<WireCsi>,
     #[prost(message, optional, tag = "29")]
-    pub(super) ephemeral: Option<super::WireAnything>,
+    pub(super) ephemeral: Option<super::ephemeral::WireSource>,
 }
 
 /// `v1.SecretVolumeSource` and `v1.AzureFileVolumeSource`.

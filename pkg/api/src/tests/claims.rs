@@ -27,7 +27,104 @@ fn the_claims_of_a_pod_are_read_from_both_codecs() {
 #[test]
 fn a_pod_without_claims_pays_two_words() {
     assert_eq!(size_of_val(&Pod::decode(Codec::Json, b"{\"metadata\":{}}").unwrap().claims), 16);
-    assert!(size_of::<Pod>() <= 280, "{}", size_of::<Pod>());
+    assert!(size_of::<Pod>() <= 296, "{}", size_of::<Pod>());
+}
+
+/// Every field that a template can have, from both codecs, is in the claim that is made from it. An
+/// empty name of a class says something else than none.
+#[test]
+fn the_templates_of_ephemeral_volumes_are_read_whole() {
+    let (protobuf, text) = (
+        include_bytes!("../../testdata/ephemeral-pod.pb"),
+        include_str!("../../testdata/ephemeral-pod.json"),
+    );
+    let pod = Pod::decode(Codec::Protobuf, protobuf).unwrap();
+    assert_eq!(Pod::decode(Codec::Json, text.as_bytes()).as_ref(), Ok(&pod));
+    let names: Vec<_> = pod.ephemeral_volumes.iter().map(|volume| &*volume.name).collect();
+    assert_eq!(names, ["scratch", "bare", "again"], "in the order of the spec");
+    let template =
+        |at: usize| -> Value { serde_json::from_str(&pod.ephemeral_volumes[at].template).unwrap() };
+    let text: Value = serde_json::from_str(text).unwrap();
+    let whole = "/spec/volumes/0/ephemeral/volumeClaimTemplate";
+    assert_eq!(Some(&template(0)), text.pointer(whole));
+    assert_eq!(template(1), json!({"spec": {"storageClassName": ""}}));
+    assert_eq!(template(2), json!({"spec": {}}));
+}
+
+/// The API server does not look at the bytes of annotations.
+#[test]
+fn a_template_with_odd_bytes_hides_no_pod() {
+    let odd = include_bytes!("../../testdata/ephemeral-odd-pod.pb");
+    let pod = Pod::decode(Codec::Protobuf, odd).unwrap();
+    let template: Value = serde_json::from_str(&pod.ephemeral_volumes[0].template).unwrap();
+    assert_eq!(template["metadata"]["annotations"]["note"], "caf\u{fffd}");
+}
+
+/// `getPVCReferencedVACNames` and `getPVReferencedVACNames`.
+#[test]
+fn claims_and_volumes_are_found_by_their_attributes_classes() {
+    let of_claim = |spec: &str, current: &str, target: &str| {
+        let json = json!({"metadata": {}, "spec": {"volumeAttributesClassName": spec},
+            "status": {"currentVolumeAttributesClassName": current,
+                "modifyVolumeStatus": {"targetVolumeAttributesClassName": target, "status": ""}}});
+        let claim =
+            PersistentVolumeClaim::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+        found(&claim, PersistentVolumeClaim::BY_ATTRIBUTES_CLASS)
+    };
+    assert_eq!(of_claim("gold", "silver", "bronze"), ["bronze", "gold", "silver"]);
+    assert_eq!(of_claim("gold", "gold", ""), ["gold"]);
+    assert!(of_claim("", "", "").is_empty());
+    let claim = PersistentVolumeClaim::decode(Codec::Json, br#"{"metadata":{}}"#).unwrap();
+    assert!(claim.attributes_classes.is_empty());
+
+    let of_volume = |name: Value| {
+        let json = json!({"metadata": {}, "spec": {"volumeAttributesClassName": name}});
+        let volume = PersistentVolume::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+        found(&volume, PersistentVolume::BY_ATTRIBUTES_CLASS)
+    };
+    assert_eq!(of_volume(json!("gold")), ["gold"]);
+    assert!(of_volume(json!("")).is_empty() && of_volume(Value::Null).is_empty());
+
+    let error = DecodeError("no".to_owned());
+    let claim = PersistentVolumeClaim::unreadable(claim.meta.clone(), &error);
+    let volume = PersistentVolume::unreadable(claim.meta.clone(), &error);
+    assert_eq!(found(&claim, PersistentVolumeClaim::BY_ATTRIBUTES_CLASS), [""]);
+    assert_eq!(found(&volume, PersistentVolume::BY_ATTRIBUTES_CLASS), [""]);
+}
+
+/// The values under which an index finds an object.
+fn found<T: Object>(object: &T, index: &str) -> Vec<String> {
+    let index = T::INDEXES.iter().find(|known| known.name == index).unwrap();
+    index.of(object).as_slice().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_volume_and_a_class_are_read_and_kept() {
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": "pv-1", "uid": "v1", "resourceVersion": "9",
+            "finalizers": ["kubernetes.io/pv-protection"], "deletionTimestamp": NOON},
+        "spec": {"capacity": {"storage": "1Gi"}, "claimRef": {"namespace": "shop", "name": "data"},
+            "fieldOfTomorrow": 1},
+        "status": {"phase": "Bound"},
+    });
+    let found = PersistentVolume::decode(Codec::Json, volume.to_string().as_bytes()).unwrap();
+    assert!(found.bound && found.meta.is_held_by(PersistentVolume::PROTECTION));
+    assert_eq!(found.claim, Some(Key::new("shop", "data")));
+    let body = found.raw.edited(&PersistentVolume::RESOURCE, &[]).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), volume);
+    let bare = PersistentVolume::decode(Codec::Json, br#"{"metadata":{}}"#).unwrap();
+    assert!(!bare.bound && bare.claim.is_none());
+
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass",
+        "metadata": {"name": "gold", "resourceVersion": "9"},
+        "driverName": "csi.example.com", "parameters": {"iops": "5"},
+    });
+    let found = VolumeAttributesClass::decode(Codec::Json, class.to_string().as_bytes()).unwrap();
+    assert!(found.meta.lacks_finalizer(VolumeAttributesClass::PROTECTION));
+    let body = found.raw.edited(&VolumeAttributesClass::RESOURCE, &[]).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), class);
 }
 
 /// `IsPodTerminated` and `notRunning` of pkg/volume/util.

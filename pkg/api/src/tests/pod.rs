@@ -391,6 +391,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         sidecar_restarts_max: 5,
         secrets: Box::default(),
         claims: Box::default(),
+        ephemeral_volumes: Box::default(),
     };
     let protobuf = Pod::decode(Codec::Protobuf, include_bytes!("../../testdata/pod.pb"));
     let json = Pod::decode(Codec::Json, include_bytes!("../../testdata/pod.json"));

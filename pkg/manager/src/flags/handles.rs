@@ -62,6 +62,9 @@ pub(crate) const CLIENT_CA_FILE: Text = Handle::new("client-ca-file");
 pub(crate) const CONCURRENT_DAEMONSET_SYNCS: Int = Handle::new("concurrent-daemonset-syncs");
 /// `--concurrent-deployment-syncs`
 pub(crate) const CONCURRENT_DEPLOYMENT_SYNCS: Int = Handle::new("concurrent-deployment-syncs");
+/// `--concurrent-ephemeralvolume-syncs`
+pub(crate) const CONCURRENT_EPHEMERAL_VOLUME_SYNCS: Int =
+    Handle::new("concurrent-ephemeralvolume-syncs");
 /// `--concurrent-gc-syncs`
 pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
 /// `--concurrent-namespace-syncs`
@@ -215,6 +218,7 @@ pub(super) const NAMES: &[&str] = &[
     "client-ca-file",
     "concurrent-daemonset-syncs",
     "concurrent-deployment-syncs",
+    "concurrent-ephemeralvolume-syncs",
     "concurrent-gc-syncs",
     "concurrent-namespace-syncs",
     "concurrent-rc-syncs",
