@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer};
 
+use crate::certificate;
 use crate::certificate_request::{CertificateRequest, RequestError};
 use crate::wire::{self, null_is_empty};
-use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Text, intern};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Text, Time, intern};
 
 /// What controllers read of a wish for a certificate, and the whole of it.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct CertificateSigningRequest {
     pub requestor: Requestor,
     /// The types of its conditions, whatever their status.
     pub conditions: BTreeSet<Text>,
+    /// The same in their order, and when each was last updated, if it says so.
+    pub condition_updates: Box<[(Text, Option<Time>)]>,
     /// Whether the certificate is there.
     pub issued: bool,
     /// The whole object.
@@ -70,6 +73,20 @@ impl CertificateSigningRequest {
             serde_json::from_str(spec).map_err(|error| RequestError(error.to_string()))?;
         CertificateRequest::from_base64(&spec.request)
     }
+
+    /// After when the first certificate that was issued is no longer valid, read anew each time;
+    /// none: there is none, or it cannot be read.
+    pub fn not_after(&self) -> Option<Time> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Status<'a> {
+            #[serde(borrow)]
+            certificate: Option<std::borrow::Cow<'a, str>>,
+        }
+        let status = self.raw.field("status").map_or("{}", |status| status.get());
+        let status: Status<'_> = serde_json::from_str(status).ok()?;
+        certificate::not_after(&status.certificate?)
+    }
 }
 
 impl Kind for CertificateSigningRequest {
@@ -92,12 +109,17 @@ impl Object for CertificateSigningRequest {
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let (wire, raw) = wire::decode_whole::<Self, WireRequest>(codec, bytes)?;
         let conditions = wire.status.conditions.iter();
+        let condition_updates = conditions.clone().map(|condition| {
+            let at = condition.last_update_time.and_then(wire::Time::view);
+            (intern(&condition.r#type), at)
+        });
         Ok(Self {
             meta: wire.metadata.meta()?,
             signer_name: intern(&wire.spec.signer_name),
             usages: wire.spec.usages.iter().map(|usage| intern(usage)).collect(),
             requestor: wire.spec.requestor,
             conditions: conditions.map(|condition| intern(&condition.r#type)).collect(),
+            condition_updates: condition_updates.collect(),
             issued: !wire.status.certificate.is_empty(),
             raw,
             unreadable: None,
@@ -111,6 +133,7 @@ impl Object for CertificateSigningRequest {
             usages: BTreeSet::new(),
             requestor: Requestor::default(),
             conditions: BTreeSet::new(),
+            condition_updates: Box::default(),
             issued: false,
             raw: Raw::default(),
             unreadable: Some(error.clone()),
@@ -158,7 +181,8 @@ struct WireStatus {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WireCondition {
     r#type: String,
+    last_update_time: Option<wire::Time>,
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::Time;
+
 /// As `strconv.Quote` and `%q`: what is no text or has no shape is written as an escape.
 pub fn quote(bytes: impl AsRef<[u8]>) -> String {
     let mut out = String::from("\"");
@@ -32,6 +34,90 @@ pub fn escape_html(json: String) -> String {
             if json.contains(*char) { json.replace(*char, escape) } else { json }
         },
     )
+}
+
+/// As `time.Parse(time.RFC3339, …)`, where what cannot be read means something: an hour may have
+/// one digit, a fraction may have a comma, no second is a leap second, and the year 9999 ends with
+/// its last day.
+pub fn parse_rfc3339(text: &[u8]) -> Option<Time> {
+    let mut rest = text;
+    let year = number(&mut rest, 4)?;
+    let month = number(literal(&mut rest, b'-')?, 2).filter(|it| (1..=12).contains(it))?;
+    let day = number(literal(&mut rest, b'-')?, 2)?;
+    literal(&mut rest, b'T')?;
+    let digits = if rest.get(1).is_some_and(u8::is_ascii_digit) { 2 } else { 1 };
+    let hour = number(&mut rest, digits).filter(|it| *it < 24)?;
+    let minute = number(literal(&mut rest, b':')?, 2).filter(|it| *it < 60)?;
+    let second = number(literal(&mut rest, b':')?, 2).filter(|it| *it < 60)?;
+    let nanos = fraction(&mut rest);
+    let offset_seconds = offset(&mut rest)?;
+    if !rest.is_empty() || !(1..=days_in(year, month)).contains(&day) {
+        return None;
+    }
+    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(Time::from_unix(seconds - offset_seconds, nanos))
+}
+
+/// So many digits.
+fn number(text: &mut &[u8], digits: usize) -> Option<i64> {
+    let (number, rest) = text.split_at_checked(digits)?;
+    let is_number = number.iter().all(u8::is_ascii_digit);
+    *text = rest;
+    is_number.then(|| number.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+}
+
+/// This byte, and what follows it.
+fn literal<'a, 'b>(text: &'a mut &'b [u8], byte: u8) -> Option<&'a mut &'b [u8]> {
+    *text = text.strip_prefix(&[byte])?;
+    Some(text)
+}
+
+/// Nanoseconds behind a point or comma, if at least one digit follows it; more digits than nine
+/// count for nothing.
+fn fraction(text: &mut &[u8]) -> i32 {
+    let Some((b'.' | b',', digits)) = text.split_first() else { return 0 };
+    let length = digits.iter().take_while(|digit| digit.is_ascii_digit()).count();
+    let (digits, rest) = digits.split_at(length);
+    if digits.is_empty() {
+        return 0;
+    }
+    *text = rest;
+    let padded = digits.iter().copied().chain(std::iter::repeat(b'0')).take(9);
+    padded.fold(0, |sum, digit| sum * 10 + i32::from(digit - b'0'))
+}
+
+/// Seconds east of Greenwich.
+fn offset(text: &mut &[u8]) -> Option<i64> {
+    let (sign, rest) = text.split_first()?;
+    *text = rest;
+    let sign = match sign {
+        b'Z' => return Some(0),
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let hours = number(text, 2).filter(|it| *it <= 24)?;
+    let minutes = number(literal(text, b':')?, 2).filter(|it| *it <= 60)?;
+    Some(sign * (hours * 3600 + minutes * 60))
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The days from 1970-01-01 on, in the Gregorian calendar. Years begin in March, so that leap days
+/// come last.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month > 2 { year } else { year - 1 };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 fn push(out: &mut String, char: char) {

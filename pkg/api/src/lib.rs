@@ -6,8 +6,11 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod attributes_class;
+mod bootstrap_token;
+mod certificate;
 mod certificate_request;
 mod claim;
+mod cluster_info;
 mod clusterrole;
 mod condition;
 mod csr;
@@ -24,6 +27,7 @@ mod names;
 mod namespace;
 mod node;
 mod pod;
+mod pod_certificate_request;
 mod raw;
 mod replicaset;
 mod resource;
@@ -44,8 +48,10 @@ pub mod wire;
 mod tests;
 
 pub use attributes_class::VolumeAttributesClass;
+pub use bootstrap_token::{BootstrapToken, Expiration, TokenSecretValue};
 pub use certificate_request::{Alternative, CertificateRequest, RequestError};
 pub use claim::PersistentVolumeClaim;
+pub use cluster_info::ClusterInfo;
 pub use clusterrole::{ClusterRole, PolicyRule};
 pub use condition::{Condition, Status};
 pub use csr::{CertificateSigningRequest, Requestor};
@@ -62,6 +68,7 @@ pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
 pub use pod::{ClaimSource, EphemeralVolume, Observed, Phase, Pod};
+pub use pod_certificate_request::PodCertificateRequest;
 pub use raw::{Edit, Raw};
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};

@@ -96,14 +96,15 @@ impl Object for TokenSecret {
 
 // === Wire ===
 
+/// `v1.Secret`.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
-struct WireSecret {
+pub(crate) struct WireSecret {
     #[prost(message, required, tag = "1")]
-    metadata: wire::ObjectMeta,
+    pub(crate) metadata: wire::ObjectMeta,
     #[prost(btree_map = "string, bytes", tag = "2")]
     #[serde(deserialize_with = "from_base64")]
-    data: BTreeMap<String, Vec<u8>>,
+    pub(crate) data: BTreeMap<String, Vec<u8>>,
 }
 
 /// Bytes travel as base64 in JSON; none as `null`.

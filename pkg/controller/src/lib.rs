@@ -19,6 +19,7 @@ mod rank;
 mod telemetry;
 mod view;
 mod watch;
+mod window;
 mod write;
 
 pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
@@ -33,6 +34,7 @@ pub use view::{Cache, Caches, Lister, MetadataLister, Show, View};
 pub use watch::{
     Call, Change, ChangedAny, Enqueue, Everything, Handler, Keeps, MetadataChange, Watches,
 };
+pub use window::window;
 pub use write::{
     Action, Announce, Collection, Content, Delete, Event, EventType, Guard, Message, ObjectRef,
     Patch, PatchKind, Propagation, Retry, Tolerated, Update, Verb, Write,

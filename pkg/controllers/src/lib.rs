@@ -6,14 +6,17 @@
 //! status it writes) and `tests.rs`.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod bootstrapsigner;
 pub mod clusterroleaggregation;
 pub mod csrapproving;
+pub mod csrcleaner;
 pub mod daemonset;
 pub mod deployment;
 pub mod ephemeralvolume;
 pub mod garbagecollector;
 pub mod legacytokencleaner;
 pub mod namespace;
+pub mod podcertificaterequestcleaner;
 pub mod podgc;
 pub mod pvcprotection;
 pub mod pvprotection;
@@ -22,6 +25,7 @@ pub mod rootcacertpublisher;
 pub mod serviceaccount;
 pub mod serviceaccounttoken;
 pub mod statefulset;
+pub mod tokencleaner;
 pub mod ttl;
 pub mod ttlafterfinished;
 pub mod vacprotection;

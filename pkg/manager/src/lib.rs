@@ -7,6 +7,7 @@ mod election;
 mod expiry;
 pub mod flags;
 pub mod gates;
+mod hmac;
 pub mod logging;
 pub mod options;
 pub mod registry;

@@ -9,18 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{
-    CertificateSigningRequest, ClusterRole, DaemonSet, Deployment, Job, Key, Kind, Namespace, Node,
-    PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController,
-    ServiceAccount, StatefulSet, TokenSecret, VolumeAttributesClass,
+    BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, DaemonSet, Deployment,
+    Job, Key, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodCertificateRequest, ReplicaSet, ReplicationController, ServiceAccount, StatefulSet,
+    TokenSecret, VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
-use controllers::{legacytokencleaner, podgc, replicaset, serviceaccounttoken};
+use controllers::{
+    csrcleaner, legacytokencleaner, podcertificaterequestcleaner, podgc, replicaset,
+    serviceaccounttoken,
+};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
 use crate::gates::features;
+use crate::hmac::RingHmac;
 use crate::options::Options;
 use crate::start::{Context, Running};
 use crate::token_signer;
@@ -100,6 +105,12 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["bootstrapsigner"],
         account: "bootstrap-signer",
         on_by_default: false,
+        folder: Some("bootstrapsigner"),
+        start: Some(|entry, context| {
+            let queue = context.queue("bootstrap_signer_queue");
+            let controller = controllers::bootstrapsigner::Controller { hmac: Arc::new(RingHmac) };
+            context.start(entry, ClusterInfo::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -118,6 +129,14 @@ pub static REGISTRY: &[Entry] = &[
         name: "certificatesigningrequest-cleaner-controller",
         aliases: &["csrcleaner"],
         account: "certificate-controller",
+        folder: Some("csrcleaner"),
+        start: Some(|entry, context| {
+            // Upstream has no queue.
+            let pause = ItemBackoff::new(csrcleaner::RETRY_MIN, csrcleaner::PERIOD);
+            let queue = context.unnamed_queue(Limiter::new(pause, TokenBucket::unlimited()));
+            let own = CertificateSigningRequest::RESOURCE;
+            context.start(entry, own, (queue, 1), csrcleaner::Controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -379,6 +398,16 @@ pub static REGISTRY: &[Entry] = &[
         name: "podcertificaterequest-cleaner-controller",
         account: "podcertificaterequestcleaner",
         gates: &["PodCertificateRequest"],
+        folder: Some("podcertificaterequestcleaner"),
+        start: Some(|entry, context| {
+            // Upstream has no queue.
+            let (min, max) =
+                (podcertificaterequestcleaner::RETRY_MIN, podcertificaterequestcleaner::PERIOD);
+            let limiter = Limiter::new(ItemBackoff::new(min, max), TokenBucket::unlimited());
+            let queue = context.unnamed_queue(limiter);
+            let controller = podcertificaterequestcleaner::Controller;
+            context.start(entry, PodCertificateRequest::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -547,6 +576,12 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["tokencleaner"],
         account: "token-cleaner",
         on_by_default: false,
+        folder: Some("tokencleaner"),
+        start: Some(|entry, context| {
+            let queue = context.queue("token_cleaner");
+            let controller = controllers::tokencleaner::Controller;
+            context.start(entry, BootstrapToken::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Key, Kind, Node, Phase, Pod, Status, Time};
-use controller::{Action, Count, Delete, Facts, Family, ObjectRef, Plan, Query, Step, When, Write};
+use controller::{
+    Action, Count, Delete, Facts, Family, ObjectRef, Plan, Query, Step, When, Write, window,
+};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
@@ -65,7 +67,9 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts, threshold: Option<usize>) -> P
     let why = why.collect::<Vec<_>>().join(", ");
     let chains: Vec<_> = found
         .iter()
-        .flat_map(|(reason, pods)| window(pods, s.now).map(|pod| chain(s, pod, *reason)))
+        .flat_map(|(reason, pods)| {
+            window(pods, DELETIONS_MAX, s.now).map(|pod| chain(s, pod, *reason))
+        })
         .collect();
     let has_more = found.iter().any(|(_, pods)| pods.len() > DELETIONS_MAX);
     let again = if has_more { SOON } else { PERIOD };
@@ -125,15 +129,6 @@ fn rank(pod: &Pod) -> (Reverse<bool>, Option<Time>, &str, &str) {
     let evicted = pod.phase == Phase::Failed && pod.evicted;
     let Key { namespace, name } = &pod.meta.key;
     (Reverse(evicted), pod.meta.creation_timestamp, name, namespace)
-}
-
-/// At most [`DELETIONS_MAX`] of the pods. If there are more, from a place on that moves with the
-/// time: pods that cannot be deleted must not keep the others from their turn.
-fn window<'a>(pods: &[&'a Arc<Pod>], now: Time) -> impl Iterator<Item = &'a Arc<Pod>> {
-    let seconds = usize::try_from(now.unix_nanos() / 1_000_000_000).unwrap_or(0);
-    let start = if pods.len() > DELETIONS_MAX { seconds % pods.len() } else { 0 };
-    let (before, after) = pods.split_at(start);
-    after.iter().chain(before).take(DELETIONS_MAX).copied()
 }
 
 // === Nodes ===
