@@ -18,6 +18,10 @@
 //! - the signature of a token goes when the token expires, not with the next change;
 //! - a write that failed is tried again, unless the ConfigMap has changed, or is gone;
 //! - the signature of a token that cannot be read stays.
+//!
+//! # Parts
+//!
+//! - `signature`: how a token signs.
 
 mod decide;
 mod signature;

@@ -57,95 +57,70 @@ fn deleted(why: &str) -> String {
     )
 }
 
+/// What becomes of a request of this age, with this certificate and these conditions.
+fn assert_cleaned(name: &str, request: Value, reason: Option<&str>) {
+    let kept = || "why: no certificate request is over\nagain in 3600s\n".to_owned();
+    assert_eq!(plan(&[request]).to_string(), reason.map_or_else(kept, deleted), "{name}");
+}
+
 /// TestCleanerWithApprovedExpiredCSR.
 #[test]
 fn requests_are_cleaned_as_upstream() {
-    let none = Value::Null;
-    let (good, over) = (certificate("250101000000"), certificate("240501115959"));
-    let kept = "why: no certificate request is over\nagain in 3600s\n".to_owned();
-    for (name, request, expected) in [
-        (
-            "no delete approved not passed deadline",
-            request(MINUTE, &good, &[("Approved", 50 * MINUTE)]),
-            kept.clone(),
-        ),
-        (
-            "no delete approved passed deadline not issued",
-            request(MINUTE, &none, &[("Approved", 50 * MINUTE)]),
-            kept.clone(),
-        ),
-        (
-            "delete approved passed deadline",
-            request(MINUTE, &good, &[("Approved", 2 * HOUR)]),
-            deleted("issued"),
-        ),
-        (
-            "no delete denied not passed deadline",
-            request(MINUTE, &none, &[("Denied", 50 * MINUTE)]),
-            kept.clone(),
-        ),
-        (
-            "delete denied passed deadline",
-            request(MINUTE, &none, &[("Denied", 2 * HOUR)]),
-            deleted("denied"),
-        ),
-        (
-            "no delete failed not passed deadline",
-            request(MINUTE, &none, &[("Approved", 2 * HOUR), ("Failed", 50 * MINUTE)]),
-            kept.clone(),
-        ),
-        (
-            "delete failed passed deadline",
-            request(MINUTE, &none, &[("Approved", 2 * HOUR), ("Failed", 2 * HOUR)]),
-            deleted("failed"),
-        ),
-        ("no delete pending not passed deadline", request(5 * HOUR, &none, &[]), kept.clone()),
-        ("delete pending passed deadline", request(25 * HOUR, &none, &[]), deleted("pending")),
+    let none = &Value::Null;
+    let (good, over) = (&certificate("250101000000"), &certificate("240501115959"));
+    let garbage = &json!("Z2FyYmFnZQ==");
+    let approved = |age: i64| [("Approved", age)];
+    let denied = |age: i64| [("Denied", age)];
+    let failed = |age: i64| [("Approved", 2 * HOUR), ("Failed", age)];
+    let (soon, late, old) = (50 * MINUTE, 2 * HOUR, 25 * HOUR);
+    let new = |certificate, conditions: &[_]| request(MINUTE, certificate, conditions);
+    for (name, request, reason) in [
+        ("no delete approved not passed deadline", new(good, &approved(soon)), None),
+        ("no delete approved passed deadline not issued", new(none, &approved(soon)), None),
+        ("delete approved passed deadline", new(good, &approved(late)), Some("issued")),
+        ("no delete denied not passed deadline", new(none, &denied(soon)), None),
+        ("delete denied passed deadline", new(none, &denied(late)), Some("denied")),
+        ("no delete failed not passed deadline", new(none, &failed(soon)), None),
+        ("delete failed passed deadline", new(none, &failed(late)), Some("failed")),
+        ("no delete pending not passed deadline", request(5 * HOUR, none, &[]), None),
+        ("delete pending passed deadline", request(old, none, &[]), Some("pending")),
         (
             "delete approved unissued past deadline",
-            request(MINUTE, &none, &[("Approved", 25 * HOUR)]),
-            deleted("approved and not issued"),
+            new(none, &approved(old)),
+            Some("approved and not issued"),
         ),
-        (
-            "no delete approved unissued not past deadline",
-            request(MINUTE, &none, &[("Approved", 5 * HOUR)]),
-            kept.clone(),
-        ),
-        (
-            "no delete approved not passed deadline unexpired",
-            request(MINUTE, &good, &[("Approved", 50 * MINUTE)]),
-            kept.clone(),
-        ),
+        ("no delete approved unissued not past deadline", new(none, &approved(5 * HOUR)), None),
+        ("no delete approved not passed deadline unexpired", new(good, &approved(soon)), None),
         (
             "delete approved not passed deadline expired",
-            request(MINUTE, &over, &[("Approved", 50 * MINUTE)]),
-            deleted("expired"),
+            new(over, &approved(soon)),
+            Some("expired"),
         ),
         (
             "delete approved passed deadline unparseable",
-            request(MINUTE, &json!("Z2FyYmFnZQ=="), &[("Approved", 2 * HOUR)]),
-            deleted("issued"),
-        ),
-        // More than upstream's rows.
-        (
-            "unparseable, not passed deadline",
-            request(MINUTE, &json!("Z2FyYmFnZQ=="), &[("Approved", 50 * MINUTE)]),
-            kept.clone(),
-        ),
-        ("at the deadline", request(MINUTE, &none, &[("Denied", HOUR)]), kept.clone()),
-        ("in the future", request(-25 * HOUR, &none, &[]), kept.clone()),
-        (
-            "ends now",
-            request(MINUTE, &certificate("240501120000"), &[("Approved", MINUTE)]),
-            kept.clone(),
-        ),
-        (
-            "expired, and not approved",
-            request(25 * HOUR, &over, &[("Mine", 25 * HOUR)]),
-            kept.clone(),
+            new(garbage, &approved(late)),
+            Some("issued"),
         ),
     ] {
-        assert_eq!(plan(&[request]).to_string(), expected, "{name}");
+        assert_cleaned(name, request, reason);
+    }
+}
+
+/// More than upstream's rows.
+#[test]
+fn requests_stay_up_to_the_deadline() {
+    let none = &Value::Null;
+    let (now, over) = (&certificate("240501120000"), &certificate("240501115959"));
+    let garbage = &json!("Z2FyYmFnZQ==");
+    let old = 25 * HOUR;
+    for (name, request) in [
+        ("unparseable", request(MINUTE, garbage, &[("Approved", 50 * MINUTE)])),
+        ("at the deadline", request(MINUTE, none, &[("Denied", HOUR)])),
+        ("in the future", request(-old, none, &[])),
+        ("ends now", request(MINUTE, now, &[("Approved", MINUTE)])),
+        ("expired, and not approved", request(old, over, &[("Mine", old)])),
+    ] {
+        assert_cleaned(name, request, None);
     }
 }
 

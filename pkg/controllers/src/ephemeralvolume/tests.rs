@@ -60,11 +60,8 @@ fn plan(fixture: &Fixture) -> Plan {
 
 /// The writes of a plan.
 fn writes(plan: &Plan) -> Vec<&Write> {
-    let actions = plan.steps.iter().flat_map(|step| match step {
-        Step::InOrder(actions) => actions.as_slice(),
-        other => panic!("{other:?}"),
-    });
-    actions.filter_map(|action| action.write()).collect()
+    let [Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("{plan}") };
+    actions.iter().filter_map(|action| action.write()).collect()
 }
 
 /// TestSyncHandler.
