@@ -121,7 +121,7 @@ fn a_claim_is_made_of_its_template() {
         ("ephemeral_volume_controller_create_failures_total", When::Failed),
     ];
     assert_eq!(counts, expected);
-    let announce = create.announce.as_ref().unwrap();
+    let [announce] = create.announce.as_slice() else { panic!("{:?}", create.announce) };
     assert_eq!(announce.done, None);
     let (reason, start) = &announce.failed;
     assert_eq!(
