@@ -4,6 +4,7 @@ tools := target/cluster-tools
 kube := kube-apiserver kube-controller-manager kube-scheduler kubectl
 modules := tests/cluster
 types := pkg/sandbox/schema/src/types.txt
+schedules := pkg/api/testdata/cron.txt
 
 # The release that the components say they are is the one that go.mod asks for.
 kube_version = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' $(modules)/kube/go.mod)
@@ -30,7 +31,7 @@ plain_suite := --test process --test scripts --test tidy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster cluster-down rollouts schema sim sim-matrix \
+.PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster cluster-down rollouts schema cron sim sim-matrix \
 	sim-mutants
 
 help: ## Print this list
@@ -99,6 +100,12 @@ schema: ## Write the table of the API's types anew, from the Kubernetes of go.mo
 	mkdir -p target
 	cd $(modules)/kube && go run -trimpath ./schema >$(CURDIR)/target/types.txt
 	mv target/types.txt $(types)
+
+cron: ## Write the table of what upstream makes of schedules anew, with the zones of its Go
+	mkdir -p target
+	cd $(modules)/kube && ZONEINFO=$$(go env GOROOT)/lib/time/zoneinfo.zip \
+		go run -trimpath ./cron 1 4000 >$(CURDIR)/target/cron.txt
+	mv target/cron.txt $(schedules)
 
 $(tools)/etcd: $(modules)/etcd/go.mod $(modules)/etcd/go.sum
 	cd $(<D) && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3

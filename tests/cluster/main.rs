@@ -3,6 +3,7 @@
 
 mod conformance;
 mod contest;
+mod cron;
 mod csrapproving;
 mod differential;
 mod garbagecollector;

@@ -13,6 +13,7 @@ mod claim;
 mod cluster_info;
 mod clusterrole;
 mod condition;
+pub mod cron;
 mod csr;
 mod daemonset;
 mod deployment;

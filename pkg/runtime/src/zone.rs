@@ -19,6 +19,11 @@ impl Zone {
         Self(TimeZone::fixed(Offset::from_hours(hours).unwrap_or(Offset::UTC)))
     }
 
+    /// Its rules, for arithmetic with dates.
+    pub fn rules(&self) -> &TimeZone {
+        &self.0
+    }
+
     /// The local time at that moment.
     pub fn local(&self, time: Time) -> DateTime {
         // Every `Time` is within the range.

@@ -1,10 +1,11 @@
 //! CronJobs. Upstream: pkg/apis/batch, pkg/registry/batch/cronjob.
 
 use api::Time;
+use api::cron::{Schedule, Zone};
 use serde_json::{Value, json};
 
 use super::spec::{self, default_failure_policy};
-use super::{schedule, timezone};
+use super::timezone;
 use crate::generation;
 use crate::selector;
 use crate::table::{
@@ -139,7 +140,7 @@ fn validate_schedule(spec: &Value, old: &Value, path: &Path) -> Vec<Invalid> {
         return vec![path.required("")];
     }
     let mut faults = Vec::new();
-    if let Err(error) = schedule::check(schedule) {
+    if let Err(error) = Schedule::parse(schedule, &Zone::UTC) {
         faults.push(path.invalid(schedule, &error));
     }
     let had_zone = text(old, "/schedule").contains("TZ");

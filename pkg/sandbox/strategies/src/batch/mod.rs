@@ -4,7 +4,6 @@ mod cronjob;
 mod failure_policy;
 mod indexes;
 mod job;
-mod schedule;
 mod spec;
 mod status;
 mod timezone;

@@ -1,10 +1,8 @@
-//! Names of time zones. Upstream: validateTimeZone, and Go's time.LoadLocation with the zones of
-//! the database that is built into the API server.
+//! Names of time zones. Upstream: validateTimeZone.
+
+use api::cron::Zone;
 
 use crate::{Invalid, Path};
-
-/// The zones that Go knows by name.
-const ZONES: &str = include_str!("zones.txt");
 
 /// What is wrong with `spec.timeZone`.
 pub(super) fn validate(zone: &str, path: &Path) -> Vec<Invalid> {
@@ -20,24 +18,10 @@ pub(super) fn validate(zone: &str, path: &Path) -> Vec<Invalid> {
                       https://www.iana.org/time-zones";
         faults.push(path.invalid(zone, detail));
     }
-    if let Err(error) = load(zone) {
+    if let Err(error) = Zone::load(zone, &Zone::UTC) {
         faults.push(path.invalid(zone, &error));
     }
     faults
-}
-
-/// Whether there is such a zone, in the words of time.LoadLocation.
-pub(super) fn load(zone: &str) -> Result<(), String> {
-    if matches!(zone, "" | "UTC" | "Local") {
-        return Ok(());
-    }
-    if zone.contains("..") || zone.starts_with(['/', '\\']) {
-        return Err("time: invalid location name".to_owned());
-    }
-    if ZONES.split_ascii_whitespace().any(|known| known == zone) {
-        return Ok(());
-    }
-    Err(format!("unknown time zone {zone}"))
 }
 
 fn is_part(part: &str) -> bool {

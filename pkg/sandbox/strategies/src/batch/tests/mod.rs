@@ -3,9 +3,9 @@
 
 mod cronjob;
 mod job;
-mod schedule;
 mod spec;
 mod status;
+mod timezone;
 
 use serde_json::{Value, json};
 

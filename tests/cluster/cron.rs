@@ -1,0 +1,55 @@
+//! Schedules are due when upstream's parser says: that of the Kubernetes of go.mod, with the zones
+//! of its Go, in fresh cases.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use api::Time;
+use api::cron::{Schedule, Zone};
+use runtime::Clock;
+
+#[path = "../../pkg/api/src/cron/tests/table.rs"]
+mod table;
+
+const CASES: &str = include_str!("../../pkg/api/testdata/cron.txt");
+const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster/kube");
+
+/// What upstream makes of so many cases.
+fn printed(seed: u64, cases: usize) -> String {
+    let root = Command::new("go").args(["env", "GOROOT"]).current_dir(MODULE).output();
+    let root = String::from_utf8(root.expect("Go can be started").stdout).expect("a path is text");
+    let zones = PathBuf::from(root.trim()).join("lib/time/zoneinfo.zip");
+    let (seed, cases) = (seed.to_string(), cases.to_string());
+    let arguments = ["run", "-trimpath", "./cron", &seed, &cases];
+    let made = Command::new("go")
+        .args(arguments)
+        .env("ZONEINFO", zones)
+        .current_dir(MODULE)
+        .output()
+        .expect("Go can be started");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    String::from_utf8(made.stdout).expect("the table is text")
+}
+
+fn differing<'a>(here: &'a str, upstream: &'a str) -> Vec<(&'a str, &'a str)> {
+    here.lines()
+        .zip(upstream.lines())
+        .filter(|(here, upstream)| here != upstream)
+        .take(10)
+        .collect()
+}
+
+#[test]
+fn table_of_schedules_is_upstreams() {
+    let made = printed(1, 4000);
+    let differing = differing(CASES, &made);
+    assert!(made == CASES, "run `make cron`; the table and upstream: {differing:#?}");
+}
+
+#[test]
+fn schedules_are_due_when_upstreams_parser_says() {
+    let seed = Clock::system().now().unix_nanos().unsigned_abs();
+    let made = printed(seed, 8000);
+    let found = table::answered(&made);
+    assert!(found == made, "seed {seed}; ours and upstream's: {:#?}", differing(&found, &made));
+}
