@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Action, Count, Query};
+use crate::{Action, Count, ObjectRef, Query};
 
 pub use sight::{Sight, Subject};
 
@@ -70,6 +70,8 @@ pub struct Outcome {
     pub reason: String,
     /// Its HTTP code; none if there is none.
     pub code: Option<u16>,
+    /// The objects that were made, also if a later write failed, in no order.
+    pub made: Vec<ObjectRef>,
 }
 
 // === impl Plan ===

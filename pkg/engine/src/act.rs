@@ -62,12 +62,15 @@ pub(crate) struct Act {
 struct PlanRun<'a> {
     key: &'a Key,
     emptied: Mutex<BTreeMap<Collection, Option<Refused>>>,
+    made: Mutex<Vec<ObjectRef>>,
 }
 
 /// The result of a write that did not fail.
 enum Sent {
     /// It was done, to the object of this name.
     Done(Text),
+    /// This object was made.
+    Made(ObjectRef),
     /// There was nothing left to do.
     Moot,
 }
@@ -77,8 +80,9 @@ impl Act {
     /// shutdown of the process, between two writes: the next leader decides anew and must not have
     /// to wait.
     pub(crate) async fn act(&self, key: &Key, steps: &[Step], facts: &mut Facts) -> Outcome {
-        let run = PlanRun { key, emptied: Mutex::default() };
-        let outcome = self.steps(&run, steps).await;
+        let run = PlanRun { key, emptied: Mutex::default(), made: Mutex::default() };
+        let mut outcome = self.steps(&run, steps).await;
+        outcome.made = run.made.into_inner().unwrap_or_else(PoisonError::into_inner);
         let emptied = run.emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
         facts.emptied.extend(emptied);
         outcome
@@ -164,10 +168,14 @@ impl Act {
             return Err(ApiError::Fenced("asked to stop".to_owned()));
         }
         match action {
-            Action::Write(write) => match write.emptied() {
-                Some(all) => self.delete_all(run, all).await,
-                None => self.write(run.key, write).await,
-            },
+            Action::Write(write) => {
+                if let Some(all) = write.emptied() {
+                    return self.delete_all(run, all).await;
+                }
+                let made = self.write(run.key, write).await?;
+                run.made.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
+                Ok(())
+            }
             Action::Event(event) => {
                 self.recorder.record(event.clone());
                 Ok(())
@@ -176,8 +184,12 @@ impl Act {
     }
 
     /// Sends a write to one object, and records the result: what to await, what to count, which
-    /// Event to send.
-    pub(crate) async fn write(&self, key: &Key, write: &Write) -> Result<(), ApiError> {
+    /// Event to send. Returns the object that it made, if it made one.
+    pub(crate) async fn write(
+        &self,
+        key: &Key,
+        write: &Write,
+    ) -> Result<Option<ObjectRef>, ApiError> {
         let Write { object, announce, counts, .. } = write;
         let sent = match &write.verb {
             Verb::Create(body) => self.create(key, write, body).await,
@@ -187,21 +199,26 @@ impl Act {
             Verb::DeleteAll => Ok(Sent::Moot),
         };
         match sent {
+            Ok(Sent::Made(made)) => {
+                self.telemetry.add(counts, Became::Done);
+                self.announce(announce, Ok(&made.key.name));
+                Ok(Some(made))
+            }
             Ok(Sent::Done(name)) => {
                 self.telemetry.add(counts, Became::Done);
                 self.announce(announce, Ok(&name));
-                Ok(())
+                Ok(None)
             }
             Ok(Sent::Moot) => {
                 self.telemetry.add(counts, Became::Moot);
-                Ok(())
+                Ok(None)
             }
             Err(error) if is_tolerated(write.tolerates, &error) => {
                 if error.is_object_missing() {
                     self.remember_deleted(key, object);
                 }
                 self.telemetry.add(counts, Became::Moot);
-                Ok(())
+                Ok(None)
             }
             Err(error) => {
                 self.telemetry.add(counts, Became::Failed);
@@ -223,7 +240,7 @@ impl Act {
         match answer.and_then(|body| metadata(&body)) {
             Ok(meta) => {
                 self.remember_version(key, resource, &meta.key, meta.resource_version);
-                Ok(Sent::Done(meta.key.name.clone()))
+                Ok(Sent::Made(ObjectRef::new(resource, &meta)))
             }
             // A retry would change nothing: the key waits until its own object is deleted with the
             // namespace, or the expectation expires. As upstream's expectation, which is never

@@ -483,7 +483,8 @@ impl Engine {
                 self.act.record.acted(key, &plan, error);
                 tracing::info!(why = %plan.why, actions = plan.actions(), error, "acted");
             }
-            let Some(queries) = queries.filter(|_| outcome == Outcome::default()) else {
+            let Some(queries) = queries.filter(|_| !outcome.unsettled && outcome.error.is_none())
+            else {
                 self.enqueue_all(self.controller.acted(snapshot, &verdict, &outcome));
                 let (verdict, again) = (Some(verdict), plan.again);
                 return Ok(Done { outcome, verdict, again, quiet });

@@ -284,7 +284,8 @@ fn an_outcome_says_why() {
             let found = outcomes.lock().unwrap()[0].clone();
             let error = Some(message.to_owned());
             let (reason, code) = (reason.to_owned(), Some(code));
-            assert_eq!(found, Outcome { unsettled: false, error, step: Some(0), reason, code });
+            let (step, made) = (Some(0), Vec::new());
+            assert_eq!(found, Outcome { unsettled: false, error, step, reason, code, made });
         });
     }
     run(async {
@@ -298,8 +299,11 @@ fn an_outcome_says_why() {
         let post = world.post().await;
         make(post, "a", 11).await;
         world.settle().await;
-        let expected = Outcome { error: Some("odd".to_owned()), ..Outcome::default() };
-        assert_eq!(outcomes.lock().unwrap().first(), Some(&expected));
+        let found = outcomes.lock().unwrap()[0].clone();
+        let [made] = found.made.as_slice() else { panic!("{found:?}") };
+        assert_eq!((&*made.key.name, made.resource_version), ("a", 11));
+        let (error, made) = (Some("odd".to_owned()), found.made.clone());
+        assert_eq!(found, Outcome { error, made, ..Outcome::default() });
     });
     run(async {
         let (pass, _log) = pass(|_, _| Plan::one("one", Step::InOrder(vec![create("a")])));
