@@ -16,6 +16,10 @@ pub struct Job {
     /// How it has finished: the first condition of that type, as upstream's `FinishedCondition`;
     /// none: it has not.
     pub finish: Option<Finish>,
+    /// `status.startTime`.
+    pub start_time: Option<Time>,
+    /// `status.completionTime`.
+    pub completion_time: Option<Time>,
     /// Why the object could not be read; a controller leaves such an object alone.
     pub unreadable: Option<DecodeError>,
 }
@@ -29,13 +33,18 @@ pub struct Finish {
     pub since: Option<Time>,
 }
 
+impl Job {
+    /// Jobs by the uid of the CronJob that manages them.
+    pub const BY_CONTROLLER: &'static str = "controllerUID";
+}
+
 impl Kind for Job {
     const RESOURCE: Resource = Resource::namespaced("batch", "v1", "jobs", "Job");
 }
 
 impl Object for Job {
     const CODEC: Codec = Codec::Protobuf;
-    const INDEXES: &'static [Index<Self>] = &[];
+    const INDEXES: &'static [Index<Self>] = &[Index::by_controller(Self::BY_CONTROLLER)];
 
     fn meta(&self) -> &Meta {
         &self.meta
@@ -47,13 +56,21 @@ impl Object for Job {
             meta: wire.metadata.without_labels()?,
             ttl_seconds_after_finished: wire.spec.ttl_seconds_after_finished,
             finish: wire.status.conditions.iter().find_map(WireCondition::finish),
+            start_time: wire.status.start_time.and_then(wire::Time::view),
+            completion_time: wire.status.completion_time.and_then(wire::Time::view),
             unreadable: None,
         })
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
-        let unreadable = Some(error.clone());
-        Self { meta, ttl_seconds_after_finished: None, finish: None, unreadable }
+        Self {
+            meta,
+            ttl_seconds_after_finished: None,
+            finish: None,
+            start_time: None,
+            completion_time: None,
+            unreadable: Some(error.clone()),
+        }
     }
 }
 
@@ -78,11 +95,15 @@ struct WireSpec {
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     #[prost(message, repeated, tag = "1")]
     #[serde(deserialize_with = "null_is_empty")]
     conditions: Vec<WireCondition>,
+    #[prost(message, optional, tag = "2")]
+    start_time: Option<wire::Time>,
+    #[prost(message, optional, tag = "3")]
+    completion_time: Option<wire::Time>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]

@@ -93,6 +93,43 @@ fn a_stateful_set_is_read() {
 }
 
 #[test]
+fn a_cron_job_is_read() {
+    let entry = json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": "shop", "name": "a",
+        "uid": "u1", "resourceVersion": "3", "fieldPath": "x"});
+    let it: CronJob = read(&json!({
+        "metadata": metadata(),
+        "spec": {
+            "schedule": "@hourly", "timeZone": "Asia/Tokyo", "startingDeadlineSeconds": 60,
+            "concurrencyPolicy": "Replace", "suspend": true, "successfulJobsHistoryLimit": 0,
+            "failedJobsHistoryLimit": 1, "jobTemplate": {"spec": {}},
+        },
+        "status": {"active": [entry], "lastScheduleTime": "2024-05-01T12:00:00Z",
+            "lastSuccessfulTime": "2024-05-01T11:00:00Z"},
+    }));
+    assert_eq!((&*it.schedule, it.time_zone.as_deref()), ("@hourly", Some("Asia/Tokyo")));
+    assert_eq!((it.starting_deadline_seconds, it.suspended), (Some(60), true));
+    assert_eq!(it.concurrency, ConcurrencyPolicy::Replace);
+    assert_eq!(
+        (it.successful_jobs_history_limit, it.failed_jobs_history_limit),
+        (Some(0), Some(1))
+    );
+    let active = ActiveJob { key: Key::new("shop", "a"), uid: "u1".into(), reference: entry };
+    assert_eq!(it.status.active, [active]);
+    let times = [it.status.last_schedule_time, it.status.last_successful_time];
+    let expected = ["2024-05-01T12:00:00Z", "2024-05-01T11:00:00Z"];
+    assert_eq!(times, expected.map(|at| Time::parse(at).ok()));
+
+    let status = json!({"active": null, "lastScheduleTime": null});
+    let least: CronJob = read(&json!({"metadata": metadata(), "spec": {}, "status": status}));
+    assert_eq!((least.status, least.suspended), (CronJobStatus::default(), false));
+    assert_eq!((least.time_zone, least.concurrency), (None, ConcurrencyPolicy::Allow));
+    assert_eq!(least.successful_jobs_history_limit, None);
+    let error = DecodeError("spec: no".to_owned());
+    let unreadable = CronJob::unreadable(it.meta, &error);
+    assert!(unreadable.suspended && unreadable.unreadable == Some(error));
+}
+
+#[test]
 fn a_deployment_is_read() {
     let it: Deployment = read(&json!({
         "metadata": metadata(),
