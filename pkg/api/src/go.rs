@@ -41,6 +41,7 @@ pub fn rfc1123z(time: Time) -> String {
     let second = time.unix_nanos().div_euclid(1_000_000_000);
     let stamp = jiff::Timestamp::from_second(second).unwrap_or_default();
     jiff::fmt::strtime::format("%a, %d %b %Y %H:%M:%S +0000", stamp).unwrap_or_default()
+}
 
 /// As `time.Parse(time.RFC3339, …)`, where what cannot be read means something: an hour may have
 /// one digit, a fraction may have a comma, no second is a leap second, and the year 9999 ends with

@@ -8,9 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::cron::Zone;
 use api::{
-    BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, DaemonSet, Deployment,
-    Job, Key, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
+    Deployment, Job, Key, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
     PodCertificateRequest, ReplicaSet, ReplicationController, ServiceAccount, StatefulSet,
     TokenSecret, VolumeAttributesClass,
 };
@@ -167,6 +168,14 @@ pub static REGISTRY: &[Entry] = &[
         name: "cronjob-controller",
         aliases: &["cronjob"],
         account: "cronjob-controller",
+        folder: Some("cronjob"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_CRON_JOB_SYNCS);
+            let queue = context.queue("cronjob");
+            let local = Zone::of(runtime::Zone::system().rules().clone());
+            let controller = controllers::cronjob::Controller { local };
+            context.start(entry, CronJob::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {

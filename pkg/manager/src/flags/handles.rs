@@ -58,6 +58,8 @@ pub(crate) const BIND_ADDRESS: Text = Handle::new("bind-address");
 pub(crate) const CERT_DIR: Text = Handle::new("cert-dir");
 /// `--client-ca-file`
 pub(crate) const CLIENT_CA_FILE: Text = Handle::new("client-ca-file");
+/// `--concurrent-cron-job-syncs`
+pub(crate) const CONCURRENT_CRON_JOB_SYNCS: Int = Handle::new("concurrent-cron-job-syncs");
 /// `--concurrent-daemonset-syncs`
 pub(crate) const CONCURRENT_DAEMONSET_SYNCS: Int = Handle::new("concurrent-daemonset-syncs");
 /// `--concurrent-deployment-syncs`
@@ -216,6 +218,7 @@ pub(super) const NAMES: &[&str] = &[
     "bind-address",
     "cert-dir",
     "client-ca-file",
+    "concurrent-cron-job-syncs",
     "concurrent-daemonset-syncs",
     "concurrent-deployment-syncs",
     "concurrent-ephemeralvolume-syncs",
