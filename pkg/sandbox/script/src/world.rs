@@ -39,9 +39,10 @@ pub struct World {
 pub struct Refused(Vec<String>);
 
 /// The controllers whose keys are objects of a resource.
-const CONTROLLERS: [(&str, &str); 11] = [
+const CONTROLLERS: [(&str, &str); 12] = [
     ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
     ("clusterroles", "clusterrole-aggregation-controller"),
+    ("cronjobs", "cronjob-controller"),
     ("daemonsets", "daemonset-controller"),
     ("deployments", "deployment-controller"),
     ("jobs", "ttl-after-finished-controller"),
