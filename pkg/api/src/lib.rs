@@ -7,6 +7,7 @@
 
 mod attributes_class;
 mod bootstrap_token;
+mod budget;
 mod certificate;
 mod certificate_request;
 mod claim;
@@ -51,6 +52,7 @@ mod tests;
 
 pub use attributes_class::VolumeAttributesClass;
 pub use bootstrap_token::{BootstrapToken, Expiration, TokenSecretValue};
+pub use budget::{BudgetCondition, BudgetStatus, PodDisruptionBudget};
 pub use certificate_request::{Alternative, CertificateRequest, RequestError};
 pub use claim::PersistentVolumeClaim;
 pub use cluster_info::ClusterInfo;

@@ -31,6 +31,9 @@ pub struct Pod {
     pub ready: Option<(Status, Option<Time>)>,
     /// The `DisruptionTarget` condition: its status and since when.
     pub disruption_target: Option<(Status, Option<Time>)>,
+    /// Whether that condition says that the pod's node ends it (`TerminationByKubelet`), which may
+    /// take any time.
+    pub ended_by_kubelet: bool,
     /// The observed generations in its status.
     pub observed: Observed,
     /// Whether it is being deleted with no grace period left: its node is done with it, or it was
@@ -288,6 +291,9 @@ struct WireCondition {
     status: Vec<u8>,
     #[prost(message, optional, tag = "4")]
     last_transition_time: Option<wire::Time>,
+    #[prost(bytes = "vec", tag = "5")]
+    #[serde(deserialize_with = "from_text")]
+    reason: Vec<u8>,
     #[prost(int64, tag = "7")]
     observed_generation: i64,
 }
@@ -338,6 +344,9 @@ impl WirePod {
             evicted: status.reason == b"Evicted",
             ready: status.condition("Ready"),
             disruption_target: status.condition("DisruptionTarget"),
+            ended_by_kubelet: status
+                .find("DisruptionTarget")
+                .is_some_and(|condition| condition.reason == b"TerminationByKubelet"),
             observed: Observed {
                 status: status.observed_generation != 0,
                 disruption_target: status

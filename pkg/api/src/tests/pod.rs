@@ -382,6 +382,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         evicted: false,
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),
         disruption_target: None,
+        ended_by_kubelet: false,
         observed: Observed::default(),
         shut_down: false,
         nothing_runs: false,

@@ -279,3 +279,48 @@ fn amounts_are_rounded_as_upstreams() {
         assert_eq!(amount.of(total, rounding).ok(), expected, "{amount:?} of {total}");
     }
 }
+
+#[test]
+fn a_disruption_budget_is_read() {
+    let time = |text: &str| Time::parse(text).unwrap();
+    let it: PodDisruptionBudget = read(&json!({
+        "metadata": metadata(),
+        "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
+        "status": {
+            "observedGeneration": 2, "disruptionsAllowed": 1, "currentHealthy": 4,
+            "desiredHealthy": 3, "expectedPods": 5,
+            "disruptedPods": {"a": "2024-05-01T12:00:00Z", "b": null},
+            "conditions": [{"type": "Other", "status": "True", "lastTransitionTime": null},
+                {"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods",
+                "message": "", "observedGeneration": 2, "lastTransitionTime": "2024-05-01T11:00:00Z"}],
+        },
+    }));
+    assert!(it.is_for(&Labels::new([("app", "web"), ("b", "c")])));
+    assert!(!it.is_for(&Labels::new([("b", "c")])));
+    assert_eq!(it.min_available, Some(Amount::Share("50%".to_owned())));
+    let disrupted = [("a", "2024-05-01T12:00:00Z"), ("b", "0001-01-01T00:00:00Z")];
+    assert_eq!(
+        it.status,
+        BudgetStatus {
+            observed_generation: 2,
+            disrupted_pods: disrupted.map(|(pod, at)| (pod.to_owned(), time(at))).into(),
+            disruptions_allowed: 1,
+            current_healthy: 4,
+            desired_healthy: 3,
+            expected_pods: 5,
+            allowed: Some(BudgetCondition {
+                status: Status::True,
+                reason: "SufficientPods".to_owned(),
+                message: String::new(),
+                observed_generation: 2,
+            }),
+        }
+    );
+    let least: PodDisruptionBudget = read(&json!({"metadata": metadata(), "status": null}));
+    assert!(!least.is_for(&Labels::default()), "without a selector it is for no pod");
+    let all: PodDisruptionBudget = read(&json!({
+        "metadata": metadata(), "spec": {"maxUnavailable": 1, "selector": {}},
+        "status": {"conditions": null, "disruptedPods": null}}));
+    assert!(all.is_for(&Labels::default()));
+    assert_eq!(all.max_unavailable, Some(Amount::Count(1)));
+}
