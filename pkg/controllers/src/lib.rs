@@ -13,6 +13,7 @@ pub mod csrapproving;
 pub mod csrcleaner;
 pub mod daemonset;
 pub mod deployment;
+pub mod disruption;
 pub mod ephemeralvolume;
 pub mod garbagecollector;
 pub mod legacytokencleaner;

@@ -14,14 +14,14 @@ use api::cron::Zone;
 use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
     Deployment, Job, Key, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
-    PodCertificateRequest, ReplicaSet, ReplicationController, ServiceAccount, StatefulSet,
-    TokenSecret, VolumeAttributesClass,
+    PodCertificateRequest, PodDisruptionBudget, ReplicaSet, ReplicationController, ServiceAccount,
+    StatefulSet, TokenSecret, VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
-    csrcleaner, legacytokencleaner, podcertificaterequestcleaner, podgc, replicaset,
+    csrcleaner, disruption, legacytokencleaner, podcertificaterequestcleaner, podgc, replicaset,
     serviceaccounttoken,
 };
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
@@ -154,6 +154,21 @@ pub static REGISTRY: &[Entry] = &[
         name: "disruption-controller",
         aliases: &["disruption"],
         account: "disruption-controller",
+        event_source: Some("controllermanager"),
+        folder: Some("disruption"),
+        start: Some(|entry, context| {
+            // Nothing waits here: what is looked at again waits in the first queue. Dashboards find
+            // the series.
+            context.queue("disruption_recheck");
+            let tracks_generations = context.options.gates.is_on(features::POD_OBSERVED_GENERATION);
+            let writer = context.writer(entry);
+            let work = (context.queue("stale_pod_disruption"), 1);
+            let pods = disruption::Pods { tracks_generations };
+            let of_pods = context.start_with(&writer, Pod::RESOURCE, work, pods);
+            let work = (context.queue("disruption"), 1);
+            let own = PodDisruptionBudget::RESOURCE;
+            context.start_with(&writer, own, work, disruption::Controller).both(of_pods)
+        }),
         ..NOT_YET
     },
     Entry {

@@ -49,6 +49,7 @@ const CONTROLLERS: [(&str, &str); 12] = [
     ("namespaces", "namespace-controller"),
     ("nodes", "ttl-controller"),
     ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
+    ("poddisruptionbudgets", "disruption-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
     ("statefulsets", "statefulset-controller"),
