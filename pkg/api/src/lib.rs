@@ -5,6 +5,7 @@
 //! keep their [`Raw`] JSON. This crate is pure: no clock, no I/O, no randomness.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod address;
 mod attributes_class;
 mod bootstrap_token;
 mod budget;
@@ -19,6 +20,8 @@ mod cronjob;
 mod csr;
 mod daemonset;
 mod deployment;
+mod endpoints;
+mod endpointslice;
 mod fault;
 pub mod go;
 mod intern;
@@ -32,6 +35,7 @@ mod node;
 mod pod;
 mod pod_certificate_request;
 mod raw;
+mod reference;
 mod replicaset;
 mod resource;
 mod revision;
@@ -40,6 +44,7 @@ mod root_ca;
 mod scheduling;
 mod selector;
 mod served;
+mod service;
 mod serviceaccount;
 mod statefulset;
 mod time;
@@ -50,6 +55,7 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use address::{Family, parse_ip};
 pub use attributes_class::VolumeAttributesClass;
 pub use bootstrap_token::{BootstrapToken, Expiration, TokenSecretValue};
 pub use budget::{BudgetCondition, BudgetStatus, PodDisruptionBudget};
@@ -62,6 +68,8 @@ pub use cronjob::{ActiveJob, ConcurrencyPolicy, CronJob, CronJobStatus};
 pub use csr::{CertificateSigningRequest, Requestor};
 pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
 pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
+pub use endpoints::{EndpointAddress, EndpointPort, Endpoints, Subset};
+pub use endpointslice::{Conditions, Endpoint, EndpointSlice, Hinted, Hints, SlicePort};
 pub use intern::{Text, intern};
 pub use job::{Finish, Job};
 pub use kind::{
@@ -72,9 +80,10 @@ pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
-pub use pod::{ClaimSource, EphemeralVolume, Observed, Phase, Pod};
+pub use pod::{ClaimSource, EphemeralVolume, NamedPort, Names, Network, Observed, Phase, Pod};
 pub use pod_certificate_request::PodCertificateRequest;
 pub use raw::{Edit, Raw};
+pub use reference::ObjectReference;
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};
 pub use revision::ControllerRevision;
@@ -83,6 +92,7 @@ pub use root_ca::RootCa;
 pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError, check_requirement};
 pub use served::{Served, ServedKind, Subresource, Verb};
+pub use service::{Service, ServicePort, TargetPort};
 pub use serviceaccount::ServiceAccount;
 pub use statefulset::{
     ClaimRetention, PodManagement, Retention, RollingStatefulSet, StatefulSet, StatefulSetStatus,

@@ -1,7 +1,9 @@
 //! Node: the view that controllers share.
 
+use std::collections::BTreeMap;
+
 use prost::Message;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::wire::{self, null_is_empty};
 use crate::{
@@ -17,6 +19,8 @@ pub struct Node {
     pub taints: Box<[Taint]>,
     /// The `Ready` condition; none if there is none.
     pub ready: Option<Status>,
+    /// `status.allocatable.cpu` as it is written; none if there is none.
+    pub allocatable_cpu: Option<Text>,
     /// The annotation [`Node::TTL`]; none if there is none.
     pub ttl: Option<Text>,
 }
@@ -25,6 +29,8 @@ impl Node {
     /// How many seconds a kubelet may keep a Secret or ConfigMap before it asks for it again.
     /// Upstream's `v1.ObjectTTLAnnotationKey`.
     pub const TTL: &'static str = "node.alpha.kubernetes.io/ttl";
+    /// The label that says in which zone it is. Upstream's `LabelTopologyZone`.
+    pub const ZONE: &'static str = "topology.kubernetes.io/zone";
 }
 
 impl Kind for Node {
@@ -84,6 +90,9 @@ struct WireTaint {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 struct WireStatus {
+    #[prost(btree_map = "string, message", tag = "2")]
+    #[serde(deserialize_with = "null_is_empty")]
+    allocatable: BTreeMap<String, WireQuantity>,
     #[prost(message, repeated, tag = "4")]
     #[serde(deserialize_with = "null_is_empty")]
     conditions: Vec<WireCondition>,
@@ -98,6 +107,23 @@ struct WireCondition {
     status: String,
 }
 
+/// `resource.Quantity`: a text or a number in JSON.
+#[derive(Clone, PartialEq, Message)]
+struct WireQuantity {
+    #[prost(string, tag = "1")]
+    string: String,
+}
+
+impl<'de> Deserialize<'de> for WireQuantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let string = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => text,
+            number => number.to_string(),
+        };
+        Ok(Self { string })
+    }
+}
+
 impl WireNode {
     fn view(&self, meta: Meta) -> Node {
         let taints = self.spec.taints.iter();
@@ -108,6 +134,7 @@ impl WireNode {
                 .map(|taint| Taint::new(&taint.key, &taint.value, Effect::parse(&taint.effect)))
                 .collect(),
             ready: ready.map(|ready| Status::parse(&ready.status)),
+            allocatable_cpu: self.status.allocatable.get("cpu").map(|cpu| intern(&cpu.string)),
             ttl: self.metadata.annotation(Node::TTL).map(|ttl| intern(&ttl)),
         }
     }

@@ -2,6 +2,7 @@
 
 mod claims;
 mod ephemeral;
+mod network;
 mod secrets;
 
 use prost::Message;
@@ -12,6 +13,7 @@ use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status, Tex
 
 pub use claims::ClaimSource;
 pub use ephemeral::EphemeralVolume;
+pub use network::{NamedPort, Names, Network};
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub struct Pod {
     pub restarts_max: i32,
     /// The highest restart count of its sidecars (init containers that restart).
     pub sidecar_restarts_max: i32,
+    /// Where it can be reached.
+    pub network: Network,
     /// The names of the Secrets that it refers to, sorted.
     pub secrets: Box<[Text]>,
     /// The volume claims that it refers to, sorted by name.
@@ -187,6 +191,10 @@ struct WireSpec {
     #[prost(message, repeated, tag = "15")]
     #[serde(deserialize_with = "null_is_empty")]
     image_pull_secrets: Vec<secrets::WireReference>,
+    #[prost(string, tag = "16")]
+    hostname: String,
+    #[prost(string, tag = "17")]
+    subdomain: String,
     #[prost(message, optional, tag = "18")]
     affinity: Option<WireAffinity>,
     #[prost(message, repeated, tag = "20")]
@@ -244,6 +252,9 @@ struct WireField {
 struct WireContainer {
     #[prost(string, tag = "1")]
     name: String,
+    #[prost(message, repeated, tag = "6")]
+    #[serde(deserialize_with = "null_is_empty")]
+    ports: Vec<network::WireContainerPort>,
     #[prost(message, repeated, tag = "7")]
     #[serde(deserialize_with = "null_is_empty")]
     env: Vec<secrets::WireEnv>,
@@ -267,12 +278,18 @@ struct WireStatus {
     #[prost(bytes = "vec", tag = "4")]
     #[serde(deserialize_with = "from_text")]
     reason: Vec<u8>,
+    #[prost(string, tag = "6")]
+    #[serde(rename = "podIP")]
+    pod_ip: String,
     #[prost(message, repeated, tag = "8")]
     #[serde(deserialize_with = "null_is_empty")]
     container_statuses: Vec<WireContainerStatus>,
     #[prost(message, repeated, tag = "10")]
     #[serde(deserialize_with = "null_is_empty")]
     init_container_statuses: Vec<WireContainerStatus>,
+    #[prost(message, repeated, tag = "12")]
+    #[serde(rename = "podIPs", deserialize_with = "null_is_empty")]
+    pod_ips: Vec<network::WireIp>,
     #[prost(message, repeated, tag = "13")]
     #[serde(deserialize_with = "null_is_empty")]
     ephemeral_container_statuses: Vec<WireContainerStatus>,
@@ -337,6 +354,7 @@ impl WirePod {
             nothing_runs: status.nothing_runs(),
             claims: claims::of(spec, &meta.key.name),
             ephemeral_volumes: ephemeral::of(spec),
+            network: network::of(spec, status),
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),

@@ -5,6 +5,7 @@ mod bootstrap;
 mod certificates;
 mod claims;
 mod cluster;
+mod endpoints;
 mod fault;
 mod pod;
 mod scheduling;

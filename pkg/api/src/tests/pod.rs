@@ -390,6 +390,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         deletion_cost: -12,
         restarts_max: 7,
         sidecar_restarts_max: 5,
+        network: Network { ips: ["10.0.0.7".into()].into(), names: None },
         secrets: Box::default(),
         claims: Box::default(),
         ephemeral_volumes: Box::default(),
