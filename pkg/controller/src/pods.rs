@@ -179,7 +179,7 @@ pub fn deletes(resource: &Resource, owner: &Meta, pods: &[Arc<Pod>]) -> Vec<Acti
 }
 
 /// As `getPodsPrefix`: `owner-`, or only the owner's name if that cannot be the start of a name.
-fn generate_name(owner: &str) -> String {
+pub(crate) fn generate_name(owner: &str) -> String {
     let prefix = format!("{owner}-");
     // The API server appends letters: a trailing dash is replaced by one, together with the letter
     // before it.
