@@ -13,9 +13,10 @@ use std::time::Duration;
 use api::cron::Zone;
 use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
-    Deployment, Job, Key, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
-    PodCertificateRequest, PodDisruptionBudget, ReplicaSet, ReplicationController, ServiceAccount,
-    StatefulSet, TokenSecret, VolumeAttributesClass,
+    Deployment, Endpoints, Job, Key, Kind, Namespace, Node, PersistentVolume,
+    PersistentVolumeClaim, Pod, PodCertificateRequest, PodDisruptionBudget, ReplicaSet,
+    ReplicationController, Service, ServiceAccount, StatefulSet, TokenSecret,
+    VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
@@ -175,18 +176,54 @@ pub static REGISTRY: &[Entry] = &[
         name: "endpoints-controller",
         aliases: &["endpoint"],
         account: "endpoint-controller",
+        folder: Some("endpoint"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_ENDPOINT_SYNCS);
+            let queue = context.queue("endpoint");
+            let flag = handles::ENDPOINT_UPDATES_BATCH_PERIOD;
+            let batch_period = context.options.flags.positive(flag);
+            let controller = controllers::endpoint::Controller { batch_period };
+            context.start(entry, Service::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
         name: "endpointslice-controller",
         aliases: &["endpointslice"],
         account: "endpointslice-controller",
+        event_source: Some("endpoint-slice-controller"),
+        folder: Some("endpointslice"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_SERVICE_ENDPOINT_SYNCS);
+            let queue = context.queue_with("endpoint_slice", slice_limiter(1000));
+            let flags = &context.options.flags;
+            let slice_max = flags.int32(handles::MAX_ENDPOINTS_PER_SLICE);
+            let controller = controllers::endpointslice::Controller {
+                batch_period: flags.positive(handles::ENDPOINTSLICE_UPDATES_BATCH_PERIOD),
+                slice_max: usize::try_from(slice_max).unwrap_or(1),
+            };
+            context.start(entry, Service::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
         name: "endpointslice-mirroring-controller",
         aliases: &["endpointslicemirroring"],
         account: "endpointslicemirroring-controller",
+        event_source: Some("endpoint-slice-mirroring-controller"),
+        folder: Some("endpointslicemirroring"),
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::MIRRORING_CONCURRENT_SERVICE_ENDPOINT_SYNCS);
+            let queue = context.queue_with("endpoint_slice_mirroring", slice_limiter(100));
+            let flags = &context.options.flags;
+            let period = handles::MIRRORING_ENDPOINTSLICE_UPDATES_BATCH_PERIOD;
+            let subset_max = flags.int32(handles::MIRRORING_MAX_ENDPOINTS_PER_SUBSET);
+            let controller = controllers::endpointslicemirroring::Controller {
+                batch_period: flags.positive(period),
+                subset_max: usize::try_from(subset_max).unwrap_or(1),
+            };
+            context.start(entry, Endpoints::RESOURCE, (queue, workers), controller)
+        }),
         ..NOT_YET
     },
     Entry {
@@ -598,6 +635,14 @@ fn sets(context: &Context) -> replicaset::Options {
 /// The back-off of the legacy token cleaner after a failed pass.
 pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
     ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
+}
+
+/// The rate limiter of the controllers of EndpointSlices, whose first retry comes after a second:
+/// a sync can mean many writes. As `NewController` in upstream's pkg/controller/endpointslice and
+/// endpointslicemirroring.
+fn slice_limiter(max_seconds: u64) -> Limiter<Key> {
+    let pause = ItemBackoff::new(Duration::from_secs(1), Duration::from_secs(max_seconds));
+    Limiter::new(pause, TokenBucket::new(10.0, 100))
 }
 
 /// The rate limiter of certificate controllers. As `NewCertificateController` in upstream's

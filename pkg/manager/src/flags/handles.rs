@@ -67,6 +67,8 @@ pub(crate) const CONCURRENT_DEPLOYMENT_SYNCS: Int = Handle::new("concurrent-depl
 /// `--concurrent-ephemeralvolume-syncs`
 pub(crate) const CONCURRENT_EPHEMERAL_VOLUME_SYNCS: Int =
     Handle::new("concurrent-ephemeralvolume-syncs");
+/// `--concurrent-endpoint-syncs`
+pub(crate) const CONCURRENT_ENDPOINT_SYNCS: Int = Handle::new("concurrent-endpoint-syncs");
 /// `--concurrent-gc-syncs`
 pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
 /// `--concurrent-namespace-syncs`
@@ -75,6 +77,9 @@ pub(crate) const CONCURRENT_NAMESPACE_SYNCS: Int = Handle::new("concurrent-names
 pub(crate) const CONCURRENT_RC_SYNCS: Int = Handle::new("concurrent-rc-syncs");
 /// `--concurrent-replicaset-syncs`
 pub(crate) const CONCURRENT_REPLICASET_SYNCS: Int = Handle::new("concurrent-replicaset-syncs");
+/// `--concurrent-service-endpoint-syncs`
+pub(crate) const CONCURRENT_SERVICE_ENDPOINT_SYNCS: Int =
+    Handle::new("concurrent-service-endpoint-syncs");
 /// `--concurrent-serviceaccount-token-syncs`
 pub(crate) const CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS: Int =
     Handle::new("concurrent-serviceaccount-token-syncs");
@@ -99,6 +104,11 @@ pub(crate) const DISABLED_METRICS: List = Handle::new("disabled-metrics");
 pub(crate) const EMULATED_VERSION: List = Handle::new("emulated-version");
 /// `--enable-garbage-collector`
 pub(crate) const ENABLE_GARBAGE_COLLECTOR: Switch = Handle::new("enable-garbage-collector");
+/// `--endpoint-updates-batch-period`
+pub(crate) const ENDPOINT_UPDATES_BATCH_PERIOD: Span = Handle::new("endpoint-updates-batch-period");
+/// `--endpointslice-updates-batch-period`
+pub(crate) const ENDPOINTSLICE_UPDATES_BATCH_PERIOD: Span =
+    Handle::new("endpointslice-updates-batch-period");
 /// `--feature-gates`
 pub(crate) const FEATURE_GATES: List = Handle::new("feature-gates");
 /// `--help`
@@ -144,10 +154,21 @@ pub(crate) const LOG_TEXT_SPLIT_STREAM: Switch = Handle::new("log-text-split-str
 pub(crate) const LOGGING_FORMAT: Text = Handle::new("logging-format");
 /// `--master`
 pub(crate) const MASTER: Text = Handle::new("master");
+/// `--max-endpoints-per-slice`
+pub(crate) const MAX_ENDPOINTS_PER_SLICE: Int = Handle::new("max-endpoints-per-slice");
 /// `--min-compatibility-version`
 pub(crate) const MIN_COMPATIBILITY_VERSION: List = Handle::new("min-compatibility-version");
 /// `--min-resync-period`
 pub(crate) const MIN_RESYNC_PERIOD: Span = Handle::new("min-resync-period");
+/// `--mirroring-concurrent-service-endpoint-syncs`
+pub(crate) const MIRRORING_CONCURRENT_SERVICE_ENDPOINT_SYNCS: Int =
+    Handle::new("mirroring-concurrent-service-endpoint-syncs");
+/// `--mirroring-endpointslice-updates-batch-period`
+pub(crate) const MIRRORING_ENDPOINTSLICE_UPDATES_BATCH_PERIOD: Span =
+    Handle::new("mirroring-endpointslice-updates-batch-period");
+/// `--mirroring-max-endpoints-per-subset`
+pub(crate) const MIRRORING_MAX_ENDPOINTS_PER_SUBSET: Int =
+    Handle::new("mirroring-max-endpoints-per-subset");
 /// `--namespace-sync-period`
 pub(crate) const NAMESPACE_SYNC_PERIOD: Span = Handle::new("namespace-sync-period");
 /// `--permit-port-sharing`
@@ -222,10 +243,12 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-daemonset-syncs",
     "concurrent-deployment-syncs",
     "concurrent-ephemeralvolume-syncs",
+    "concurrent-endpoint-syncs",
     "concurrent-gc-syncs",
     "concurrent-namespace-syncs",
     "concurrent-rc-syncs",
     "concurrent-replicaset-syncs",
+    "concurrent-service-endpoint-syncs",
     "concurrent-serviceaccount-token-syncs",
     "concurrent-statefulset-syncs",
     "concurrent-ttl-after-finished-syncs",
@@ -237,6 +260,8 @@ pub(super) const NAMES: &[&str] = &[
     "disabled-metrics",
     "emulated-version",
     "enable-garbage-collector",
+    "endpoint-updates-batch-period",
+    "endpointslice-updates-batch-period",
     "feature-gates",
     "help",
     "http2-max-streams-per-connection",
@@ -258,8 +283,12 @@ pub(super) const NAMES: &[&str] = &[
     "log-text-split-stream",
     "logging-format",
     "master",
+    "max-endpoints-per-slice",
     "min-compatibility-version",
     "min-resync-period",
+    "mirroring-concurrent-service-endpoint-syncs",
+    "mirroring-endpointslice-updates-batch-period",
+    "mirroring-max-endpoints-per-subset",
     "namespace-sync-period",
     "permit-port-sharing",
     "profiling",
