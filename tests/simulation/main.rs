@@ -23,6 +23,7 @@ mod owners;
 mod run;
 mod shrink;
 mod site;
+mod stateful;
 mod volumes;
 mod wire;
 mod workload;

@@ -14,6 +14,7 @@
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
 //! - `knowledge`: what a manager can know.
+//! - `stateful`: StatefulSets.
 //! - `tries`: requests that do not come through.
 //! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
@@ -33,6 +34,7 @@ mod objects;
 mod order;
 mod ownership;
 mod rules;
+mod stateful;
 mod tries;
 mod volumes;
 mod workloads;
@@ -64,8 +66,12 @@ const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
 /// The account that keeps pods on nodes.
 const DAEMONS: &str = "daemon-set-controller";
 /// The controllers that keep pods, and the kind of owner of each.
-const KEEPERS: [(&str, &str); 3] =
-    [(SETS[0], "ReplicaSet"), (SETS[1], "ReplicationController"), (DAEMONS, "DaemonSet")];
+const KEEPERS: [(&str, &str); 4] = [
+    (SETS[0], "ReplicaSet"),
+    (SETS[1], "ReplicationController"),
+    (DAEMONS, "DaemonSet"),
+    ("statefulset-controller", "StatefulSet"),
+];
 /// Objects with this label are not judged.
 pub(crate) const FOREIGN: &str = "foreign";
 

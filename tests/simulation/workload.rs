@@ -5,7 +5,7 @@
 
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
-use crate::{certificates, corruption, owners, volumes};
+use crate::{certificates, corruption, owners, stateful, volumes};
 
 /// An object with pods.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 15] = [
+const FAMILIES: [Family; 16] = [
     workloads,
     rollouts,
     harm,
@@ -93,6 +93,7 @@ const FAMILIES: [Family; 15] = [
     behind,
     certificates::acts,
     volumes::acts,
+    stateful::acts,
 ];
 
 /// The acts of a run.
@@ -102,7 +103,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 10] = [
+    let calm: [Family; 11] = [
         workloads,
         rollouts,
         namespaces,
@@ -113,6 +114,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         ended,
         certificates::acts,
         volumes::acts,
+        stateful::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };

@@ -132,6 +132,8 @@ pub enum Mutant {
     ReviewIgnored,
     /// A claim's finalizer is removed if no pod in the cache uses it, without a live list.
     PodsNotListed,
+    /// The pods of a StatefulSet are made at once, although they wait for each other.
+    StatefulUnordered,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -148,7 +150,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 68] = [
+    pub const ALL: [Self; 69] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -211,6 +213,7 @@ impl Mutant {
         Self::ExpiredUnread,
         Self::ReviewIgnored,
         Self::PodsNotListed,
+        Self::StatefulUnordered,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -145,6 +145,7 @@ impl Oracle {
                 .or_else(|| self.history_lacks(object))
                 .or_else(|| self.claim_lacks("ReplicaSet", object)),
             "ReplicaSet" | "ReplicationController" => self.set_lacks(object),
+            "StatefulSet" => self.stateful_lacks(object),
             "Job" => Self::job_lacks(object),
             "DaemonSet" => self.daemon_lacks(object),
             "Pod" => {
@@ -336,7 +337,9 @@ impl Oracle {
             }
             let template = at(object, "/spec/template/spec");
             match kind.as_str() {
-                "Deployment" | "DaemonSet" | "ReplicationController" if is_broken(template) => {
+                "Deployment" | "DaemonSet" | "ReplicationController" | "StatefulSet"
+                    if is_broken(template) =>
+                {
                     acts.push(format!("> set image {named} main=img:1\n"));
                 }
                 // Those of a Deployment it sees to itself.

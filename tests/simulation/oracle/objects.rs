@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 18;
+const COUNT: usize = 19;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -16,6 +16,7 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "replicationcontrollers", "ReplicationController"),
     Resource::namespaced("apps", "v1", "deployments", "Deployment"),
     Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet"),
+    Resource::namespaced("apps", "v1", "statefulsets", "StatefulSet"),
     Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision"),
     Resource::namespaced("batch", "v1", "jobs", "Job"),
     Resource::namespaced("", "v1", "configmaps", "ConfigMap"),
@@ -48,6 +49,7 @@ const NAMES: [&str; COUNT] = [
     "ReplicationController",
     "Deployment",
     "DaemonSet",
+    "StatefulSet",
     "ControllerRevision",
     "Job",
     "ConfigMap",

@@ -52,7 +52,7 @@ pub(crate) struct Broken {
     pub(crate) text: String,
 }
 
-pub(crate) static RULES: [Rule; 34] = [
+pub(crate) static RULES: [Rule; 35] = [
     // === What is written ===
     Rule {
         name: "update-names-version",
@@ -209,6 +209,12 @@ pub(crate) static RULES: [Rule; 34] = [
         promise: "a rollout leaves no more nodes without a DaemonSet's pod than its budget allows",
         check: Check::Done(Oracle::daemon_budget),
         bugs: &[Mutant::DaemonAllAtOnce],
+    },
+    Rule {
+        name: "stateful-order",
+        promise: "where pods wait for each other, one is made when those before it are ready",
+        check: Check::Shown(Oracle::stateful_order),
+        bugs: &[Mutant::StatefulUnordered],
     },
     Rule {
         name: "paused",

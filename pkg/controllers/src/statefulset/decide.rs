@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use api::{Kind, Pod, StatefulSet};
 use controller::{Action, Facts, Plan, Query, Step, pods};
+use mutant::Mutant;
 
 use super::replica::{self, Turn};
 use super::revisions::{self, Present, Settled};
@@ -170,7 +171,7 @@ impl Work {
             if !turn.actions.is_empty() {
                 chains.push(turn.actions);
             }
-            let stops = turn.waits.is_some() && s.is_ordered();
+            let stops = turn.waits.is_some() && !mutant::is(Mutant::StatefulUnordered);
             self.why.extend(turn.waits);
             self.asks.extend(turn.asks.clone());
             self.error = self.error.take().or(turn.error);
