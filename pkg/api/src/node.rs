@@ -118,7 +118,11 @@ impl<'de> Deserialize<'de> for WireQuantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let string = match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => text,
-            number => number.to_string(),
+            number @ (serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::Array(_)
+            | serde_json::Value::Object(_)) => number.to_string(),
         };
         Ok(Self { string })
     }

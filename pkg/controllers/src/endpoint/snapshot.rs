@@ -47,16 +47,11 @@ impl Snapshot {
         let ready = self.pods.iter().filter(|pod| pod.is_ready()).count();
         facts.push(("ready pods", ready.to_string()));
         if let Some(endpoints) = &self.endpoints {
-            let count = |ready: bool| -> usize {
-                let subsets = endpoints.subsets.iter();
-                let lists = subsets.map(|subset| match ready {
-                    true => subset.addresses.len(),
-                    false => subset.not_ready_addresses.len(),
-                });
-                lists.sum()
-            };
-            facts.push(("ready addresses", count(true).to_string()));
-            facts.push(("other addresses", count(false).to_string()));
+            let subsets = &endpoints.subsets;
+            let ready: usize = subsets.iter().map(|subset| subset.addresses.len()).sum();
+            let other: usize = subsets.iter().map(|subset| subset.not_ready_addresses.len()).sum();
+            facts.push(("ready addresses", ready.to_string()));
+            facts.push(("other addresses", other.to_string()));
         }
         let left_out = self.pods.iter().filter_map(|pod| {
             let why = place(pod, service).err()?;

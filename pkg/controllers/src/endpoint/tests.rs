@@ -35,6 +35,7 @@ fn unready(pod: Value) -> Value {
     with(pod, json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tables read better so")]
 fn service(spec: Value) -> Value {
     let base = json!({
         "metadata": {"name": "foo", "namespace": "shop", "uid": "s", "resourceVersion": "3",
@@ -98,6 +99,7 @@ fn subsets(service: Value, pods: &[Value]) -> Value {
 /// (with a selector), ..Items, TestPodToEndpointAddressForService, TestSyncEndpointsHeadless..,
 /// ..ExcludeNotReadyPods..: the subsets that there should be.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn subsets_are_made_as_upstream() {
     let ports = |list: Value| json!({ "ports": list });
     let tcp = [port(8080, "TCP")];

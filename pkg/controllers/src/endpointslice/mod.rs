@@ -144,7 +144,9 @@ impl controller::Controller for Controller {
     fn remember(&self, memory: &mut Memory, news: News<'_, Self>, queue: &mut Enqueue) {
         match news {
             News::Acted { snapshot: Snapshot::Zones(overloaded), .. } => {
-                overloaded.iter().for_each(|service| queue.add(service));
+                for service in overloaded {
+                    queue.add(service);
+                }
             }
             News::Acted { snapshot: Snapshot::Service(state), verdict, outcome } => {
                 let Some(verdict) = verdict else { return };

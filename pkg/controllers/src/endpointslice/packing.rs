@@ -82,7 +82,7 @@ impl Packing<'_> {
         Draft {
             existing: Some(Arc::clone(slice)),
             endpoints: slice.endpoints.clone(),
-            ..self.new(slice.ports.clone())
+            ..self.draft(slice.ports.clone())
         }
     }
 
@@ -119,7 +119,7 @@ impl Packing<'_> {
             let at = self.place(&unchanged, wanted.len());
             let mut draft = match at {
                 Some(at) => self.kept(&unchanged.remove(at)),
-                None => self.new(ports.to_vec()),
+                None => self.draft(ports.to_vec()),
             };
             self.fill(&mut draft, &mut wanted);
             let is_new = draft.existing.is_none();
@@ -159,10 +159,10 @@ impl Packing<'_> {
             packed.unchanged.append(&mut packed.changes.delete);
             return;
         }
-        packed.changes.create.push(self.new(Vec::new()));
+        packed.changes.create.push(self.draft(Vec::new()));
     }
 
-    fn new(&self, ports: Vec<SlicePort>) -> Draft {
+    fn draft(&self, ports: Vec<SlicePort>) -> Draft {
         Draft {
             existing: None,
             extent: Extent::Contents,

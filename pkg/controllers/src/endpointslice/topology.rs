@@ -239,8 +239,7 @@ pub(super) fn giving_and_receiving(
     let less = differences.into_iter().filter(|(_, by)| *by < 0.0);
     let mut less: BTreeMap<_, _> = less.map(|(zone, by)| (zone, -by)).collect();
     let (mut giving, mut receiving) = (Counts::new(), Counts::new());
-    loop {
-        let (Some((from, gives)), Some((to, takes))) = (most(&more), most(&less)) else { break };
+    while let (Some((from, gives)), Some((to, takes))) = (most(&more), most(&less)) {
         if (gives < 1.0 && takes < 1.0) || gives < 0.5 || takes < 0.5 {
             break;
         }

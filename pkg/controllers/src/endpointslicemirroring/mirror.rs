@@ -57,7 +57,7 @@ pub(super) fn mirror(
     }
     for (group, wanted) in wanted {
         let existing = existing.remove(&group).unwrap_or_default();
-        mirrored.group(endpoints, group, &existing, wanted, subset_max);
+        mirrored.group(endpoints, (group, wanted), &existing, subset_max);
     }
     let rest = existing.into_values().flatten();
     mirrored.changes.delete.extend(rest.map(Arc::clone));
@@ -99,20 +99,18 @@ impl Mirrored {
     fn group(
         &mut self,
         endpoints: &Endpoints,
-        group: Group,
+        (group, wanted): (Group, Wanted),
         existing: &[&Arc<EndpointSlice>],
-        wanted: Wanted,
         subset_max: usize,
     ) {
         let gone = existing.len().min(usize::from(!wanted.is_empty()));
         self.changes.delete.extend(existing.iter().skip(gone).copied().cloned());
         let first = existing.first().filter(|_| !wanted.is_empty());
-        let totals = match first {
-            Some(slice) => changed(slice, &wanted),
-            None => {
-                let removed = existing.iter().map(|slice| slice.endpoints.len()).sum();
-                [wanted.len(), 0, removed]
-            }
+        let totals = if let Some(slice) = first {
+            changed(slice, &wanted)
+        } else {
+            let removed = existing.iter().map(|slice| slice.endpoints.len()).sum();
+            [wanted.len(), 0, removed]
         };
         for (sum, count) in self.totals.iter_mut().zip(totals) {
             *sum += count;

@@ -50,7 +50,7 @@ impl Snapshot {
     pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
         let count = self.slices.iter().map(|slice| slice.endpoints.len()).sum::<usize>();
         let mut facts = vec![
-            ("mirrored", self.mirrored().map_or_else(|why| why.to_owned(), |_| "yes".to_owned())),
+            ("mirrored", self.mirrored().map_or_else(ToOwned::to_owned, |_| "yes".to_owned())),
             ("slices", self.slices.len().to_string()),
             ("endpoints", count.to_string()),
         ];

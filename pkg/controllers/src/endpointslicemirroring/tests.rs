@@ -78,7 +78,7 @@ impl World {
         let plan = self.controller.decide(&self.snapshot().unwrap(), &Facts::default()).0;
         let actions = plan.steps.iter().flat_map(|step| match step {
             Step::InOrder(actions) | Step::Together(actions) => actions.clone(),
-            other => panic!("{other:?}"),
+            other @ (Step::SlowStart(_) | Step::Chains(_) | Step::Fetch(_)) => panic!("{other:?}"),
         });
         let (mut writes, mut events) = ([0; 3], Vec::new());
         for action in actions {
@@ -222,8 +222,8 @@ fn slices_say_what_the_endpoints_say() {
 /// TestReconcile, rows with slices that are there already.
 #[test]
 fn slices_are_written_only_where_they_are_wrong() {
-    let one: &[&str] = &["10.0.0.1 10.0.0.2 : a/80"];
     type Case<'a> = (&'a str, fn(&mut World), [usize; 3]);
+    let one: &[&str] = &["10.0.0.1 10.0.0.2 : a/80"];
     let cases: [Case<'_>; 13] = [
         ("same fields", |_| {}, [0, 0, 0]),
         (
@@ -296,7 +296,7 @@ fn dying_endpoints_get_no_new_slices() {
 #[test]
 fn what_is_not_mirrored_is_told_of() {
     let many = |count: usize, mark: &str| -> String {
-        (0..count).map(|id| format!("{mark}10.0.0.{id} ")).collect()
+        (0..count).fold(String::new(), |text, id| text + mark + "10.0.0." + &id.to_string() + " ")
     };
     let too_many = |max: usize, skipped: usize| {
         format!(
@@ -335,8 +335,8 @@ fn what_is_not_mirrored_is_told_of() {
 /// TestSyncEndpoints, TestShouldMirror: who is mirrored; what was mirrored of others goes.
 #[test]
 fn some_endpoints_are_not_mirrored() {
-    let leader = "control-plane.alpha.kubernetes.io/leader";
     type Case<'a> = (&'a str, fn(&mut World), &'a str);
+    let leader = "control-plane.alpha.kubernetes.io/leader";
     let skip = "endpointslice.kubernetes.io/skip-mirror";
     let cases: [Case<'_>; 5] = [
         ("Endpoints not found", |world| world.endpoints.clear(), "there are no such Endpoints"),

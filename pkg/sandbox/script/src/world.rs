@@ -39,7 +39,7 @@ pub struct World {
 pub struct Refused(Vec<String>);
 
 /// The controllers whose keys are objects of a resource.
-const CONTROLLERS: [(&str, &str); 12] = [
+const CONTROLLERS: &[(&str, &str)] = &[
     ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
     ("clusterroles", "clusterrole-aggregation-controller"),
     ("cronjobs", "cronjob-controller"),

@@ -1,5 +1,7 @@
 //! Which slices are made, changed and deleted, and what stands in them.
 
+#![expect(clippy::single_range_in_vec_init, reason = "slices hold ranges of pods, here one")]
+
 use std::time::Duration;
 
 use api::{EndpointSlice, Key, Node, Service};
@@ -38,6 +40,7 @@ fn a_service_without_pods_has_an_empty_slice() {
 
 /// TestReconcile1Pod and TestSyncService: one endpoint, by what the Service and the pod say.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn endpoints_are_made_as_upstream() {
     let both = json!({"status": {"podIPs": [{"ip": address(0)}, {"ip": "FD00::0001"}]}});
     let ready = json!({"ready": true, "serving": true, "terminating": false});
@@ -252,6 +255,7 @@ fn slices_of_others_are_replaced() {
         let owners = slice["metadata"]["ownerReferences"].as_array_mut().unwrap();
         owners.insert(0, json!({"apiVersion": "v1", "kind": "Service", "name": "x", "uid": "x"}));
     };
+    #[expect(clippy::type_complexity, reason = "a row of a table")]
     let change: [(&str, fn(&mut Value), _); 3] = [
         ("of another family", other_family, [1, 0, 1]),
         ("of an earlier Service", other_owner, [1, 0, 1]),

@@ -57,6 +57,7 @@ pub(super) fn node(name: &str, zone: &str) -> Value {
 }
 
 impl World {
+    #[expect(clippy::needless_pass_by_value, reason = "tables read better so")]
     pub(super) fn new(spec: Value) -> Self {
         let service = json!({
             "metadata": {"name": "foo", "namespace": "shop", "uid": "s", "resourceVersion": "3",
