@@ -136,7 +136,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "--node-cidr-mask-size=24",
         "--node-sync-period=1s",
         "--feature-gates=PodDeletionCost=false,NativeHistograms=true,AtomicFIFO=true",
-        "--controllers=replicaset,job,service,podgroup-protection-controller",
+        "--controllers=replicaset,svm,service,podgroup-protection-controller",
         "-v=1",
         "--master=ftp://example.com",
     ])?;
@@ -144,7 +144,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let once = [
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
-        "FLAG: --controllers=\"[replicaset,job,service,podgroup-protection-controller]\"",
+        "FLAG: --controllers=\"[replicaset,svm,service,podgroup-protection-controller]\"",
         "\"accepted, without effect yet: --node-cidr-mask-size; feature gates AtomicFIFO, \
          NativeHistograms\"\n",
         "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",

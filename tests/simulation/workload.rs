@@ -350,7 +350,7 @@ pub(crate) fn accounts(dice: &Dice) -> Vec<String> {
     }]
 }
 
-/// Jobs that finish, and how long they stay then.
+/// Jobs that a user finishes instead of the Job controller, and how long they stay then.
 pub(crate) fn jobs(dice: &Dice) -> Vec<String> {
     let (namespace, number) = (dice.pick(&NAMESPACES[..2]), dice.below(3));
     let job = format!("job/job-{number} -n {namespace}");
@@ -363,8 +363,8 @@ pub(crate) fn jobs(dice: &Dice) -> Vec<String> {
             let job = format!(
                 "apiVersion: batch/v1\nkind: Job\n\
                 metadata: {{name: job-{number}, namespace: {namespace}{held}}}\nspec:\n  \
-                {{ttlSecondsAfterFinished: {ttl}, template: {{spec: {{restartPolicy: Never, \
-                containers: [{{name: main, image: 'img:0'}}]}}}}}}"
+                {{managedBy: example.com/user, ttlSecondsAfterFinished: {ttl}, template: {{spec: \
+                {{restartPolicy: Never, containers: [{{name: main, image: 'img:0'}}]}}}}}}"
             );
             vec![applied(&job)]
         }

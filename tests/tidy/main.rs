@@ -615,7 +615,7 @@ fn readme_rows(text: &str) -> Vec<Row<'_>> {
     let rows = part.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
         let names = row.split('|').take(3).flat_map(backticked).collect();
-        (names, row.ends_with("| works |"))
+        (names, ["| works |", "| on trial |"].iter().any(|state| row.ends_with(state)))
     })
     .collect()
 }

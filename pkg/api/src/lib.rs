@@ -71,7 +71,11 @@ pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
 pub use endpoints::{EndpointAddress, EndpointPort, Endpoints, Subset};
 pub use endpointslice::{Conditions, Endpoint, EndpointSlice, Hinted, Hints, SlicePort};
 pub use intern::{Text, intern};
-pub use job::{Finish, Job};
+pub use job::{
+    CompletionMode, ExitCodeOperator, Finish, Job, JobCondition, JobSpec, JobStatus, OnExitCodes,
+    OnPodCondition, PodFailureAction, PodFailurePolicy, PodFailureRule, SuccessPolicy, SuccessRule,
+    UncountedPods,
+};
 pub use kind::{
     AnyObject, Codec, Decode, DecodeError, Found, Index, Kind, Object, Shape, Values, typed,
 };
@@ -80,7 +84,10 @@ pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
-pub use pod::{ClaimSource, EphemeralVolume, NamedPort, Names, Network, Observed, Phase, Pod};
+pub use pod::{
+    ClaimSource, EphemeralVolume, FailedContainer, JobPart, NamedPort, Names, Network, Observed,
+    Phase, Pod,
+};
 pub use pod_certificate_request::PodCertificateRequest;
 pub use raw::{Edit, Raw};
 pub use reference::ObjectReference;

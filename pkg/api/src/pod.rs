@@ -2,6 +2,7 @@
 
 mod claims;
 mod ephemeral;
+mod job;
 mod network;
 mod secrets;
 
@@ -9,10 +10,13 @@ use prost::Message;
 use serde::Deserialize;
 
 use crate::wire::{self, from_text, null_is_empty, text};
-use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status, Text, Time, intern};
+use crate::{
+    Codec, DecodeError, Index, Job, Kind, Meta, Object, Resource, Status, Text, Time, intern,
+};
 
 pub use claims::ClaimSource;
 pub use ephemeral::EphemeralVolume;
+pub use job::{FailedContainer, JobPart};
 pub use network::{NamedPort, Names, Network};
 
 /// What controllers read of a pod.
@@ -61,6 +65,9 @@ pub struct Pod {
     pub claims: Box<[(Text, ClaimSource)]>,
     /// The ephemeral volumes for which claims are made, in their order.
     pub ephemeral_volumes: Box<[EphemeralVolume]>,
+    /// What only the controller of Jobs reads; none if the pod belongs to no Job, and none may
+    /// adopt it.
+    pub job: Option<Box<JobPart>>,
 }
 
 /// What has an `observedGeneration`.
@@ -126,6 +133,11 @@ impl Pod {
     /// Whether its `Ready` condition holds.
     pub fn is_ready(&self) -> bool {
         matches!(self.ready, Some((Status::True, _)))
+    }
+
+    /// Whether it has the finalizer by which its Job has not counted it yet.
+    pub fn is_tracked(&self) -> bool {
+        self.meta.finalizers.iter().any(|it| &**it == Job::TRACKING_FINALIZER)
     }
 
     /// Since when it is ready; none if it is not, or if the condition has no time.
@@ -333,7 +345,7 @@ struct WireState {
     #[prost(message, optional, tag = "1")]
     waiting: Option<WireAnything>,
     #[prost(message, optional, tag = "3")]
-    terminated: Option<WireAnything>,
+    terminated: Option<job::WireTerminated>,
 }
 
 /// That it is there is all that is read of it.
@@ -355,6 +367,7 @@ impl WirePod {
             claims: claims::of(spec, &meta.key.name),
             ephemeral_volumes: ephemeral::of(spec),
             network: network::of(spec, status),
+            job: job::part(self, &meta),
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),
@@ -394,12 +407,14 @@ impl WirePod {
 
     /// As `maxContainerRestarts` in upstream's pkg/controller/controller_utils.go.
     fn sidecar_restarts_max(&self) -> i32 {
-        let is_sidecar = |name: &str| {
-            let mut containers = self.spec.init_containers.iter();
-            containers.any(|c| c.name == name && c.restart_policy == "Always")
-        };
         let statuses = self.status.init_container_statuses.iter();
-        statuses.filter(|c| is_sidecar(&c.name)).map(|c| c.restart_count).max().unwrap_or(0)
+        statuses.filter(|c| self.is_sidecar(&c.name)).map(|c| c.restart_count).max().unwrap_or(0)
+    }
+
+    /// Whether this init container restarts, and so runs beside the others.
+    fn is_sidecar(&self, name: &str) -> bool {
+        let mut containers = self.spec.init_containers.iter();
+        containers.any(|c| c.name == name && c.restart_policy == "Always")
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::{Condition, DecodeError, Resource, wire};
+use crate::{DecodeError, Resource, wire};
 
 /// The JSON of an object without `metadata.managedFields` (the API server keeps those when they
 /// are left out of an update). Fields that our types do not know stay as they came, byte by byte.
@@ -69,13 +70,17 @@ impl Raw {
 
     /// What makes `conditions` of the conditions `known` from here; none if they are the same.
     /// Those that stay are as they came, with the fields that we do not know.
-    pub fn conditions(&self, known: &[Condition], conditions: &[Condition]) -> Option<Edit> {
+    pub fn conditions<T: PartialEq + Serialize>(
+        &self,
+        known: &[T],
+        conditions: &[T],
+    ) -> Option<Edit> {
         if conditions == known {
             return None;
         }
         let status = self.field("status").map(|status| serde_json::from_str(status.get()));
         let status: Value = status.and_then(Result::ok).unwrap_or_default();
-        let json = |condition: &Condition| {
+        let json = |condition: &T| {
             let at = known.iter().position(|known| known == condition);
             let as_it_came = at.and_then(|at| status.get("conditions")?.get(at)).cloned();
             as_it_came.unwrap_or_else(|| json!(condition))

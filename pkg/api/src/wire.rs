@@ -246,6 +246,19 @@ pub(crate) fn from_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ve
     TextBytes::deserialize(deserializer).map(|text| text.0)
 }
 
+/// A text in JSON, half characters of which become U+FFFD; `null` is an empty one.
+pub(crate) fn lossy_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let bytes: Option<TextBytes> = Option::deserialize(deserializer)?;
+    Ok(bytes.map(|bytes| text(&bytes.0).into_owned()).unwrap_or_default())
+}
+
+/// A moment in JSON; none for `null` and for Go's zero time.
+pub(crate) fn moment<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<crate::Time>, D::Error> {
+    Ok(Option::<Time>::deserialize(deserializer)?.and_then(Time::view))
+}
+
 /// The same of a text that need not be there.
 pub(crate) fn from_optional_text<'de, D: Deserializer<'de>>(
     deserializer: D,

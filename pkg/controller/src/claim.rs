@@ -24,6 +24,8 @@ pub struct Claim<T> {
     pub adopt: Vec<Arc<T>>,
     /// Objects that the owner manages although its selector no longer matches them: to be released.
     pub release: Vec<Arc<T>>,
+    /// Added to the objects that are adopted, and removed from those that are released.
+    finalizer: Option<&'static str>,
 }
 
 /// The owner reference of a controller, in upstream's order of fields.
@@ -48,6 +50,11 @@ struct OwnersPatch<'a, Owner> {
 struct OwnersPatchMeta<'a, Owner> {
     uid: &'a str,
     owner_references: [Owner; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalizers: Option<[&'a str; 1]>,
+    #[serde(rename = "$deleteFromPrimitiveList/finalizers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed_finalizers: Option<[&'a str; 1]>,
 }
 
 #[derive(Serialize)]
@@ -97,7 +104,7 @@ pub fn claim<T: Kind>(
         }
         matches!(stand, Stand::Mine | Stand::Adopt)
     });
-    Claim { mine: objects, adopt, release }
+    Claim { mine: objects, adopt, release, finalizer: None }
 }
 
 fn stand(owner: &Meta, object: &Meta, mut matches: impl FnMut() -> bool) -> Stand {
@@ -117,11 +124,17 @@ fn stand(owner: &Meta, object: &Meta, mut matches: impl FnMut() -> bool) -> Stan
 
 impl<T> Default for Claim<T> {
     fn default() -> Self {
-        Self { mine: Vec::new(), adopt: Vec::new(), release: Vec::new() }
+        Self { mine: Vec::new(), adopt: Vec::new(), release: Vec::new(), finalizer: None }
     }
 }
 
 impl<T> Claim<T> {
+    /// This claim, where what is adopted gets a finalizer, and what is released loses it.
+    #[must_use]
+    pub fn with_finalizer(self, finalizer: &'static str) -> Self {
+        Self { finalizer: Some(finalizer), ..self }
+    }
+
     /// Whether there is nothing to adopt or release.
     pub fn is_done(&self) -> bool {
         self.adopt.is_empty() && self.release.is_empty()
@@ -163,7 +176,7 @@ impl<T: Kind> Claim<T> {
             return rest();
         }
         let why = format!("{} to adopt, {} to release", self.adopt.len(), self.release.len());
-        let releases = self.release.iter().map(|object| release(owner, &**object));
+        let releases = self.release.iter().map(|object| release(owner, &**object, self.finalizer));
         let mut actions = Vec::with_capacity(self.adopt.len() + self.release.len());
         if let Some(first) = self.adopt.first() {
             let query = Query::object(resource.clone(), owner.key.clone());
@@ -178,7 +191,8 @@ impl<T: Kind> Claim<T> {
                     if releases.is_empty() { vec![] } else { vec![Step::Together(releases)] };
                 return Plan { steps, ..Plan::failed(why, error) };
             }
-            actions.extend(self.adopt.iter().map(|object| adopt(resource, owner, &**object)));
+            let adopt = |object: &Arc<T>| adopt(resource, owner, &**object, self.finalizer);
+            actions.extend(self.adopt.iter().map(adopt));
         }
         actions.extend(releases);
         let mut plan = rest();
@@ -213,20 +227,37 @@ fn check(resource: &Resource, owner: &Meta, live: &Answer) -> Result<(), String>
 
 /// Adopts an orphan. It is a failure if the orphan was deleted, or if another owner adopted it
 /// first: the plan relies on it.
-fn adopt<T: Kind>(resource: &Resource, owner: &Meta, object: &T) -> Action {
-    let body = owners_patch(&object.meta().uid, controller_ref(resource, owner));
+fn adopt<T: Kind>(
+    resource: &Resource,
+    owner: &Meta,
+    object: &T,
+    finalizer: Option<&'static str>,
+) -> Action {
+    let metadata = OwnersPatchMeta {
+        uid: &object.meta().uid,
+        owner_references: [controller_ref(resource, owner)],
+        finalizers: finalizer.map(|it| [it]),
+        removed_finalizers: None,
+    };
+    let body = owners_patch(metadata);
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
     Write::strategic(object, body).tolerating(&[]).into()
 }
 
 /// Releases an object. Invalid means that it has another uid by now, or no such owner any more, or
 /// that it cannot be changed at all.
-fn release<T: Kind>(owner: &Meta, object: &T) -> Action {
+fn release<T: Kind>(owner: &Meta, object: &T, finalizer: Option<&'static str>) -> Action {
     let object = ObjectRef::new(&T::RESOURCE, object.meta());
     if mutant::is(Mutant::ReleasedGoes) {
         return Write::delete(object).into();
     }
-    let body = owners_patch(&object.uid, Removal { patch: "delete", uid: &owner.uid });
+    let metadata = OwnersPatchMeta {
+        uid: &object.uid,
+        owner_references: [Removal { patch: "delete", uid: &owner.uid }],
+        finalizers: None,
+        removed_finalizers: finalizer.map(|it| [it]),
+    };
+    let body = owners_patch(metadata);
     let tolerated = &[Tolerated::Missing, Tolerated::Invalid];
     Write::strategic(object, body).tolerating(tolerated).into()
 }
@@ -244,7 +275,6 @@ pub fn controller_ref<'a>(resource: &'a Resource, owner: &'a Meta) -> Controller
     }
 }
 
-fn owners_patch(uid: &str, owner: impl Serialize) -> String {
-    let metadata = OwnersPatchMeta { uid, owner_references: [owner] };
+fn owners_patch(metadata: OwnersPatchMeta<'_, impl Serialize>) -> String {
     serde_json::to_string(&OwnersPatch { metadata }).expect("texts and booleans are JSON")
 }

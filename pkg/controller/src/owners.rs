@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use api::{
-    DaemonSet, DecodeError, Deployment, Key, Kind, Meta, ReplicaSet, ReplicationController,
+    DaemonSet, DecodeError, Deployment, Job, Key, Kind, Meta, ReplicaSet, ReplicationController,
     Selector, SelectorError, StatefulSet,
 };
 
@@ -113,6 +113,14 @@ impl Owner for DaemonSet {
 }
 
 impl Owner for Deployment {
+    const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
+
+    fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {
+        usable(self.unreadable.as_ref(), &self.selector)
+    }
+}
+
+impl Owner for Job {
     const BY_NAMESPACE: &'static str = Self::BY_NAMESPACE;
 
     fn usable_selector(&self) -> Result<&Selector, Refusal<'_>> {

@@ -19,6 +19,7 @@ pub mod endpointslice;
 pub mod endpointslicemirroring;
 pub mod ephemeralvolume;
 pub mod garbagecollector;
+pub mod job;
 pub mod legacytokencleaner;
 pub mod namespace;
 pub mod podcertificaterequestcleaner;

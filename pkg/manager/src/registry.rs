@@ -22,8 +22,8 @@ use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
-    csrcleaner, disruption, legacytokencleaner, podcertificaterequestcleaner, podgc, replicaset,
-    serviceaccounttoken,
+    csrcleaner, disruption, job, legacytokencleaner, podcertificaterequestcleaner, podgc,
+    replicaset, serviceaccounttoken,
 };
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -44,6 +44,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "bootstrap-signer",
         on_by_default: false,
         folder: Some("bootstrapsigner"),
+        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("bootstrap_signer_queue");
             let controller = controllers::bootstrapsigner::Controller { hmac: Arc::new(RingHmac) };
@@ -68,6 +69,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["csrcleaner"],
         account: "certificate-controller",
         folder: Some("csrcleaner"),
+        on_trial: true,
         start: Some(|entry, context| {
             // Upstream has no queue.
             let pause = ItemBackoff::new(csrcleaner::RETRY_MIN, csrcleaner::PERIOD);
@@ -157,6 +159,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "disruption-controller",
         event_source: Some("controllermanager"),
         folder: Some("disruption"),
+        on_trial: true,
         start: Some(|entry, context| {
             // Nothing waits here: what is looked at again waits in the first queue. Dashboards find
             // the series.
@@ -177,6 +180,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["endpoint"],
         account: "endpoint-controller",
         folder: Some("endpoint"),
+        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_ENDPOINT_SYNCS);
             let queue = context.queue("endpoint");
@@ -193,6 +197,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "endpointslice-controller",
         event_source: Some("endpoint-slice-controller"),
         folder: Some("endpointslice"),
+        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_SERVICE_ENDPOINT_SYNCS);
             let queue = context.queue_with("endpoint_slice", slice_limiter(1000));
@@ -212,6 +217,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "endpointslicemirroring-controller",
         event_source: Some("endpoint-slice-mirroring-controller"),
         folder: Some("endpointslicemirroring"),
+        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::MIRRORING_CONCURRENT_SERVICE_ENDPOINT_SYNCS);
             let queue = context.queue_with("endpoint_slice_mirroring", slice_limiter(100));
@@ -232,6 +238,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "ephemeral-volume-controller",
         event_source: Some("ephemeral_volume"),
         folder: Some("ephemeralvolume"),
+        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_EPHEMERAL_VOLUME_SYNCS);
             let queue = context.queue("ephemeral_volume");
@@ -276,7 +283,25 @@ pub static REGISTRY: &[Entry] = &[
         account: "horizontal-pod-autoscaler",
         ..NOT_YET
     },
-    Entry { name: "job-controller", aliases: &["job"], account: "job-controller", ..NOT_YET },
+    Entry {
+        name: "job-controller",
+        aliases: &["job"],
+        account: "job-controller",
+        folder: Some("job"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            let workers = context.workers(handles::CONCURRENT_JOB_SYNCS);
+            let gates = &context.options.gates;
+            let resets_start_time = gates.is_on(features::MUTABLE_SCHEDULING_OF_JOBS);
+            let writer = context.writer(entry);
+            let work = (context.queue_with("job", job_limiter()), workers);
+            let controller = job::Controller::new(job::Options { resets_start_time });
+            let jobs = context.start_with(&writer, Job::RESOURCE, work, controller);
+            let work = (context.queue_with("job_orphan_pod", job_limiter()), workers);
+            jobs.both(context.start_with(&writer, Pod::RESOURCE, work, job::Orphans))
+        }),
+        ..NOT_YET
+    },
     Entry {
         name: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         account: "kube-apiserver-serving-clustertrustbundle-publisher",
@@ -354,6 +379,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["pv-protection"],
         account: "pv-protection-controller",
         folder: Some("pvprotection"),
+        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("pvprotection");
             let controller = controllers::pvprotection::Controller;
@@ -396,6 +422,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "podcertificaterequestcleaner",
         gates: &["PodCertificateRequest"],
         folder: Some("podcertificaterequestcleaner"),
+        on_trial: true,
         start: Some(|entry, context| {
             // Upstream has no queue.
             let (min, max) =
@@ -574,6 +601,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "token-cleaner",
         on_by_default: false,
         folder: Some("tokencleaner"),
+        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("token_cleaner");
             let controller = controllers::tokencleaner::Controller;
@@ -616,6 +644,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "volumeattributesclass-protection-controller",
         gates: &["VolumeAttributesClass"],
         folder: Some("vacprotection"),
+        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("vacprotection");
             let controller = controllers::vacprotection::Controller;
@@ -630,6 +659,13 @@ fn sets(context: &Context) -> replicaset::Options {
     let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
     let costs = if has_costs { Costs::Count } else { Costs::Ignored };
     replicaset::Options { costs, ..replicaset::Options::new(500) }
+}
+
+/// The rate limiter of Jobs, and of their orphans. As `NewController` in upstream's
+/// pkg/controller/job.
+fn job_limiter() -> Limiter<Key> {
+    let pause = ItemBackoff::new(Duration::from_secs(1), Duration::from_mins(1));
+    Limiter::new(pause, TokenBucket::unlimited())
 }
 
 /// The back-off of the legacy token cleaner after a failed pass.

@@ -102,13 +102,17 @@ fn the_registry_is_upstreams() {
     let words = list("*,bootstrapsigner,tokencleaner,selinux-warning-controller");
     let all = choose(&words, REGISTRY, &gates(""));
     // 43 live ones, and the storage version migrator, which upstream builds and then drops.
-    assert_eq!(all.run.len() + all.not_yet.len(), 44);
+    assert_eq!(all.run.len() + all.not_yet.len() + all.on_trial.len(), 44);
     assert_eq!((all.gated.len(), all.cloud.len(), all.disabled.len()), (5, 3, 0));
     let off = choose(&list("*"), REGISTRY, &gates("")).disabled;
     assert_eq!(aliases_or_names(&off), "bootstrapsigner,selinux-warning-controller,tokencleaner");
     let always = REGISTRY.iter().filter(|row| row.always_on).map(|row| row.name);
     assert_eq!(always.collect::<Vec<_>>(), ["serviceaccount-token-controller"]);
+    let named = choose(&list("*,job,-endpoint"), REGISTRY, &gates(""));
+    assert!(named.run.iter().any(|row| row.name == "job-controller"), "on trial, and named");
+    assert!(named.on_trial.iter().all(|row| row.on_trial && row.name != "endpoints-controller"));
     for row in REGISTRY {
+        assert!(!row.on_trial || row.start.is_some(), "{}", row.name);
         assert_eq!(row.start.is_some(), row.folder.is_some(), "{}", row.name);
         assert_eq!(row.account.is_empty(), row.cloud, "{}", row.name);
         // Upstream TestFeatureGatedControllersShouldNotDefineAliases, and its two exceptions.

@@ -394,6 +394,12 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         secrets: Box::default(),
         claims: Box::default(),
         ephemeral_volumes: Box::default(),
+        job: Some(Box::new(JobPart {
+            restarts: 113,
+            conditions: ["PodScheduled", "Ready"].map(|it| (it.into(), Status::True)).into(),
+            deletion_grace_period_seconds: Some(30),
+            ..JobPart::default()
+        })),
     };
     let protobuf = Pod::decode(Codec::Protobuf, include_bytes!("../../testdata/pod.pb"));
     let json = Pod::decode(Codec::Json, include_bytes!("../../testdata/pod.json"));

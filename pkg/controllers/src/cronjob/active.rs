@@ -116,7 +116,7 @@ impl Listed {
         }
         if *r#type == "Complete" {
             let last = &mut self.status.last_successful_time;
-            *last = (*last).max(job.completion_time);
+            *last = (*last).max(job.status.completion_time);
         }
     }
 

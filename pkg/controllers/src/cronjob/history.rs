@@ -21,7 +21,9 @@ pub(super) fn beyond_limits(s: &Snapshot) -> Vec<Arc<Job>> {
             |job: &&Arc<Job>| job.finish.as_ref().is_some_and(|it| it.r#type == r#type);
         let mut finished: Vec<_> = s.jobs.iter().filter(is_of_type).collect();
         // Those that never started come last.
-        finished.sort_by_key(|job| (job.start_time.is_none(), job.start_time, &job.meta.key));
+        finished.sort_by_key(|job| {
+            (job.status.start_time.is_none(), job.status.start_time, &job.meta.key)
+        });
         let kept = usize::try_from(limit).unwrap_or(0);
         let excess = finished.len().saturating_sub(kept);
         beyond.extend(finished.into_iter().take(excess).cloned());

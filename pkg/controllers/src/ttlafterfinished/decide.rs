@@ -60,7 +60,7 @@ fn course(job: &Job, now: Time) -> Course {
     if job.meta.is_terminating() {
         return stays("the Job is being deleted");
     }
-    if job.ttl_seconds_after_finished.is_none() {
+    if job.spec.ttl_seconds_after_finished.is_none() {
         return stays("the Job stays for good: it has no ttlSecondsAfterFinished");
     }
     let (Some(since), Some(at)) = (finish.since, snapshot::expiry(job)) else {

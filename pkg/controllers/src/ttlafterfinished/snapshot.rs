@@ -17,12 +17,12 @@ pub struct Snapshot {
 
 /// Whether it has finished and is deleted some time after that.
 pub(super) fn needs_cleanup(job: &Job) -> bool {
-    job.ttl_seconds_after_finished.is_some() && job.finish.is_some()
+    job.spec.ttl_seconds_after_finished.is_some() && job.finish.is_some()
 }
 
 /// When it is to go; none: never, or it does not say when it has finished.
 pub(super) fn expiry(job: &Job) -> Option<Time> {
-    let (ttl_seconds, since) = (job.ttl_seconds_after_finished?, job.finish.as_ref()?.since?);
+    let (ttl_seconds, since) = (job.spec.ttl_seconds_after_finished?, job.finish.as_ref()?.since?);
     let span = Duration::from_secs(u64::from(ttl_seconds.unsigned_abs()));
     // The API server admits no negative ones; upstream would count back.
     Some(if ttl_seconds < 0 { since - span } else { since + span })
@@ -45,7 +45,7 @@ impl Snapshot {
                 format!("{} since {since}", finish.r#type)
             }
         };
-        let stays = job.ttl_seconds_after_finished.map(|seconds| format!("{seconds}s"));
+        let stays = job.spec.ttl_seconds_after_finished.map(|seconds| format!("{seconds}s"));
         let mut facts =
             vec![("finished", finished), ("stays for", stays.unwrap_or_else(|| "good".to_owned()))];
         if let Some(at) = expiry(job) {

@@ -71,6 +71,8 @@ pub(crate) const CONCURRENT_EPHEMERAL_VOLUME_SYNCS: Int =
 pub(crate) const CONCURRENT_ENDPOINT_SYNCS: Int = Handle::new("concurrent-endpoint-syncs");
 /// `--concurrent-gc-syncs`
 pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
+/// `--concurrent-job-syncs`
+pub(crate) const CONCURRENT_JOB_SYNCS: Int = Handle::new("concurrent-job-syncs");
 /// `--concurrent-namespace-syncs`
 pub(crate) const CONCURRENT_NAMESPACE_SYNCS: Int = Handle::new("concurrent-namespace-syncs");
 /// `--concurrent-rc-syncs`

@@ -33,6 +33,9 @@ pub(crate) const LOGGING_ALPHA_OPTIONS: Feature = Feature("LoggingAlphaOptions")
 pub(crate) const LOGGING_BETA_OPTIONS: Feature = Feature("LoggingBetaOptions");
 /// `maxUnavailable` of StatefulSets says how many pods are updated at once.
 pub(crate) const MAX_UNAVAILABLE_STATEFULSET: Feature = Feature("MaxUnavailableStatefulSet");
+/// A suspended Job has no start time.
+pub(crate) const MUTABLE_SCHEDULING_OF_JOBS: Feature =
+    Feature("MutableSchedulingDirectivesForSuspendedJobs");
 /// Pods of a namespace are deleted first.
 pub(crate) const ORDERED_NAMESPACE_DELETION: Feature = Feature("OrderedNamespaceDeletion");
 /// Volume claims report since when no pod refers to them.
@@ -62,6 +65,7 @@ pub(super) const NAMES: &[&str] = &[
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "MaxUnavailableStatefulSet",
+    "MutableSchedulingDirectivesForSuspendedJobs",
     "OrderedNamespaceDeletion",
     "PersistentVolumeClaimUnusedSinceTime",
     "PodDeletionCost",

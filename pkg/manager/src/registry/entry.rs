@@ -29,6 +29,9 @@ pub struct Entry {
     pub event_source: Option<&'static str>,
     /// Its share of `--kube-api-qps` and `--kube-api-burst`.
     pub rate: Rate,
+    /// Whether it runs only if `--controllers` names it: its rules are written and pass their tables,
+    /// but nobody has seen it work on a real API server.
+    pub on_trial: bool,
     /// Builds it and subscribes it to the informers; none if it is not implemented yet.
     pub start: Option<Start>,
 }
@@ -68,5 +71,6 @@ pub(crate) const NOT_YET: Entry = Entry {
     user: User::Account,
     event_source: None,
     rate: Rate { qps_factor: 1.0, burst_factor: 1 },
+    on_trial: false,
     start: None,
 };
