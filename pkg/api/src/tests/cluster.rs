@@ -218,7 +218,7 @@ fn upstreams_bytes_of_a_job_are_read() {
     let since = Some(Time::parse("2024-05-01T12:00:06Z").unwrap());
     assert_eq!(job.finish, Some(Finish { r#type: "Complete", since }));
     let times = ["2024-05-01T12:00:00Z", "2024-05-01T12:00:08Z"].map(|at| Time::parse(at).ok());
-    assert_eq!([job.start_time, job.completion_time], times);
+    assert_eq!([job.status.start_time, job.status.completion_time], times);
     let error = DecodeError("spec: no".to_owned());
     let unreadable = Job::unreadable(job.meta, &error);
     assert_eq!((unreadable.unreadable, unreadable.finish), (Some(error), None));

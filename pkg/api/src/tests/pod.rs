@@ -349,6 +349,7 @@ proptest! {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one value with all fields")]
 fn upstreams_bytes_are_read_from_both_codecs() {
     let time = |text| Some(Time::parse(text).unwrap());
     let owner = |api_version: &str, kind: &str, name: &str, uid: &str, controller: bool| OwnerRef {

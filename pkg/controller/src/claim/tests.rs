@@ -274,8 +274,8 @@ fn note() -> Action {
 fn the_answers_that_do_not_matter_are_upstreams() {
     let (owner, pod): (Arc<ReplicaSet>, Arc<Pod>) = (decode(&owner()), decode(&pod("a")));
     for (action, tolerated) in [
-        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod), &[][..]),
-        (release(&owner.meta, &*pod), &[Tolerated::Missing, Tolerated::Invalid]),
+        (adopt(&ReplicaSet::RESOURCE, &owner.meta, &*pod, None), &[][..]),
+        (release(&owner.meta, &*pod, None), &[Tolerated::Missing, Tolerated::Invalid]),
     ] {
         let Action::Write(write) = action else { panic!("{action} is no write") };
         assert!(write.patched().is_some(), "{write} is no patch");
@@ -284,18 +284,43 @@ fn the_answers_that_do_not_matter_are_upstreams() {
     }
 }
 
-/// TestGeneratePatchBytesForDelete, the rows with one owner and no finalizers.
+/// TestGeneratePatchBytesForDelete, the rows with one owner and one finalizer at most.
 #[test]
 fn patches_have_upstreams_bytes() {
-    for (name, owner, dependent, [owner_json, dependent_json]) in [
-        ("check the structure of patch bytes", "ss1", "ss2", ["ss1", "ss2"]),
-        ("check if parent uid is escaped", r#"ss1"hello"#, "ss2", [r#"ss1\"hello"#, "ss2"]),
-        ("check if revision uid uid is escaped", "ss1", r#"ss2"hello"#, ["ss1", r#"ss2\"hello"#]),
+    let removed = r#","$deleteFromPrimitiveList/finalizers":["f1"]"#;
+    for (name, owner, dependent, finalizer, [owner_json, dependent_json, end]) in [
+        ("check the structure of patch bytes", "ss1", "ss2", None, ["ss1", "ss2", ""]),
+        (
+            "check if parent uid is escaped",
+            r#"ss1"hello"#,
+            "ss2",
+            None,
+            [r#"ss1\"hello"#, "ss2", ""],
+        ),
+        (
+            "check if revision uid uid is escaped",
+            "ss1",
+            r#"ss2"hello"#,
+            None,
+            ["ss1", r#"ss2\"hello"#, ""],
+        ),
+        (
+            "check the structure with finalizers",
+            "ss1",
+            "ss2",
+            Some(["f1"]),
+            ["ss1", "ss2", removed],
+        ),
     ] {
         let metadata = format!(r#""uid":"{dependent_json}","ownerReferences":"#);
         let removal = format!(r#"[{{"$patch":"delete","uid":"{owner_json}"}}]"#);
-        let expected = format!(r#"{{"metadata":{{{metadata}{removal}}}}}"#);
-        let patch = owners_patch(dependent, Removal { patch: "delete", uid: owner });
+        let expected = format!(r#"{{"metadata":{{{metadata}{removal}{end}}}}}"#);
+        let patch = owners_patch(OwnersPatchMeta {
+            uid: dependent,
+            owner_references: [Removal { patch: "delete", uid: owner }],
+            finalizers: None,
+            removed_finalizers: finalizer,
+        });
         assert_eq!(patch, expected, "{name}");
     }
 }

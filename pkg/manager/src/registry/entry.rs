@@ -4,6 +4,7 @@ use crate::options::Options;
 use crate::start::{Context, Running};
 
 /// A controller that `--controllers` can name.
+#[expect(clippy::struct_excessive_bools, reason = "columns of a table, each a yes or no")]
 pub struct Entry {
     /// Upstream's canonical name.
     pub name: &'static str,
