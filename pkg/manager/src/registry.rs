@@ -108,6 +108,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["cronjob"],
         account: "cronjob-controller",
         folder: Some("cronjob"),
+        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_CRON_JOB_SYNCS);
             let queue = context.queue("cronjob");

@@ -292,7 +292,8 @@ fn a_disruption_budget_is_read() {
             "disruptedPods": {"a": "2024-05-01T12:00:00Z", "b": null},
             "conditions": [{"type": "Other", "status": "True", "lastTransitionTime": null},
                 {"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods",
-                "message": "", "observedGeneration": 2, "lastTransitionTime": "2024-05-01T11:00:00Z"}],
+                "message": "", "observedGeneration": 2,
+                "lastTransitionTime": "2024-05-01T11:00:00Z"}],
         },
     }));
     assert!(it.is_for(&Labels::new([("app", "web"), ("b", "c")])));

@@ -73,7 +73,7 @@ fn create(standing: &Standing<'_>, missing: usize) -> Work {
     if !by_index {
         return create_indexes(missing);
     }
-    let remaining = |index: &i64| remaining_of_index(indexes.awaiting.get(index), s.now);
+    let remaining = |index: &i64| remaining_of_index(indexes.delayed.get(index), s.now);
     let (now, later): (Vec<_>, Vec<_>) =
         missing.into_iter().partition(|index| remaining(index).is_zero());
     let next = later.iter().map(|index| (remaining(index), *index)).min();

@@ -279,7 +279,7 @@ fn indexes(standing: &Standing<'_>) -> Vec<(&'static str, String)> {
     if let Some(failed) = &indexes.failed {
         facts.push(("failed indexes", failed.to_string()));
     }
-    let waiting = indexes.awaiting.iter().map(|(index, pod)| {
+    let waiting = indexes.delayed.iter().map(|(index, pod)| {
         let left = backoff::remaining_of_index(Some(pod), standing.s.now);
         format!("index {index} for {left:?}, since pod {} failed", pod.meta.key.name)
     });

@@ -45,7 +45,7 @@ pub(super) struct Standings {
     pub(super) failed: Option<Indexes>,
     /// The last failed pod of each index that is to get another one. It stays until that one is
     /// active, which takes over how often the index has failed.
-    pub(super) awaiting: BTreeMap<i64, Arc<Pod>>,
+    pub(super) delayed: BTreeMap<i64, Arc<Pod>>,
 }
 
 // === impl Standing ===
@@ -138,7 +138,7 @@ impl<'a> Standing<'a> {
             let known = status.failed_indexes.as_deref().unwrap_or_default();
             let failed = those(&|pod| self.fails_its_index(pod, limit));
             let failed = Indexes::parse(known, completions).with(failed);
-            standings.awaiting = self.awaiting(&standings.succeeded, &failed);
+            standings.delayed = self.delayed(&standings.succeeded, &failed);
             standings.failed = Some(failed);
         }
         standings
@@ -155,23 +155,23 @@ impl<'a> Standing<'a> {
     }
 
     /// As `getPodsWithDelayedDeletionPerIndex`.
-    fn awaiting(&self, succeeded: &Indexes, failed: &Indexes) -> BTreeMap<i64, Arc<Pod>> {
+    fn delayed(&self, succeeded: &Indexes, failed: &Indexes) -> BTreeMap<i64, Arc<Pod>> {
         let active = self.active_indexes();
-        let mut awaiting: BTreeMap<i64, Arc<Pod>> = BTreeMap::new();
+        let mut delayed: BTreeMap<i64, Arc<Pod>> = BTreeMap::new();
         for pod in self.new_pods(&[], |pod| pods::is_failed(pod, self.job)) {
             let Some(index) = self.valid_index(&pod) else { continue };
             if succeeded.has(index) || failed.has(index) || active.contains(&index) {
                 continue;
             }
-            let is_earlier = awaiting.get(&index).is_some_and(|last| {
+            let is_earlier = delayed.get(&index).is_some_and(|last| {
                 pods::all_failures(&pod) < pods::all_failures(last)
                     || pods::finished_at(&pod) < pods::finished_at(last)
             });
             if !is_earlier {
-                awaiting.insert(index, pod);
+                delayed.insert(index, pod);
             }
         }
-        awaiting
+        delayed
     }
 }
 

@@ -96,10 +96,10 @@ fn with_index(standing: &Standing<'_>, mut pod: Value, index: i64) -> Value {
     metadata["generateName"] = prefix(name, index).into();
     metadata["labels"][Job::COMPLETION_INDEX] = text.as_str().into();
     metadata["annotations"][Job::COMPLETION_INDEX] = text.as_str().into();
-    if let Some(Some(awaiting)) =
-        standing.indexes.as_ref().map(|it| it.failed.as_ref().map(|_| &it.awaiting))
+    if let Some(Some(delayed)) =
+        standing.indexes.as_ref().map(|it| it.failed.as_ref().map(|_| &it.delayed))
     {
-        let (failures, ignored) = failures(standing, awaiting.get(&index));
+        let (failures, ignored) = failures(standing, delayed.get(&index));
         metadata["annotations"][Job::INDEX_FAILURES] = failures.to_string().into();
         if ignored > 0 {
             metadata["annotations"][Job::INDEX_IGNORED_FAILURES] = ignored.to_string().into();

@@ -94,7 +94,7 @@ fn may_release(standing: &Standing<'_>, ending: Option<&Ending>, pod: &Pod) -> b
     }
     let awaits = || {
         let indexes = standing.indexes.as_ref()?;
-        let last = indexes.awaiting.get(&pods::index(pod)?)?;
+        let last = indexes.delayed.get(&pods::index(pod)?)?;
         Some(last.meta.uid == pod.meta.uid)
     };
     pods::is_failed(pod, standing.job) && awaits() != Some(true)

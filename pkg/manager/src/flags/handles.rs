@@ -64,11 +64,11 @@ pub(crate) const CONCURRENT_CRON_JOB_SYNCS: Int = Handle::new("concurrent-cron-j
 pub(crate) const CONCURRENT_DAEMONSET_SYNCS: Int = Handle::new("concurrent-daemonset-syncs");
 /// `--concurrent-deployment-syncs`
 pub(crate) const CONCURRENT_DEPLOYMENT_SYNCS: Int = Handle::new("concurrent-deployment-syncs");
+/// `--concurrent-endpoint-syncs`
+pub(crate) const CONCURRENT_ENDPOINT_SYNCS: Int = Handle::new("concurrent-endpoint-syncs");
 /// `--concurrent-ephemeralvolume-syncs`
 pub(crate) const CONCURRENT_EPHEMERAL_VOLUME_SYNCS: Int =
     Handle::new("concurrent-ephemeralvolume-syncs");
-/// `--concurrent-endpoint-syncs`
-pub(crate) const CONCURRENT_ENDPOINT_SYNCS: Int = Handle::new("concurrent-endpoint-syncs");
 /// `--concurrent-gc-syncs`
 pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
 /// `--concurrent-job-syncs`
@@ -244,9 +244,10 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-cron-job-syncs",
     "concurrent-daemonset-syncs",
     "concurrent-deployment-syncs",
-    "concurrent-ephemeralvolume-syncs",
     "concurrent-endpoint-syncs",
+    "concurrent-ephemeralvolume-syncs",
     "concurrent-gc-syncs",
+    "concurrent-job-syncs",
     "concurrent-namespace-syncs",
     "concurrent-rc-syncs",
     "concurrent-replicaset-syncs",

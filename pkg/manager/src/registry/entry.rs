@@ -30,8 +30,8 @@ pub struct Entry {
     pub event_source: Option<&'static str>,
     /// Its share of `--kube-api-qps` and `--kube-api-burst`.
     pub rate: Rate,
-    /// Whether it runs only if `--controllers` names it: its rules are written and pass their tables,
-    /// but nobody has seen it work on a real API server.
+    /// Whether it runs only if `--controllers` names it: its rules are written and pass their
+    /// tables, but nobody has seen it work on a real API server.
     pub on_trial: bool,
     /// Builds it and subscribes it to the informers; none if it is not implemented yet.
     pub start: Option<Start>,
