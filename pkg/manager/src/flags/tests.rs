@@ -287,8 +287,9 @@ fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
                 --kube-api-qps=1 --feature-gates=A=true --node-cidr-mask-size=1 \
                 --version=v1.36.3+a \
-                --concurrent-job-syncs=20";
-    assert_eq!(good(line).without_effect(), ["concurrent-job-syncs", "node-cidr-mask-size"]);
+                --concurrent-horizontal-pod-autoscaler-syncs=20";
+    let expected = ["concurrent-horizontal-pod-autoscaler-syncs", "node-cidr-mask-size"];
+    assert_eq!(good(line).without_effect(), expected);
 }
 
 /// What is read is in the table, with that type; and no name is listed without a handle.
