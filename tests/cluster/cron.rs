@@ -1,6 +1,6 @@
 //! The table of schedules that `pkg/api` is held to is what upstream's parser makes of it: that of
-//! the Kubernetes of go.mod, with the zones of its Go. No fresh cases: the rules of zones that changed
-//! after that Go was made differ by an hour.
+//! the Kubernetes of go.mod, with the zones of its Go. No fresh cases: where a zone changed its
+//! rules after that Go was made, both are an hour apart.
 
 use std::path::PathBuf;
 use std::process::Command;
