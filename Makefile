@@ -2,6 +2,7 @@
 
 tools := target/cluster-tools
 kube := kube-apiserver kube-controller-manager kube-scheduler kubectl
+tables := schema cron
 modules := tests/cluster
 types := pkg/sandbox/schema/src/types.txt
 schedules := pkg/api/testdata/cron.txt
@@ -13,6 +14,9 @@ version_package := k8s.io/component-base/version
 kube_ldflags = -s -w -X $(version_package).gitVersion=$(kube_version) \
 	-X $(version_package).gitMajor=$(call version_part,1) \
 	-X $(version_package).gitMinor=$(call version_part,2)
+
+# Debug information would be stripped: it is not made.
+go_flags := -trimpath -gcflags=all=-dwarf=false
 
 # CI builds what the lock file says, or nothing.
 locked := $(if $(filter true,$(CI)),--locked)
@@ -31,8 +35,8 @@ plain_suite := --test process --test scripts --test tidy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster cluster-down rollouts schema cron sim sim-matrix \
-	sim-mutants
+.PHONY: help demo check deny advisories alerts test test-simulation test-cluster cluster-tools cluster \
+	cluster-down rollouts schema cron sim sim-matrix sim-mutants
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
@@ -62,10 +66,10 @@ alerts: ## What the alerts in deploy/ say to made-up metrics; needs promtool
 test: ## All tests: those without a cluster, then those with one
 	$(rung) units 9 cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
 	$(rung) processes 5 cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
-	$(rung) simulation 8 env $(simulation)
 	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
-		$(MAKE) --no-print-directory test-cluster; \
+		$(MAKE) --no-print-directory -j2 --output-sync=line test-simulation test-cluster; \
 	else \
+		$(MAKE) --no-print-directory test-simulation; \
 		echo "skipped: the cluster tests, which need Go to build etcd and Kubernetes"; \
 		test "$$CI" != true; \
 	fi
@@ -79,11 +83,15 @@ sim-matrix: ## Let each write of each controller meet each fault, and print the 
 sim-mutants: ## Let seeds find each deliberate bug, and print the table: ONLY=NoFence, UPDATE=1
 	MUTANTS=$${MUTANTS:-2000} $(simulation) --nocapture --exact mutants::deliberate_bugs_are_found
 
+# Takes the time that clusters leave: they wait a lot, and their tests have limits.
+test-simulation:
+	$(rung) simulation 15 nice -n 19 env $(simulation)
+
 # One cluster at a time: each keeps two cores busy.
 test-cluster: cluster-tools
 	$(rung) cluster 30 cargo test $(locked) -p cluster-tests --test cluster -- --test-threads=1
 
-cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube)) ## Build etcd, Kubernetes and kwok
+cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube) $(tables)) ## Build etcd, Kubernetes and kwok
 
 cluster: cluster-tools ## Start a cluster without controllers and leave it running
 	@cargo run --quiet -p cluster-tests --bin cluster -- up
@@ -94,25 +102,28 @@ cluster-down: ## End that cluster
 rollouts: cluster-tools ## Measure what rollouts cost, ours and upstream's: four times 40 Deployments
 	cargo run $(locked) --release -p cluster-tests --bin rollout
 
-# Compiled with the flags of the tools, so that what they have in common is built once. Moved into
-# place when it is whole.
-schema: ## Write the table of the API's types anew, from the Kubernetes of go.mod
-	mkdir -p target
-	cd $(modules)/kube && go run -trimpath ./schema >$(CURDIR)/target/types.txt
+# Moved into place when it is whole.
+schema: $(tools)/schema ## Write the table of the API's types anew, from the Kubernetes of go.mod
+	cd $(modules)/kube && $(CURDIR)/$< >$(CURDIR)/target/types.txt
 	mv target/types.txt $(types)
 
-cron: ## Write the table of what upstream makes of schedules anew, with the zones of its Go
-	mkdir -p target
+cron: $(tools)/cron ## Write the table of what upstream makes of schedules anew, with the zones of its Go
 	cd $(modules)/kube && ZONEINFO=$$(go env GOROOT)/lib/time/zoneinfo.zip \
-		go run -trimpath ./cron 1 4000 >$(CURDIR)/target/cron.txt
+		$(CURDIR)/$< 1 4000 >$(CURDIR)/target/cron.txt
 	mv target/cron.txt $(schedules)
 
 $(tools)/etcd: $(modules)/etcd/go.mod $(modules)/etcd/go.sum
-	cd $(<D) && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
+	cd $(<D) && go build $(go_flags) -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 
 $(tools)/kwok: $(modules)/kwok/go.mod $(modules)/kwok/go.sum
-	cd $(<D) && go build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ sigs.k8s.io/kwok/cmd/kwok
+	cd $(<D) && go build $(go_flags) -ldflags "-s -w" -o $(CURDIR)/$@ sigs.k8s.io/kwok/cmd/kwok
 
-$(addprefix $(tools)/,$(kube)): $(modules)/kube/go.mod $(modules)/kube/go.sum
-	cd $(<D) && go build -trimpath -ldflags "$(kube_ldflags)" -o $(CURDIR)/$@ \
-		k8s.io/kubernetes/cmd/$(@F)
+# In one build, so that one is linked while another one is compiled.
+$(addprefix $(tools)/,$(kube)) &: $(modules)/kube/go.mod $(modules)/kube/go.sum
+	mkdir -p $(tools)
+	cd $(<D) && go build $(go_flags) -ldflags "$(kube_ldflags)" -o $(CURDIR)/$(tools)/ \
+		$(addprefix k8s.io/kubernetes/cmd/,$(kube))
+
+# What they have in common with the components is compiled by then.
+$(addprefix $(tools)/,$(tables)): $(tools)/%: $(modules)/kube/%/main.go $(tools)/kube-apiserver
+	cd $(modules)/kube && go build $(go_flags) -ldflags "-s -w" -o $(CURDIR)/$@ ./$*

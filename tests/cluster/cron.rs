@@ -2,6 +2,7 @@
 //! the Kubernetes of go.mod, with the zones of its Go. No fresh cases: where a zone changed its
 //! rules after that Go was made, both are an hour apart.
 
+use cluster_tests::tool;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,13 +15,9 @@ fn printed(seed: u64, cases: usize) -> String {
     let root = String::from_utf8(root.expect("Go can be started").stdout).expect("a path is text");
     let zones = PathBuf::from(root.trim()).join("lib/time/zoneinfo.zip");
     let (seed, cases) = (seed.to_string(), cases.to_string());
-    let arguments = ["run", "-trimpath", "./cron", &seed, &cases];
-    let made = Command::new("go")
-        .args(arguments)
-        .env("ZONEINFO", zones)
-        .current_dir(MODULE)
-        .output()
-        .expect("Go can be started");
+    let program = tool("cron").expect("`make cluster-tools` builds it");
+    let made = Command::new(program).args([&seed, &cases]).env("ZONEINFO", zones).output();
+    let made = made.expect("it can be started");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     String::from_utf8(made.stdout).expect("the table is text")
 }

@@ -1,5 +1,6 @@
 //! The table of the API's types is what upstream's documents and Go types say.
 
+use cluster_tests::tool;
 use std::process::Command;
 
 const TYPES: &str = include_str!("../../pkg/sandbox/schema/src/types.txt");
@@ -7,9 +8,9 @@ const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster/kube");
 
 #[test]
 fn table_of_types_is_upstreams() {
-    let arguments = ["run", "-trimpath", "./schema"];
-    let made = Command::new("go").args(arguments).current_dir(MODULE).output();
-    let made = made.expect("Go can be started");
+    let program = tool("schema").expect("`make cluster-tools` builds it");
+    let made = Command::new(program).current_dir(MODULE).output();
+    let made = made.expect("it can be started");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let made = String::from_utf8(made.stdout).expect("the table is text");
     // Not with `assert_eq`: three thousand lines, twice, would hide the ones that differ.
