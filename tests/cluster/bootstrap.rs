@@ -1,0 +1,95 @@
+//! Bootstrap tokens, what they sign, and requests that are over, on the real API server, with
+//! upstream's roles. As upstream's test/e2e/lifecycle/bootstrap.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, quiet, since, writes};
+use serde_json::{Value, json};
+
+const ARGS: &[&str] = &["--controllers=bootstrap-signer-controller,token-cleaner-controller,\
+     certificatesigningrequest-cleaner-controller"];
+const TOKEN: &str = "bootstrap.kubernetes.io/token";
+/// How long nothing may happen until the manager counts as done.
+const CALM: Duration = Duration::from_secs(3);
+
+#[tokio::test]
+async fn bootstrap_tokens_sign_and_expire() -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options { nodes: 0, ..Options::default() }).await?;
+    let binary = Binary::under_test()?;
+    let mut manager = Manager::start(&cluster, binary, User::ControllerManager, ARGS)?;
+    manager.healthy().await?;
+    let requests = cluster.request_counts().await?;
+    let run = async {
+        the_cluster_info_is_signed(&cluster).await?;
+        expired_tokens_are_deleted(&cluster).await?;
+        quiet(&cluster, &manager, CALM).await?;
+        let made = since(&requests, &cluster.request_counts().await?);
+        let refused = made.keys().find(|it| it.code == 403);
+        ensure!(refused.is_none(), "{refused:?}");
+        let requests = cluster.request_counts().await?;
+        quiet(&cluster, &manager, CALM).await?;
+        let made = since(&requests, &cluster.request_counts().await?);
+        let written = writes(&made, |it| ["secrets", "configmaps"].contains(&&*it.resource));
+        ensure!(written == 0, "then it is silent: {made:?}");
+        anyhow::Ok(())
+    };
+    run.await.with_context(|| manager.log())
+}
+
+/// "should sign the new added bootstrap tokens", "should resign the bootstrap tokens when the
+/// clusterInfo ConfigMap updated", "should delete the signed bootstrap tokens from clusterInfo
+/// ConfigMap when bootstrap token is deleted". The first signature is that of `TestSimpleSign`.
+async fn the_cluster_info_is_signed(cluster: &Cluster) -> anyhow::Result<()> {
+    let (public, system) =
+        (Objects::of(cluster, "kube-public")?, Objects::of(cluster, "kube-system")?);
+    let data = json!({"kubeconfig": "payload", "jws-kubeconfig-old000": "stale", "other": "stays"});
+    let info = json!({"metadata": {"name": "cluster-info"}, "data": data});
+    public.create("configmaps", &info).await?;
+    let more = json!({"usage-bootstrap-signing": "true"});
+    system.create("secrets", &token("abc123", TOKEN, &more)).await?;
+    let signature = "eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiYzEyMyJ9..\
+                     QSxpUG7Q542CirTI2ECPSZjvBOJURUW5a7XqFpNI958";
+    let signed = json!({"kubeconfig": "payload", "jws-kubeconfig-abc123": signature,
+        "other": "stays"});
+    let is_signed = |info: &Value| info["data"] == signed;
+    public.wait("configmaps", "cluster-info", "to be signed", is_signed).await?;
+    let change = json!({"data": {"kubeconfig": "other"}});
+    public.merge("configmaps", "cluster-info", &change).await?;
+    let is_new = |info: &Value| {
+        let now = &info["data"]["jws-kubeconfig-abc123"];
+        now.is_string() && now != signature
+    };
+    public.wait("configmaps", "cluster-info", "to be signed again", is_new).await?;
+    system.delete("secrets", "bootstrap-token-abc123").await?;
+    let is_bare = |info: &Value| info["data"] == json!({"kubeconfig": "other", "other": "stays"});
+    public.wait("configmaps", "cluster-info", "to lose its signature", is_bare).await.map(drop)
+}
+
+/// "should delete the token secret when the secret expired", "should not delete the token secret
+/// when the secret is not expired". A Secret of another type is none of its business.
+async fn expired_tokens_are_deleted(cluster: &Cluster) -> anyhow::Result<()> {
+    let system = Objects::of(cluster, "kube-system")?;
+    let (past, future) = ("2020-01-01T00:00:00Z", "9999-12-31T23:59:59Z");
+    for (id, kind, expiration) in [
+        ("future", TOKEN, future),
+        ("opaque", "Opaque", past),
+        ("passed", TOKEN, past),
+        ("broken", TOKEN, "tomorrow"),
+    ] {
+        let secret = token(id, kind, &json!({ "expiration": expiration }));
+        system.create("secrets", &secret).await?;
+    }
+    system.gone("secrets", "bootstrap-token-passed").await?;
+    system.gone("secrets", "bootstrap-token-broken").await?;
+    system.get("secrets", "bootstrap-token-future").await?;
+    system.get("secrets", "bootstrap-token-opaque").await.map(drop)
+}
+
+fn token(id: &str, kind: &str, more: &Value) -> Value {
+    let mut data = more.clone();
+    data["token-id"] = json!(id);
+    data["token-secret"] = json!("tokenSecret");
+    json!({"metadata": {"name": format!("bootstrap-token-{id}")}, "type": kind,
+        "stringData": data})
+}
