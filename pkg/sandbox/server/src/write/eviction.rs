@@ -4,6 +4,7 @@
 use api::Key;
 use apimachinery::fields;
 use serde_json::{Value, json};
+use strategies::Path;
 
 use super::binding::done;
 use super::body::{Wanted, put_in_namespace};
@@ -38,6 +39,7 @@ pub(super) fn create(state: &mut State, call: &Call) -> Result<Written, Status> 
     if text(&eviction, "/metadata/name") != call.name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
+    check_unsafe(&eviction, &call.name)?;
     let mut deletion = match eviction.get("deleteOptions") {
         Some(options) if options.is_object() => Deletion::parse(options)?,
         Some(_) | None => Deletion::default(),
@@ -53,6 +55,17 @@ pub(super) fn create(state: &mut State, call: &Call) -> Result<Written, Status> 
     }
     evict(state, call, &pod, deletion)?;
     Ok(Written { code: 201, document: done().into(), warnings: decoded.warnings })
+}
+
+/// An object that cannot be read may be deleted unread, but not evicted.
+fn check_unsafe(eviction: &Value, name: &str) -> Result<(), Status> {
+    let option = "ignoreStoreReadErrorWithClusterBreakingPotential";
+    if eviction["deleteOptions"][option] != true {
+        return Ok(());
+    }
+    let detail = "can not be set for pod eviction, try after removing the option";
+    let fault = Path::new("deleteOptions").child(option).invalid(true, detail);
+    Err(Status::invalid(About { group: "policy", resource: "Eviction", name }, &[fault]))
 }
 
 /// Whether no budget counts the pod (canIgnorePDB).

@@ -158,6 +158,22 @@ fn evictions_that_cannot_be() {
     assert_eq!(refused, expected);
 }
 
+/// TestEvictionWithDeleteOptions: what may be deleted unread may not be evicted so.
+#[test]
+fn evictions_read_what_they_evict() {
+    let mut state = guarded("True", &Value::Null);
+    let mut unread = eviction();
+    let option = "ignoreStoreReadErrorWithClusterBreakingPotential";
+    unread["deleteOptions"] = json!({ option: true });
+    let expected = format!(
+        "422 Invalid: Eviction.policy \"web\" is invalid: deleteOptions.{option}: Invalid value: \
+         true: can not be set for pod eviction, try after removing the option"
+    );
+    assert_eq!(refused(&mut state, "POST v1/pods/web/eviction", &unread), expected);
+    unread["deleteOptions"] = json!({ option: false });
+    assert!(send(&mut state, "POST v1/pods/web/eviction", &unread).is_ok());
+}
+
 /// TestEtcdCreateBinding, TestEtcdCreateWithConflict.
 #[test]
 fn bindings() {
