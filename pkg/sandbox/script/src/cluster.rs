@@ -118,14 +118,19 @@ impl NodeAct {
 // === impl Reply ===
 
 impl Reply {
-    /// Whether it was done.
+    /// Whether it was done. The refusal of an eviction may come with 201.
     pub fn is_ok(&self) -> bool {
-        self.code < 300
+        let is_refused = || self.body.get("status").is_some_and(|status| status == "Failure");
+        self.code < 300 && !is_refused()
     }
 
     /// As kubectl prints a failure.
     pub fn failure(&self) -> String {
         let text = |field: &str| self.body.get(field).and_then(Value::as_str).unwrap_or_default();
-        format!("Error from server ({}): {}", text("reason"), text("message"))
+        let reason = match text("reason") {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        format!("Error from server{reason}: {}", text("message"))
     }
 }
