@@ -7,6 +7,7 @@ mod contest;
 mod cron;
 mod csrapproving;
 mod differential;
+mod disruption;
 mod garbagecollector;
 mod harness;
 mod leader;

@@ -8,6 +8,7 @@ use crate::wait::{pass, wait_until};
 use anyhow::{Context, anyhow};
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::AuthInfo;
@@ -207,6 +208,15 @@ impl Cluster {
         const FORM: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
         let request = Request::get("/apis").header("accept", FORM).body(Vec::new())?;
         Ok(self.admin()?.request(request).await?)
+    }
+
+    /// Writes an object where etcd has it: one in a version that is no longer served.
+    pub async fn store(&self, key: &str, object: &Value) -> anyhow::Result<()> {
+        let bytes = |text: String| ByteString(text.into_bytes());
+        let put = json!({"key": bytes(key.to_owned()), "value": bytes(object.to_string())});
+        let client = self.client_for(&self.ports.etcd_url(), User::Admin)?;
+        let request = Request::post("/v3/kv/put").body(put.to_string().into_bytes())?;
+        client.request::<Value>(request).await.map(drop).context("etcd")
     }
 
     /// Stops the API server as a restart of its pod does (SIGTERM) and waits for its end. Without

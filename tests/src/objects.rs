@@ -54,6 +54,11 @@ impl Objects {
         Ok(Self { client, namespace: namespace.to_owned() })
     }
 
+    /// As [`Objects::of`], with each request sent once: what is refused for now (429) is an error.
+    pub fn asking_once(cluster: &Cluster, namespace: &str) -> anyhow::Result<Self> {
+        Ok(Self { client: cluster.admin_once()?, namespace: namespace.to_owned() })
+    }
+
     /// Makes this namespace and returns its objects, none.
     pub async fn in_new(cluster: &Cluster, namespace: &str) -> anyhow::Result<Self> {
         cluster.create_namespace(namespace).await?;
