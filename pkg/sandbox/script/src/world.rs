@@ -50,9 +50,12 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("nodes", "ttl-controller"),
     ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
     ("poddisruptionbudgets", "disruption-controller"),
+    ("persistentvolumes", "persistentvolume-protection-controller"),
+    ("pods", "ephemeral-volume-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
     ("statefulsets", "statefulset-controller"),
+    ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
 ];
 
 /// The user of the manager's requests that are no controller's.
