@@ -23,4 +23,5 @@ mod serving;
 mod statefulset;
 mod swap;
 mod ttlafterfinished;
+mod volumes;
 mod workloads;
