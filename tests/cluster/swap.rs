@@ -20,7 +20,8 @@ const ARGS: &[&str] = &[
      pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
      clusterrole-aggregation-controller,ttl-controller,\
-     certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller",
+     certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
+     disruption-controller",
     "--leader-elect=true",
 ];
 /// Templates that the workloads are made of, see there.
@@ -28,15 +29,17 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "configmaps",
     "serviceaccounts",
     "namespaces",
     "clusterroles.v1.rbac.authorization.k8s.io",
     "jobs.v1.batch",
     "persistentvolumeclaims",
+    BUDGETS,
     REQUESTS,
 ];
+const BUDGETS: &str = "poddisruptionbudgets.v1.policy";
 const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
 
 /// What exists of the kinds that are compared, whole, by resource and name.
@@ -89,6 +92,7 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     }
     owners(&objects).await?;
     claims(&objects).await?;
+    budgets(&objects).await?;
     certificates(&objects).await?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
@@ -155,6 +159,34 @@ async fn claims(objects: &Objects) -> anyhow::Result<()> {
     let pod = json!({"metadata": {"name": "user"}, "spec": spec});
     objects.create("pods", &pod).await?;
     objects.delete("persistentvolumeclaims", "used").await
+}
+
+/// Budgets for each kind of workload, in the middle of a rollout too; one of them for a pod that
+/// is to be evicted soon, by a clock that is far ahead. None without pods: both managers report
+/// those in an Event each time they look.
+async fn budgets(objects: &Objects) -> anyhow::Result<()> {
+    for (app, amount) in [
+        ("history", json!({"maxUnavailable": "34%"})),
+        ("midway", json!({"minAvailable": "50%"})),
+        ("stalled", json!({"minAvailable": 1})),
+        ("s-stuck", json!({"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"})),
+        ("bare", json!({"maxUnavailable": 0})),
+        ("old", json!({"minAvailable": "100%"})),
+        ("d-midway", json!({"minAvailable": 0})),
+    ] {
+        let mut spec = amount;
+        spec["selector"] = json!({"matchLabels": {"app": app}});
+        objects.create(BUDGETS, &json!({"metadata": {"name": app}, "spec": spec})).await?;
+        let is_seen = |budget: &Value| budget["status"]["observedGeneration"] == 1;
+        objects.wait(BUDGETS, app, "to be counted", is_seen).await?;
+    }
+    let pods = objects.list("pods").await?;
+    let pod = pods.iter().find(|pod| pod["metadata"]["labels"]["app"] == "bare");
+    let name = pod.context("a pod")?["metadata"]["name"].as_str().context("its name")?;
+    let status = json!({"status": {"disruptedPods": {name: "2999-01-01T00:00:00Z"}}});
+    objects.merge(BUDGETS, "bare/status", &status).await?;
+    let is_less = |budget: &Value| budget["status"]["currentHealthy"] == 1;
+    objects.wait(BUDGETS, "bare", "to count one less", is_less).await.map(drop)
 }
 
 /// What is approved, and what waits for people.
@@ -370,6 +402,7 @@ async fn takes_over(
         ("replicaset", "replicasets"),
         ("replicationmanager", "replicationcontrollers"),
         ("statefulset", "statefulsets"),
+        ("disruption", BUDGETS),
     ];
     let queues = queues.iter().chain(&sets);
     let count = |resource: &str| {
