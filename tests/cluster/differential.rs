@@ -29,7 +29,8 @@ const ENDING: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      garbage-collector-controller,namespace-controller,serviceaccount-controller,\
      root-ca-certificate-publisher-controller,ttl-after-finished-controller,\
-      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller"];
+     certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
+     disruption-controller"];
 /// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
 /// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
 /// What their events count is a matter of moments, as it is how often a set tries what is refused.

@@ -6,7 +6,8 @@ use cluster_tests::{certificate_request, quiet, wait_until};
 use serde_json::{Value, json};
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 4] = ["configmaps", "serviceaccounts", "jobs.v1.batch", CLAIMS];
+const OTHERS: [&str; 5] = ["configmaps", "serviceaccounts", "jobs.v1.batch", CLAIMS, BUDGETS];
+const BUDGETS: &str = "poddisruptionbudgets.v1.policy";
 const CLAIMS: &str = "persistentvolumeclaims";
 const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
 
@@ -16,6 +17,7 @@ pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.jobs_end().await?;
     teller.accounts_come_back().await?;
     teller.claims_end().await?;
+    teller.guarded_pods_end().await?;
     teller.certificates_are_approved().await?;
     teller.namespaces_end().await
 }
@@ -165,6 +167,27 @@ impl Teller {
         scene.objects.delete("pods", "used").await?;
         scene.objects.gone(CLAIMS, "used").await?;
         self.ended(&scene, "unused").await
+    }
+
+    /// A pod that is evicted, and is replaced.
+    async fn guarded_pods_end(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene("deployments", "guarded").await?;
+        let objects = &scene.objects;
+        scene.create(json!({"replicas": 3})).await?;
+        self.done(&scene, "made").await?;
+        let spec = json!({"maxUnavailable": "34%",
+            "selector": {"matchLabels": {"app": "guarded"}}});
+        objects.create(BUDGETS, &json!({"metadata": {"name": "guard"}, "spec": spec})).await?;
+        let allows = |budget: &Value| budget["status"]["disruptionsAllowed"] == 2;
+        objects.wait(BUDGETS, "guard", "to allow two", allows).await?;
+        self.ended(&scene, "guarded").await?;
+        let pods = objects.list("pods").await?;
+        let name = pods[0]["metadata"]["name"].as_str().context("a name")?;
+        let eviction = json!({"metadata": {"name": name}});
+        objects.create(&format!("pods/{name}/eviction"), &eviction).await?;
+        objects.gone("pods", name).await?;
+        objects.wait(BUDGETS, "guard", "to allow two again", allows).await?;
+        self.ended(&scene, "evicted").await
     }
 
     async fn certificates_are_approved(&mut self) -> anyhow::Result<()> {
