@@ -56,8 +56,10 @@ pub struct Draft {
 pub enum Extent {
     /// Its endpoints, labels and annotations: it is the same slice.
     Contents,
-    /// Also its ports and its owner: it becomes another one.
+    /// All of it is made anew. Of such a slice upstream does not say how its name was made.
     Whole,
+    /// All of it: it becomes another one.
+    Recycled,
 }
 
 /// The annotations of a slice.
@@ -204,16 +206,23 @@ impl Draft {
 
     fn edits(&self, author: &Author<'_>) -> Vec<Edit> {
         let mut edits = vec![Edit::new(["metadata", "labels"], json!(self.labels))];
+        let generated = json!(generate_name(&author.owner.key.name));
+        match self.extent {
+            Extent::Contents => {}
+            Extent::Whole => edits.push(Edit::new(["metadata", "generateName"], Value::Null)),
+            Extent::Recycled => edits.push(Edit::new(["metadata", "generateName"], generated)),
+        }
         match (&self.annotations, self.extent) {
             (Annotations::Trigger(at), Extent::Contents) => {
                 let path = ["metadata", "annotations", Endpoints::TRIGGER_TIME];
                 edits.push(Edit::new(path, json!(at.map(|at| at.to_string()))));
             }
-            (Annotations::Trigger(_), Extent::Whole) | (Annotations::All(_), _) => {
+            (Annotations::Trigger(_), Extent::Whole | Extent::Recycled)
+            | (Annotations::All(_), _) => {
                 edits.push(Edit::new(["metadata", "annotations"], self.annotation_map()));
             }
         }
-        if self.extent == Extent::Whole {
+        if self.extent != Extent::Contents {
             let owners = json!([controller_ref(&author.resource, author.owner)]);
             edits.push(Edit::new(["metadata", "ownerReferences"], owners));
             edits.push(Edit::new(["ports"], json!(self.ports)));
@@ -253,7 +262,7 @@ impl Changes {
             let at = create.iter().rposition(|draft| may_become(slice, draft));
             let Some(at) = at else { return true };
             let existing = Some(Arc::clone(slice));
-            update.push(Draft { existing, extent: Extent::Whole, ..create.remove(at) });
+            update.push(Draft { existing, extent: Extent::Recycled, ..create.remove(at) });
             false
         });
     }
