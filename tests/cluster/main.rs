@@ -8,6 +8,7 @@ mod cron;
 mod csrapproving;
 mod differential;
 mod disruption;
+mod endpoints;
 mod garbagecollector;
 mod harness;
 mod leader;

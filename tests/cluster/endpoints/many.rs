@@ -1,0 +1,221 @@
+//! Many pods: what does not fit, how slices are packed, and what a rolling restart costs.
+//! `ENDPOINT_PODS=5000` is the long form, with `--nocapture` for times and requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use cluster_tests::{Cluster, Manager, Objects, Requests, quiet, since, wait_until};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::{Value, json};
+
+use super::{
+    CALM, LIMIT, SLICES, addresses, endpoints, is_placeholder, pod, run, say, service, slices,
+    status, that_are,
+};
+
+/// How many pods are behind the Services, in total.
+const PODS: usize = 300;
+/// How many pods each of them has, but for the large ones.
+const OF_A_SERVICE: usize = 8;
+const AT_ONCE: usize = 32;
+/// Upstream's `maxCapacity`.
+const CAPACITY: usize = 1000;
+
+pub(super) async fn play(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
+    what_does_not_fit_is_left_out(cluster, manager).await?;
+    a_rolling_restart_ends_exact(cluster, manager).await
+}
+
+/// An address of its own for each number.
+fn ip(number: usize) -> String {
+    format!("10.{}.{}.{}", 100 + number / 62_500, number / 250 % 250, number % 250 + 1)
+}
+
+/// TestEndpointTruncate.
+async fn what_does_not_fit_is_left_out(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
+    let objects = Objects::in_new(cluster, "truncate").await?;
+    let name = |number: usize| format!("test-pod-{number}");
+    many(0..=CAPACITY, |number| {
+        let objects = &objects;
+        async move { run(objects, &pod(&name(number)), &[&ip(number)], "True").await }
+    })
+    .await?;
+    objects.create("services", &service("web", &json!({}))).await?;
+    let annotation =
+        |it: &Value| it["metadata"]["annotations"]["endpoints.kubernetes.io/over-capacity"].clone();
+    let is_full =
+        |it: &Value| addresses(it, "addresses").len() == CAPACITY && annotation(it) == "truncated";
+    let full = endpoints(&objects, "web", "to be truncated", is_full).await?;
+    let all: BTreeSet<_> = (0..=CAPACITY).map(ip).collect();
+    wait_until("slices with all addresses", LIMIT, async || {
+        let slices = slices(&objects, "web").await?;
+        ensure!(that_are(&slices, "ready") == all, "{} slices", slices.len());
+        ensure!(slices.len() == 11, "{} slices", slices.len());
+        Ok(Some(()))
+    })
+    .await?;
+    // What is left out may change: which it is stays.
+    let kept = addresses(&full, "addresses");
+    let left_out = (0..=CAPACITY).find(|it| !kept.contains(&ip(*it))).context("one is left out")?;
+    for _ in 0..3 {
+        for ready in ["False", "True"] {
+            say(&objects, &name(left_out), &[&ip(left_out)], ready).await?;
+        }
+    }
+    quiet(cluster, manager, CALM).await?;
+    let later = objects.get("endpoints", "web").await?;
+    ensure!(addresses(&later, "addresses") == kept, "others are left out");
+    // One that is not ready makes room.
+    let gone = (left_out + 1) % CAPACITY;
+    say(&objects, &name(gone), &[&ip(gone)], "False").await?;
+    let has_both = |it: &Value| {
+        addresses(it, "addresses").contains(&ip(left_out)) && annotation(it) == "truncated"
+    };
+    endpoints(&objects, "web", "to have the one that was left out", has_both).await?;
+    let grace = json!({"gracePeriodSeconds": 0});
+    objects.delete_with("pods", &name(gone), &grace).await?;
+    let fits =
+        |it: &Value| addresses(it, "addresses").len() == CAPACITY && annotation(it).is_null();
+    endpoints(&objects, "web", "to fit", fits).await?;
+    many(0..=CAPACITY, |number| {
+        let (objects, grace) = (&objects, &grace);
+        async move {
+            if number != gone {
+                objects.delete_with("pods", &name(number), grace).await?;
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    endpoints(&objects, "web", "to be empty", |it| it["subsets"].is_null()).await?;
+    let one = |it: &[Value]| it.len() == 1 && is_placeholder(&it[0]);
+    super::sliced(&objects, "web", "to be one empty one", one).await.map(drop)
+}
+
+/// All pods of many Services are replaced, one after the other in each of them. A consumer that
+/// follows the slices never loses all of them, and in the end all is exact.
+async fn a_rolling_restart_ends_exact(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
+    let pods = std::env::var("ENDPOINT_PODS").map_or(Ok(PODS), |it| it.parse())?;
+    let services = pods / OF_A_SERVICE;
+    let objects = Objects::in_new(cluster, "restart").await?;
+    let begin = now();
+    let name =
+        |service: usize, number: usize, round: usize| format!("p-{service}-{number}-{round}");
+    let of = |service: usize, number: usize, round: usize| {
+        let mut pod = pod(&name(service, number, round));
+        pod["metadata"]["labels"] = json!({"app": format!("s-{service}"), "all": "yes"});
+        pod
+    };
+    let ip_of = |service: usize, number: usize, round: usize| {
+        ip(10_000 + (round * services + service) * OF_A_SERVICE + number)
+    };
+    let selecting = |selector: Value| json!({ "selector": selector });
+    let all = (0..services)
+        .map(|it| service(&format!("s-{it}"), &selecting(json!({"app": format!("s-{it}")}))));
+    objects.create_all("services", all).await?;
+    objects.create("services", &service("large", &selecting(json!({"all": "yes"})))).await?;
+    let start = async |service: usize, number: usize, round: usize| {
+        let ip = ip_of(service, number, round);
+        run(&objects, &of(service, number, round), &[&ip], "True").await
+    };
+    many(0..services, |service| async move {
+        for number in 0..OF_A_SERVICE {
+            start(service, number, 0).await?;
+        }
+        Ok(())
+    })
+    .await?;
+    let exact = async |round: usize| {
+        let what = format!("all that is said of {services} Services in round {round}");
+        wait_until(&what, LIMIT * 5, async || {
+            let told = told(&objects).await?;
+            for service in 0..services {
+                let wanted = (0..OF_A_SERVICE).map(|it| ip_of(service, it, round)).collect();
+                let found = told.get(&format!("s-{service}"));
+                ensure!(found == Some(&wanted), "s-{service}: {found:?}, not {wanted:?}");
+            }
+            let large = told.get("large").map_or(0, BTreeSet::len);
+            ensure!(large == services * OF_A_SERVICE, "large has {large}");
+            Ok(Some(()))
+        })
+        .await
+    };
+    exact(0).await?;
+    quiet(cluster, manager, CALM).await?;
+    let (made, before) = (begin.elapsed(), cluster.request_counts().await?);
+    let begin = now();
+    let grace = json!({"gracePeriodSeconds": 0});
+    let restart = many(0..services, |service| {
+        let (objects, grace) = (&objects, &grace);
+        async move {
+            for number in 0..OF_A_SERVICE {
+                start(service, number, 1).await?;
+                let old = name(service, number, 0);
+                let ip = ip_of(service, number, 0);
+                objects.merge("pods", &format!("{old}/status"), &status(&[&ip], "False")).await?;
+                objects.delete_with("pods", &old, grace).await?;
+            }
+            Ok(())
+        }
+    });
+    let follow = follow(&objects, services);
+    tokio::select! {
+        biased;
+        done = restart => done?,
+        lost = follow => lost.map(|never| match never {})?,
+    }
+    exact(1).await?;
+    quiet(cluster, manager, CALM).await?;
+    let made_by = since(&before, &cluster.request_counts().await?);
+    println!(
+        "{pods} pods, {services} Services: made in {:.1} s, restarted in {:.1} s; {}",
+        made.as_secs_f64(),
+        begin.elapsed().as_secs_f64(),
+        summary(&made_by)
+    );
+    Ok(())
+}
+
+/// As a proxy does. Returns only if a Service has no backend.
+async fn follow(objects: &Objects, services: usize) -> anyhow::Result<Infallible> {
+    loop {
+        let told = told(objects).await?;
+        for service in 0..services {
+            let name = format!("s-{service}");
+            ensure!(told.get(&name).is_some_and(|it| !it.is_empty()), "{name} has no backend");
+        }
+    }
+}
+
+/// The ready addresses of each Service, by its slices.
+async fn told(objects: &Objects) -> anyhow::Result<BTreeMap<String, BTreeSet<String>>> {
+    let mut told = BTreeMap::<_, BTreeSet<_>>::new();
+    for slice in objects.list(SLICES).await? {
+        let name = slice["metadata"]["labels"]["kubernetes.io/service-name"].as_str();
+        let addresses = that_are(std::slice::from_ref(&slice), "ready");
+        told.entry(name.unwrap_or_default().to_owned()).or_default().extend(addresses);
+    }
+    Ok(told)
+}
+
+fn summary(requests: &Requests) -> String {
+    let of = |resource: &str| -> u64 {
+        let these = requests.iter().filter(|(it, _)| it.is_write() && it.resource == resource);
+        these.map(|(_, count)| count).sum()
+    };
+    format!("{} writes of Endpoints, {} of slices", of("endpoints"), of("endpointslices"))
+}
+
+async fn many<F: Future<Output = anyhow::Result<()>>>(
+    numbers: impl IntoIterator<Item = usize>,
+    each: impl Fn(usize) -> F,
+) -> anyhow::Result<()> {
+    stream::iter(numbers).map(each).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
+fn now() -> Instant {
+    Instant::now()
+}
