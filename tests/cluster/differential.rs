@@ -5,6 +5,7 @@
 //! managers wrote which part of an object, not the fields.
 
 mod ending;
+mod services;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
@@ -31,6 +32,9 @@ const ENDING: &[&str] =
      root-ca-certificate-publisher-controller,ttl-after-finished-controller,\
      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
      disruption-controller"];
+/// Controllers that list the pods of Services.
+const LISTING: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
+                           endpointslice-mirroring-controller"];
 /// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
 /// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
 /// What their events count is a matter of moments, as it is how often a set tries what is refused.
@@ -66,6 +70,17 @@ async fn both_managers_end_things_alike() -> anyhow::Result<()> {
     let told_by = async |binary| {
         let mut teller = Teller::begin(binary, ENDING).await?;
         ending::tell(&mut teller).await.with_context(|| format!("{binary:?}"))?;
+        teller.end().await
+    };
+    let (upstream, ours) = tokio::try_join!(told_by(Binary::Upstream), told_by(Binary::Ours))?;
+    compare(&upstream, &ours)
+}
+
+#[tokio::test]
+async fn both_managers_list_pods_alike() -> anyhow::Result<()> {
+    let told_by = async |binary| {
+        let mut teller = Teller::begin(binary, LISTING).await?;
+        services::tell(&mut teller).await.with_context(|| format!("{binary:?}"))?;
         teller.end().await
     };
     let (upstream, ours) = tokio::try_join!(told_by(Binary::Upstream), told_by(Binary::Ours))?;
