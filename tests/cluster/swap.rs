@@ -1,6 +1,8 @@
 //! Managers exchanged over running workloads: the next holder of the Lease finds all as it would
 //! have made it itself, and writes nothing.
 
+mod services;
+
 use anyhow::{Context, ensure};
 use cluster_tests::{
     Binary, Cluster, Manager, Objects, Options, Queues, User, certificate_request, kubectl, quiet,
@@ -21,7 +23,8 @@ const ARGS: &[&str] = &[
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
      clusterrole-aggregation-controller,ttl-controller,\
      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
-     disruption-controller",
+     disruption-controller,endpoints-controller,endpointslice-controller,\
+     endpointslice-mirroring-controller",
     "--leader-elect=true",
 ];
 /// Templates that the workloads are made of, see there.
@@ -29,17 +32,21 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 11] = [
     "configmaps",
     "serviceaccounts",
     "namespaces",
     "clusterroles.v1.rbac.authorization.k8s.io",
     "jobs.v1.batch",
     "persistentvolumeclaims",
+    "services",
+    "endpoints",
+    SLICES,
     BUDGETS,
     REQUESTS,
 ];
 const BUDGETS: &str = "poddisruptionbudgets.v1.policy";
+const SLICES: &str = "endpointslices.v1.discovery.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
 
 /// What exists of the kinds that are compared, whole, by resource and name.
@@ -94,6 +101,7 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     claims(&objects).await?;
     budgets(&objects).await?;
     certificates(&objects).await?;
+    services::create(&objects).await.with_context(|| manager.log())?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
 }
@@ -397,7 +405,12 @@ async fn takes_over(
         Ok((!holder.is_empty() && holder != old).then_some(()))
     })
     .await?;
-    let queues = [("daemonset", "daemonsets"), ("deployment", "deployments")];
+    let queues = [
+        ("daemonset", "daemonsets"),
+        ("deployment", "deployments"),
+        ("endpoint", "services"),
+        ("endpoint_slice", "services"),
+    ];
     let sets = [
         ("replicaset", "replicasets"),
         ("replicationmanager", "replicationcontrollers"),
@@ -518,6 +531,7 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     }
     objects.gone("configmaps", "waiting").await?;
     objects.get("configmaps", "orphan").await?;
+    services::end(&objects).await.with_context(|| manager.log())?;
     let all = objects.of_all();
     all.delete("namespaces", NAMESPACE).await?;
     all.gone("namespaces", NAMESPACE).await.with_context(|| manager.log())
