@@ -17,8 +17,9 @@
 //! | `sandbox/ready-delay` * | from running to ready | the readiness probe's delay, or 0 |
 //! | `sandbox/not-ready` * | never ready, unless `false`; may change at any time | |
 //! | `sandbox/run-for` * | containers end after this | see below |
-//! | `sandbox/exit-code` * | the code they end with | 0 |
+//! | `sandbox/exit-code` * | the code they end with; `0,42,0`: by completion index | 0 |
 //! | `sandbox/stop-delay` * | how long they take to stop | 0.3 s to 0.7 s |
+//! | `sandbox/stop-code` * | the code they end with then, such as 143 | 0 |
 //!
 //! Pods of a Job that end run for about 5 s, containers that initialize for 1 s; all others run on.
 //! A container that has not stopped at the end of the grace is killed: exit code 137.

@@ -229,8 +229,10 @@ impl Container {
     /// Asks it to stop within the grace.
     pub(crate) fn stop(&mut self, task: &Task, at: Time, grace: Duration) -> bool {
         let State::Running(run) = &mut self.state else { return false };
-        let stops =
-            if task.stop_delay > grace { (at + grace, 137) } else { (at + task.stop_delay, 0) };
+        let stops = match task.stop_delay {
+            delay if delay > grace => (at + grace, 137),
+            delay => (at + delay, task.stop_code),
+        };
         if run.exit.is_none_or(|(time, _)| time > stops.0) {
             run.exit = Some(stops);
         }

@@ -15,6 +15,7 @@ const STOP_JITTER: Duration = Duration::from_millis(400);
 const INIT_RUN: Duration = Duration::from_secs(1);
 const JOB_RUN: Duration = Duration::from_millis(4500);
 const JOB_RUN_JITTER: Duration = Duration::from_secs(1);
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// What the kubelet reads of a pod.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub(crate) struct Task {
     pub(crate) run_for: Option<Duration>,
     pub(crate) exit_code: i64,
     pub(crate) stop_delay: Duration,
+    /// The code that it ends with then.
+    pub(crate) stop_code: i64,
 }
 
 /// When a container runs.
@@ -122,16 +125,15 @@ impl<'a> Reader<'a> {
         };
         let run_for = self.own("run-for", name).and_then(span::parse);
         let run_for = run_for.or_else(|| (!sidecar).then_some(INIT_RUN));
-        let code = self.own("exit-code", name).and_then(|code| code.parse().ok()).unwrap_or(0);
-        self.task(container, &Task { role, restart, run_for, exit_code: code, ..self.blank() })
+        let exit_code = self.own("exit-code", name).map_or(0, |codes| self.exit_code(codes));
+        self.task(container, &Task { role, restart, run_for, exit_code, ..self.blank() })
     }
 
     fn main(&self, container: &Value) -> Task {
         let name = text(container, "/name");
         let own = text(container, "/restartPolicy");
         let restart = Restart::parse(if own.is_empty() { self.policy } else { own });
-        let exit_code =
-            self.setting("exit-code", name).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let exit_code = self.setting("exit-code", name).map_or(0, |codes| self.exit_code(codes));
         let run_for = self.span("run-for", Some(name)).or_else(|| self.job_run_for());
         let ready_delay = self.span("ready-delay", Some(name));
         let task = Task { restart, run_for, exit_code, ready_after: ready_delay, ..self.blank() };
@@ -148,6 +150,7 @@ impl<'a> Reader<'a> {
             ready_after: None,
             run_for: None,
             exit_code: 0,
+            stop_code: 0,
             stop_delay: STOP + self.seed.jitter(&["stop", self.uid], STOP_JITTER),
         }
     }
@@ -163,12 +166,14 @@ impl<'a> Reader<'a> {
         let ready_after = task.ready_after.or_else(|| probe("readinessProbe")).unwrap_or_default();
         let never = self.setting("not-ready", name).is_some_and(|value| value != "false");
         let stop_delay = self.span("stop-delay", Some(name)).unwrap_or(task.stop_delay);
+        let stop_code = self.setting("stop-code", name).and_then(|it| it.parse().ok()).unwrap_or(0);
         Task {
             name: name.to_owned(),
             image: text(container, "/image").to_owned(),
             started_after,
             ready_after: (!never).then_some(ready_after.max(started_after)),
             stop_delay,
+            stop_code,
             ..task.clone()
         }
     }
@@ -179,6 +184,14 @@ impl<'a> Reader<'a> {
         let owned = owners.any(|owner| text(owner, "/kind") == "Job" && flag(owner, "/controller"));
         let ends = Restart::parse(self.policy) != Restart::Always;
         (owned && ends).then(|| JOB_RUN + self.seed.jitter(&["run", self.uid], JOB_RUN_JITTER))
+    }
+
+    /// One code, or one for each completion index of an indexed Job.
+    fn exit_code(&self, codes: &str) -> i64 {
+        let index = self.annotation(COMPLETION_INDEX).and_then(|index| index.parse().ok());
+        let place = if codes.contains(',') { index.unwrap_or(0) } else { 0 };
+        let code = codes.split(',').nth(place).unwrap_or_default();
+        code.trim().parse().unwrap_or(0)
     }
 
     fn span(&self, name: &str, container: Option<&str>) -> Option<Duration> {

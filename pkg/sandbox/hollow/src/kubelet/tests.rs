@@ -447,3 +447,18 @@ fn a_reboot_initializes_again_where_that_is_allowed() {
         assert_eq!(crate::world::words(world.pod("a")), last, "{policy}");
     }
 }
+
+/// Rule: pods of an indexed Job, which have one template, may end in different ways.
+#[test]
+fn exit_codes_go_by_completion_index() {
+    for (index, phase) in [("0", "Succeeded"), ("1", "Failed"), ("2", "Succeeded")] {
+        let mut world = World::new(&Nodes::new(1));
+        let annotations = [("exit-code", "0,42,0"), ("run-for", "2s")];
+        let mut pod = pod_with("a", &annotations, &json!({"restartPolicy": "Never"}));
+        let key = "batch.kubernetes.io/job-completion-index";
+        pod["metadata"]["annotations"][key] = json!(index);
+        world.create(&PODS, pod);
+        world.run(10);
+        assert_eq!(text(world.pod("a"), "/status/phase"), phase, "index {index}");
+    }
+}
