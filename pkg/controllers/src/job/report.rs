@@ -206,7 +206,7 @@ pub(super) fn why(standing: &Standing<'_>, work: &Work, tracked: &Tracked) -> St
             format!("the Job is suspended, deleting {} pods", pods.len())
         }
         Work::Keep if standing.job.spec.suspend => "the Job is suspended".to_owned(),
-        Work::Keep => format!("{} pods are active, as asked for", standing.active.len()),
+        Work::Keep => kept(standing),
         Work::Delete(pods) => {
             let wanted = manage::wanted(standing);
             format!("{} pods are too many, {wanted} are asked for", pods.len())
@@ -214,7 +214,7 @@ pub(super) fn why(standing: &Standing<'_>, work: &Work, tracked: &Tracked) -> St
         Work::Create(count) => format!("creating {count} pods"),
         Work::CreateIndexes(indexes) => format!("creating pods for {} indexes", indexes.len()),
         Work::Wait(delay, None) => format!(
-            "{} pods have failed since one succeeded: the next one is made in {delay:?}",
+            "failures in a row: {}; the next pod is made in {delay:?}",
             standing.record.failures
         ),
         Work::Wait(delay, Some(index)) => {
@@ -224,6 +224,20 @@ pub(super) fn why(standing: &Standing<'_>, work: &Work, tracked: &Tracked) -> St
     match tracked.release.len() {
         0 => does,
         ended => format!("{ended} pods have ended and are counted; {does}"),
+    }
+}
+
+/// Why the pods that are there are enough for now.
+fn kept(standing: &Standing<'_>) -> String {
+    let active = standing.active.len();
+    let wanted = manage::wanted(standing);
+    let ending = standing.pods.iter().find(|pod| super::pods::is_terminating(pod));
+    match ending {
+        Some(pod) if active < wanted => {
+            let pod = &pod.meta.key;
+            format!("{active} of {wanted} pods are active: waiting for pod {pod} to end")
+        }
+        Some(_) | None => format!("{active} pods are active, as asked for"),
     }
 }
 
@@ -247,7 +261,7 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
         ("ready", standing.ready.to_string()),
         ("terminating", standing.terminating.to_string()),
         ("succeeded", standing.succeeded.to_string()),
-        ("failed", format!("{} of at most {}", standing.failed, job.spec.backoff_limit)),
+        ("failed", failed(&standing)),
     ]);
     if let Some(ending) = finish::ending(&standing).filter(|_| job.finish.is_none()) {
         facts.push(("ends", format!("{}: {}", ending.reason, ending.message)));
@@ -265,7 +279,10 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
         ("resource version", job.meta.resource_version.to_string()),
     ]);
     let said = status.conditions.iter();
-    let said = said.map(|it| format!("{} is {:?}: {}", it.r#type, it.status, it.message));
+    let said = said.map(|it| {
+        let colon = if it.message.is_empty() { "" } else { ": " };
+        format!("{} is {:?}{colon}{}", it.r#type, it.status, it.message)
+    });
     facts.extend(said.map(|condition| ("condition", condition)));
     if let Some(at) = job.meta.deletion_timestamp {
         facts.push(("being deleted since", at.to_string()));
@@ -273,12 +290,22 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
     facts
 }
 
+fn failed(standing: &Standing<'_>) -> String {
+    let spec = &standing.job.spec;
+    match spec.backoff_limit_per_index {
+        Some(limit) => format!("{}, at most {limit} of each index", standing.failed),
+        None => format!("{} of at most {}", standing.failed, spec.backoff_limit),
+    }
+}
+
 fn indexes(standing: &Standing<'_>) -> Vec<(&'static str, String)> {
     let Some(indexes) = &standing.indexes else { return Vec::new() };
-    let mut facts = vec![("completed indexes", indexes.succeeded.to_string())];
-    if let Some(failed) = &indexes.failed {
-        facts.push(("failed indexes", failed.to_string()));
-    }
+    let said = |indexes: &super::indexes::Indexes| match indexes.to_string() {
+        text if text.is_empty() => "none".to_owned(),
+        text => text,
+    };
+    let mut facts = vec![("completed indexes", said(&indexes.succeeded))];
+    facts.extend(indexes.failed.as_ref().map(|failed| ("failed indexes", said(failed))));
     let waiting = indexes.delayed.iter().map(|(index, pod)| {
         let left = backoff::remaining_of_index(Some(pod), standing.s.now);
         format!("index {index} for {left:?}, since pod {} failed", pod.meta.key.name)

@@ -38,13 +38,15 @@ pub struct World {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(Vec<String>);
 
-/// The controllers whose keys are objects of a resource.
+/// The controllers whose keys are objects of a resource; those that run are explained, in this
+/// order.
 const CONTROLLERS: &[(&str, &str)] = &[
     ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
     ("clusterroles", "clusterrole-aggregation-controller"),
     ("cronjobs", "cronjob-controller"),
     ("daemonsets", "daemonset-controller"),
     ("deployments", "deployment-controller"),
+    ("jobs", "job-controller"),
     ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
     ("nodes", "ttl-controller"),
@@ -153,15 +155,19 @@ impl Cluster for World {
     }
 
     async fn explain(&self, plural: &str, key: &Key) -> Result<Vec<String>, Unsupported> {
-        let known = CONTROLLERS.iter().find(|(known, _)| *known == plural);
-        let name = known.map_or(plural, |(_, controller)| controller);
+        let names = CONTROLLERS.iter().filter(|(known, _)| *known == plural);
         let rows = self.source.controllers();
-        let row = rows.iter().find(|row| row.name == name);
-        let engine = row.and_then(|row| row.engine.as_ref().ok());
-        let Some(engine) = engine else {
+        let mut explained = Vec::new();
+        for (_, name) in names {
+            let row = rows.iter().find(|row| row.name == *name);
+            if let Some(engine) = row.and_then(|row| row.engine.as_ref().ok()) {
+                explained.extend(lines(name, &engine.explain(key, &Insider).await));
+            }
+        }
+        if explained.is_empty() {
             return Err(Unsupported(format!("no controller of {plural} runs")));
-        };
-        Ok(lines(name, &engine.explain(key, &Insider).await))
+        }
+        Ok(explained)
     }
 }
 

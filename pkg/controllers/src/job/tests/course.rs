@@ -22,8 +22,7 @@ fn the_next_pod_waits_longer_after_each_failure() {
         world.settle();
         assert_eq!(world.creates.len(), failures);
         let why = format!(
-            "{failures} pods have failed since one succeeded: the next one is made in {wait}s; \
-             again in {wait}s"
+            "failures in a row: {failures}; the next pod is made in {wait}s; again in {wait}s"
         );
         assert_eq!(world.why(), why);
         world.seconds += wait - 1;
