@@ -1,6 +1,7 @@
 //! Managers exchanged over running workloads: the next holder of the Lease finds all as it would
 //! have made it itself, and writes nothing.
 
+mod jobs;
 mod services;
 
 use anyhow::{Context, ensure};
@@ -19,6 +20,7 @@ const NAMESPACE: &str = "swap";
 const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      replicationcontroller-controller,statefulset-controller,ttl-after-finished-controller,\
+     cronjob-controller,job-controller,\
      pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
      clusterrole-aggregation-controller,ttl-controller,\
@@ -32,12 +34,13 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 12] = [
     "configmaps",
     "serviceaccounts",
     "namespaces",
     "clusterroles.v1.rbac.authorization.k8s.io",
     "jobs.v1.batch",
+    "cronjobs.v1.batch",
     "persistentvolumeclaims",
     "services",
     "endpoints",
@@ -89,7 +92,8 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
         set["spec"]["selector"] = json!({"app": name});
         objects.create("replicationcontrollers", &set).await?;
     }
-    jobs(&objects).await?;
+    jobs::make(&objects).await?;
+    jobs::make_cron(&objects).await?;
     let pod = json!({"metadata": {"name": "alone", "labels": {"app": "alone"}},
         "spec": most["spec"].clone()});
     objects.create("pods", &pod).await?;
@@ -104,27 +108,6 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     services::create(&objects).await.with_context(|| manager.log())?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
-}
-
-/// Jobs that wait for a day, that stay for good, and that have not finished.
-async fn jobs(objects: &Objects) -> anyhow::Result<()> {
-    for (name, ttl_seconds, finished) in
-        [("waits", json!(86_400), true), ("stays", Value::Null, true), ("runs", json!(0), false)]
-    {
-        let container = json!({"name": "main", "image": "example.com/image"});
-        let template = json!({"spec": {"restartPolicy": "Never", "containers": [container]}});
-        let spec = json!({"ttlSecondsAfterFinished": ttl_seconds, "template": template});
-        let job = json!({"metadata": {"name": name}, "spec": spec});
-        let job = objects.create("jobs.v1.batch", &job).await?;
-        if finished {
-            let at = &job["metadata"]["creationTimestamp"];
-            let is = |word| json!({"type": word, "status": "True", "lastTransitionTime": at});
-            let conditions = json!([is("FailureTarget"), is("Failed")]);
-            let status = json!({"status": {"startTime": at, "conditions": conditions}});
-            objects.merge("jobs.v1.batch", &format!("{name}/status"), &status).await?;
-        }
-    }
-    Ok(())
 }
 
 /// An owner that waits for a dependent, which a finalizer holds; and one that let its dependents
@@ -416,6 +399,8 @@ async fn takes_over(
         ("replicationmanager", "replicationcontrollers"),
         ("statefulset", "statefulsets"),
         ("disruption", BUDGETS),
+        ("job", "jobs.v1.batch"),
+        ("cronjob", "cronjobs.v1.batch"),
     ];
     let queues = queues.iter().chain(&sets);
     let count = |resource: &str| {
@@ -516,6 +501,7 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     }
     let after = names(&objects.workloads().await?);
     ensure!(before == after, "{before:?}, then {after:?}");
+    jobs::go_on(&objects).await.with_context(|| manager.log())?;
     // So do the deletions.
     objects.get("persistentvolumeclaims", "data-s-scaled-1").await?;
     objects.merge("pods", "s-scaled-1", &json!({"metadata": {"finalizers": null}})).await?;
