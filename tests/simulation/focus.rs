@@ -8,7 +8,7 @@ use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
-use crate::{certificates, owners, volumes};
+use crate::{batch, certificates, owners, volumes};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 21] = [
+const THEMES: [Theme; 22] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -105,6 +105,17 @@ const THEMES: [Theme; 21] = [
             Writes("ttl-after-finished-controller", any),
             Watches("jobs", late),
             Watches("jobs", merged),
+            Watches("jobs", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| (0..3).flat_map(|_| batch::acts(dice)).collect(),
+        act: batch::acts,
+        wrong: &[
+            Writes("job-controller", any),
+            Writes("job-controller", any),
+            Watches("pods", lagging),
+            Watches("jobs", late),
             Watches("jobs", unwatched),
         ],
     },

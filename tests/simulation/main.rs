@@ -1,11 +1,13 @@
 //! All controllers on the sandbox, in virtual time, while requests, watches, nodes and the manager
 //! itself fail; `tests/README.md` says how to use it.
 
+mod batch;
 mod case;
 mod certificates;
 mod contests;
 mod cores;
 mod corruption;
+mod cron;
 mod dice;
 mod discovery;
 mod fault;

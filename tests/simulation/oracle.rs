@@ -9,7 +9,9 @@
 //!
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
+//! - `batch`: Jobs whose pods run.
 //! - `certificates`: which requests are approved.
+//! - `cron`: CronJobs.
 //! - `clocks`: what a manager with a wrong clock takes for now.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
@@ -23,9 +25,11 @@
 //! - `ending`: what is there at the end.
 
 mod accounts;
+mod batch;
 mod certificates;
 mod clocks;
 mod costs;
+mod cron;
 mod ending;
 mod fields;
 mod jobs;
@@ -66,11 +70,12 @@ const SETS: [&str; 2] = ["replicaset-controller", "replication-controller"];
 /// The account that keeps pods on nodes.
 const DAEMONS: &str = "daemon-set-controller";
 /// The controllers that keep pods, and the kind of owner of each.
-const KEEPERS: [(&str, &str); 4] = [
+const KEEPERS: [(&str, &str); 5] = [
     (SETS[0], "ReplicaSet"),
     (SETS[1], "ReplicationController"),
     (DAEMONS, "DaemonSet"),
     ("statefulset-controller", "StatefulSet"),
+    (batch::ACCOUNT, "Job"),
 ];
 /// Objects with this label are not judged.
 pub(crate) const FOREIGN: &str = "foreign";
@@ -168,6 +173,8 @@ pub(crate) struct Oracle {
     allowed: BTreeMap<String, Duration>,
     /// By uid of a pod: since when it is on a node.
     bound: BTreeMap<String, u64>,
+    tally: batch::Tally,
+    runs: cron::Runs,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -354,6 +361,7 @@ impl Oracle {
         now: Duration,
     ) {
         if let Some(after) = after {
+            self.tally.learn(after);
             if !text(after, "/spec/nodeName").is_empty() {
                 self.bound.entry(uid(after).to_owned()).or_insert(self.revision);
             }
@@ -534,6 +542,7 @@ impl Oracle {
         if it.code >= 300 {
             return;
         }
+        self.learn_run(it);
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.makers.insert(uid(it.got).to_owned(), it.life.to_owned());
         }

@@ -134,6 +134,12 @@ pub enum Mutant {
     PodsNotListed,
     /// The pods of a StatefulSet are made at once, although they wait for each other.
     StatefulUnordered,
+    /// A pod that the status of its Job names becomes a number while it has its finalizer.
+    CountedTooSoon,
+    /// The status of a CronJob lists a Job and not when it was due.
+    RunForgotten,
+    /// A CronJob that is suspended starts Jobs.
+    SuspendIgnored,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -150,7 +156,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 69] = [
+    pub const ALL: [Self; 72] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -214,6 +220,9 @@ impl Mutant {
         Self::ReviewIgnored,
         Self::PodsNotListed,
         Self::StatefulUnordered,
+        Self::CountedTooSoon,
+        Self::RunForgotten,
+        Self::SuspendIgnored,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -141,6 +141,11 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         {
             &["/metadata/ownerReferences", "/metadata/labels"]
         }
+        super::cron::ACCOUNT if it.path.ends_with("/status") => &["/status"],
+        super::batch::ACCOUNT if it.path.ends_with("/status") => &["/status"],
+        super::batch::ACCOUNT if it.method == "PATCH" => {
+            &["/metadata/ownerReferences", "/metadata/finalizers"]
+        }
         "root-ca-cert-publisher" => &["/data", "/metadata/annotations"],
         "deployment-controller" if it.path.contains("/replicasets/") => &[
             "/spec/replicas",

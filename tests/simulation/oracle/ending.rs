@@ -10,7 +10,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, volumes};
+use super::{Judged, Oracle, batch, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -146,10 +146,15 @@ impl Oracle {
                 .or_else(|| self.claim_lacks("ReplicaSet", object)),
             "ReplicaSet" | "ReplicationController" => self.set_lacks(object),
             "StatefulSet" => self.stateful_lacks(object),
-            "Job" => Self::job_lacks(object),
+            "CronJob" => self.cron_lacks(object),
+            "Job" if batch::is_elsewhere(object) => Self::job_lacks(object),
+            "Job" => self.batch_lacks(object).or_else(|| Self::job_lacks(object)),
             "DaemonSet" => self.daemon_lacks(object),
             "Pod" => {
                 let node = text(object, "/spec/nodeName");
+                if self.pod_is_held(object) {
+                    return Some("no Job counts it, and it has a finalizer".to_owned());
+                }
                 let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
                 lost.then(|| format!("its node {node} is gone"))
             }
@@ -349,6 +354,9 @@ impl Oracle {
                 // After a clock is set right, what depends on it is synced.
                 "Job" if self.sleeps_too_long(object) => {
                     acts.push(format!("> annotate {named} look={}\n", self.revision));
+                }
+                "CronJob" if *at(object, "/spec/suspend") != true => {
+                    acts.push(format!("> patch {named} '{{\"spec\":{{\"suspend\":true}}}}'\n"));
                 }
                 "Pod" if is_broken(at(object, "/spec")) => acts.push(format!("> delete {named}\n")),
                 _ => {}

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 19;
+const COUNT: usize = 20;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -19,6 +19,7 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("apps", "v1", "statefulsets", "StatefulSet"),
     Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision"),
     Resource::namespaced("batch", "v1", "jobs", "Job"),
+    Resource::namespaced("batch", "v1", "cronjobs", "CronJob"),
     Resource::namespaced("", "v1", "configmaps", "ConfigMap"),
     Resource::namespaced("", "v1", "secrets", "Secret"),
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
@@ -52,6 +53,7 @@ const NAMES: [&str; COUNT] = [
     "StatefulSet",
     "ControllerRevision",
     "Job",
+    "CronJob",
     "ConfigMap",
     "Secret",
     "ServiceAccount",

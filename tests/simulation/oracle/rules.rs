@@ -52,7 +52,7 @@ pub(crate) struct Broken {
     pub(crate) text: String,
 }
 
-pub(crate) static RULES: [Rule; 35] = [
+pub(crate) static RULES: [Rule; 38] = [
     // === What is written ===
     Rule {
         name: "update-names-version",
@@ -215,6 +215,24 @@ pub(crate) static RULES: [Rule; 35] = [
         promise: "where pods wait for each other, one is made when those before it are ready",
         check: Check::Shown(Oracle::stateful_order),
         bugs: &[Mutant::StatefulUnordered],
+    },
+    Rule {
+        name: "counts-once",
+        promise: "a Job counts each pod that has ended once",
+        check: Check::Done(Oracle::counts_twice),
+        bugs: &[Mutant::CountedTooSoon],
+    },
+    Rule {
+        name: "starts-once",
+        promise: "a run of a CronJob that its status knows is not started again",
+        check: Check::Done(Oracle::starts_again),
+        bugs: &[Mutant::RunForgotten],
+    },
+    Rule {
+        name: "starts-suspended",
+        promise: "a CronJob that is suspended starts nothing",
+        check: Check::Done(Oracle::starts_suspended),
+        bugs: &[Mutant::SuspendIgnored],
     },
     Rule {
         name: "paused",

@@ -32,7 +32,9 @@ pub(super) fn report(s: &Snapshot, verdict: &Verdict, outcome: &Outcome) -> Opti
     }
     if let Some((entry, due)) = made {
         status.active.push(entry);
-        status.last_schedule_time = Some(due);
+        if !mutant::is(Mutant::RunForgotten) {
+            status.last_schedule_time = Some(due);
+        }
     }
     let is_right = status == s.cron_job.status && !mutant::is(Mutant::EqualStatus);
     let raw = s.cron_job.raw.clone();
