@@ -108,7 +108,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["cronjob"],
         account: "cronjob-controller",
         folder: Some("cronjob"),
-        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_CRON_JOB_SYNCS);
             let queue = context.queue("cronjob");
@@ -289,7 +288,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["job"],
         account: "job-controller",
         folder: Some("job"),
-        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_JOB_SYNCS);
             let gates = &context.options.gates;

@@ -108,8 +108,11 @@ fn the_registry_is_upstreams() {
     assert_eq!(aliases_or_names(&off), "bootstrapsigner,selinux-warning-controller,tokencleaner");
     let always = REGISTRY.iter().filter(|row| row.always_on).map(|row| row.name);
     assert_eq!(always.collect::<Vec<_>>(), ["serviceaccount-token-controller"]);
-    let named = choose(&list("*,job,-endpoint"), REGISTRY, &gates(""));
-    assert!(named.run.iter().any(|row| row.name == "job-controller"), "on trial, and named");
+    let named = choose(&list("*,tokencleaner,-endpoint"), REGISTRY, &gates(""));
+    assert!(
+        named.run.iter().any(|row| row.name == "token-cleaner-controller"),
+        "on trial, and named"
+    );
     assert!(named.on_trial.iter().all(|row| row.on_trial && row.name != "endpoints-controller"));
     for row in REGISTRY {
         assert!(!row.on_trial || row.start.is_some(), "{}", row.name);
