@@ -181,7 +181,8 @@ async fn end_index(objects: &Objects, name: &str, index: u32, code: i32) -> anyh
     let what = format!("a pod of index {index} of {name}");
     let pod = wait_until(&what, LIMIT, async || {
         let running = running(objects, name).await?;
-        let of_index = |pod: &&Value| pod["metadata"]["labels"][INDEX] == index.to_string();
+        let index = index.to_string();
+        let of_index = |pod: &&Value| pod["metadata"]["labels"][INDEX] == index;
         Ok(running.iter().find(of_index).map(name_of))
     })
     .await?;

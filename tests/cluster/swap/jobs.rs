@@ -151,7 +151,6 @@ fn job(name: &str, outcome: &str, more: Value) -> Value {
     json!({"metadata": {"name": name}, "spec": spec})
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "each caller makes it for this call")]
 async fn says(objects: &Objects, name: &str, fields: Value) -> anyhow::Result<()> {
     let is_so = |job: &Value| {
         let mut all = fields.as_object().into_iter().flatten();

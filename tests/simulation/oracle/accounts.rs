@@ -141,8 +141,9 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         {
             &["/metadata/ownerReferences", "/metadata/labels"]
         }
-        super::cron::ACCOUNT if it.path.ends_with("/status") => &["/status"],
-        super::batch::ACCOUNT if it.path.ends_with("/status") => &["/status"],
+        super::cron::ACCOUNT | super::batch::ACCOUNT if it.path.ends_with("/status") => {
+            &["/status"]
+        }
         super::batch::ACCOUNT if it.method == "PATCH" => {
             &["/metadata/ownerReferences", "/metadata/finalizers"]
         }
