@@ -8,7 +8,7 @@ use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
-use crate::{batch, certificates, owners, volumes};
+use crate::{batch, certificates, owners, services, volumes};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 22] = [
+const THEMES: [Theme; 24] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -223,6 +223,24 @@ const THEMES: [Theme; 22] = [
             Watches("pods", late),
             Watches("pods", unwatched),
         ],
+    },
+    Theme {
+        begin: |dice| [apply_one(dice, &ROLLING), services::acts(dice)].concat(),
+        act: |dice| if dice.chance(0.6) { services::acts(dice) } else { roll_one(dice, &ROLLING) },
+        wrong: &[
+            Writes("endpoint-controller", any),
+            Writes("endpointslice-controller", any),
+            Writes("endpointslicemirroring-controller", any),
+            Watches("services", unwatched),
+            Watches("endpoints", unwatched),
+            Watches("endpointslices", unwatched),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| services::again(dice, "default", services::CUSTOM),
+        act: |dice| services::again(dice, "default", services::CUSTOM),
+        wrong: &[Watches("services", late), Watches("endpoints", late)],
     },
     Theme {
         begin: |_| vec![owners::defined()],

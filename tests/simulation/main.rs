@@ -23,6 +23,7 @@ mod older;
 mod oracle;
 mod owners;
 mod run;
+mod services;
 mod shrink;
 mod site;
 mod stateful;

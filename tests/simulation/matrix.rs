@@ -18,6 +18,9 @@ use crate::run::{Outcome, Stats, run};
 /// What is no part of the end: it differs from run to run.
 const FLEETING: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
 
+/// What is listed of the pods of Services.
+const ENDPOINTS: [&str; 2] = ["Endpoints", "EndpointSlice"];
+
 /// How often each fault met a write of each controller, and how often that showed at the end.
 #[derive(Default)]
 pub(crate) struct Matrix {
@@ -153,6 +156,14 @@ fn end(state: &[u8]) -> anyhow::Result<Vec<String>> {
             && let Some(object) = object.as_object_mut()
         {
             object.remove("status");
+        }
+        if let Some(kind) = object["kind"].as_str()
+            && ENDPOINTS.contains(&kind)
+            && let Some(metadata) = object["metadata"].as_object_mut()
+        {
+            // How often it was written; and what triggered that, of which a new manager knows less.
+            metadata.remove("generation");
+            metadata.remove("annotations");
         }
     }
     let mut normal = Normal::default();

@@ -38,6 +38,7 @@ mod objects;
 mod order;
 mod ownership;
 mod rules;
+mod services;
 mod stateful;
 mod tries;
 mod volumes;

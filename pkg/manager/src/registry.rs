@@ -180,7 +180,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["endpoint"],
         account: "endpoint-controller",
         folder: Some("endpoint"),
-        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_ENDPOINT_SYNCS);
             let queue = context.queue("endpoint");
@@ -197,7 +196,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "endpointslice-controller",
         event_source: Some("endpoint-slice-controller"),
         folder: Some("endpointslice"),
-        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_SERVICE_ENDPOINT_SYNCS);
             let queue = context.queue_with("endpoint_slice", slice_limiter(1000));
@@ -217,7 +215,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "endpointslicemirroring-controller",
         event_source: Some("endpoint-slice-mirroring-controller"),
         folder: Some("endpointslicemirroring"),
-        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::MIRRORING_CONCURRENT_SERVICE_ENDPOINT_SYNCS);
             let queue = context.queue_with("endpoint_slice_mirroring", slice_limiter(100));

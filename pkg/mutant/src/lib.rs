@@ -140,6 +140,14 @@ pub enum Mutant {
     RunForgotten,
     /// A CronJob that is suspended starts Jobs.
     SuspendIgnored,
+    /// Endpoints that others have made are deleted without a live read of their Service.
+    LeftoverUnread,
+    /// A slice of whose endpoints only the conditions change is not written.
+    ConditionsIgnored,
+    /// Pods that have ended stay in slices.
+    EndedListed,
+    /// Endpoints are mirrored although their Service has slices of its own.
+    MirroredBeside,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -156,7 +164,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 72] = [
+    pub const ALL: [Self; 76] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -223,6 +231,10 @@ impl Mutant {
         Self::CountedTooSoon,
         Self::RunForgotten,
         Self::SuspendIgnored,
+        Self::LeftoverUnread,
+        Self::ConditionsIgnored,
+        Self::EndedListed,
+        Self::MirroredBeside,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

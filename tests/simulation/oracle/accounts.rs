@@ -47,6 +47,7 @@ impl Oracle {
             // It says that a pod has failed before it deletes it.
             "pod-garbage-collector" => self.keeps_pod(before?),
             "namespace-controller" => self.namespace_stays(it),
+            "endpoint-controller" if it.method == "DELETE" => self.endpoints_stay(before?, it),
             "deployment-controller" if it.method == "DELETE" => {
                 let has_pods = *at(before?, "/spec/replicas") != 0;
                 has_pods.then_some("deletes a ReplicaSet that wants pods")

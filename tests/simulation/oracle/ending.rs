@@ -79,6 +79,11 @@ impl Oracle {
         let sleeps = |(key, object): &(&Key, &std::sync::Arc<Value>)| match key.0.as_str() {
             "Deployment" => is_given_up("deployment-controller", key) || is_of_odd(object),
             "Secret" | "ServiceAccount" => is_given_up("tokens-controller", key),
+            "Service" => {
+                is_given_up("endpoint-controller", key)
+                    || is_given_up("endpointslice-controller", key)
+            }
+            "Endpoints" => is_given_up("endpointslicemirroring-controller", key),
             _ => false,
         };
         self.objects.all().filter(sleeps).map(|(key, _)| key.clone()).collect()
@@ -159,6 +164,8 @@ impl Oracle {
                 lost.then(|| format!("its node {node} is gone"))
             }
             "PersistentVolumeClaim" => volumes::claim_lacks(object),
+            "Service" => self.service_lacks(object),
+            "Endpoints" => self.endpoints_lack(object),
             "CertificateSigningRequest" => self.request_lacks(object),
             "Namespace" => self.namespace_lacks(&key.2),
             "ClusterRole" => self.role_lacks(object),
@@ -357,6 +364,10 @@ impl Oracle {
                 }
                 "CronJob" if *at(object, "/spec/suspend") != true => {
                     acts.push(format!("> patch {named} '{{\"spec\":{{\"suspend\":true}}}}'\n"));
+                }
+                // A change of Endpoints enqueues no Service, as upstream's.
+                "Service" if self.has_edited_endpoints(object) => {
+                    acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }
                 "Pod" if is_broken(at(object, "/spec")) => acts.push(format!("> delete {named}\n")),
                 _ => {}

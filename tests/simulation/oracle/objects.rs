@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 20;
+const COUNT: usize = 23;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -24,6 +24,9 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "secrets", "Secret"),
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
     Resource::namespaced("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    Resource::namespaced("", "v1", "services", "Service"),
+    Resource::namespaced("", "v1", "endpoints", "Endpoints"),
+    Resource::namespaced("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
     Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role"),
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
@@ -58,6 +61,9 @@ const NAMES: [&str; COUNT] = [
     "Secret",
     "ServiceAccount",
     "PersistentVolumeClaim",
+    "Service",
+    "Endpoints",
+    "EndpointSlice",
     "Widget",
     "Role",
     "Namespace",

@@ -79,6 +79,7 @@ pub(crate) static RULES: [Rule; 38] = [
         bugs: &[
             Mutant::ExpiredUnread,
             Mutant::HistoryWithPods,
+            Mutant::LeftoverUnread,
             Mutant::NamespaceGoesFirst,
             Mutant::NotedSinceEver,
             Mutant::PodsNotListed,
@@ -297,9 +298,12 @@ pub(crate) static RULES: [Rule; 38] = [
         bugs: &[
             Mutant::AccountMadeAgain,
             Mutant::BookmarkTooFar,
+            Mutant::ConditionsIgnored,
             Mutant::DaemonNeverSurges,
+            Mutant::EndedListed,
             Mutant::ErrorsNotRetried,
             Mutant::LastSelectorOnly,
+            Mutant::MirroredBeside,
             Mutant::NamesNotEscaped,
             Mutant::NoLookAgain,
             Mutant::OddTextHides,

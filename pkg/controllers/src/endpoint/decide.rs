@@ -8,6 +8,7 @@ use api::{Edit, Endpoints, Kind, Labels, Service, Subset, Time};
 use controller::services::Moments;
 use controller::subsets::are_alike;
 use controller::{Action, Announce, Facts, ObjectRef, Plan, Query, Step, Why, Write};
+use mutant::Mutant;
 use serde_json::{Value, json};
 
 use super::addresses::wanted;
@@ -93,7 +94,7 @@ fn leftover(s: &Snapshot, facts: &Facts) -> Plan {
         Step::InOrder(vec![Write::delete(object).into()])
     };
     let why = "there is no such Service";
-    if is_own(endpoints) {
+    if is_own(endpoints) || mutant::is(Mutant::LeftoverUnread) {
         return Plan::one(why, delete());
     }
     // Somebody may have made both a moment ago, and the cache has seen but one of them.

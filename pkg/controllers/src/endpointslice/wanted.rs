@@ -2,12 +2,14 @@
 //! half of `reconcileByAddressType` in upstream's k8s.io/endpointslice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use api::{
     Conditions, Endpoint, Family, Kind, Node, ObjectReference, Pod, Service, SlicePort, parse_ip,
 };
 use controller::services::{find_port, hostname, is_reachable};
 use controller::slices::{Identity, Wanted};
+use mutant::Mutant;
 
 use super::snapshot::State;
 
@@ -27,7 +29,8 @@ pub(super) fn families(service: &Service) -> BTreeSet<Family> {
 /// for are there, too: their slices are emptied rather than deleted unseen.
 pub(super) fn by_ports(state: &State, family: Family) -> BTreeMap<Vec<SlicePort>, Wanted> {
     let mut found = BTreeMap::<_, Wanted>::new();
-    for pod in state.pods.iter().filter(|pod| is_reachable(pod)) {
+    let is_listed = |pod: &&Arc<Pod>| is_reachable(pod) || mutant::is(Mutant::EndedListed);
+    for pod in state.pods.iter().filter(is_listed) {
         let wanted = found.entry(ports(&state.service, pod)).or_default();
         if lacks_node(state, pod) {
             continue;
@@ -43,7 +46,7 @@ pub(super) fn by_ports(state: &State, family: Family) -> BTreeMap<Vec<SlicePort>
 /// Why pods are left out that should not be, once each.
 pub(super) fn missing_nodes(state: &State) -> Vec<String> {
     let pods = state.pods.iter().filter(|pod| is_reachable(pod) && lacks_node(state, pod));
-    let text = |pod: &std::sync::Arc<Pod>| {
+    let text = |pod: &Arc<Pod>| {
         let (service, node) = (&state.service.meta.key, pod.node_name.as_deref());
         let (name, node) = (&pod.meta.key.name, node.unwrap_or_default());
         format!("skipping Pod {name} for Service {service}: Node {node} Not Found")

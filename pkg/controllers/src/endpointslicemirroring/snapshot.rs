@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::{EndpointSlice, Endpoints, Key, Service};
 use controller::View;
 use controller::slices::managed;
+use mutant::Mutant;
 
 use super::{MANAGER, is_mirrored};
 
@@ -41,7 +42,7 @@ impl Snapshot {
             return Err("the Endpoints say that they are not mirrored");
         }
         let service = self.service.as_ref().ok_or("there is no such Service")?;
-        if service.selector.is_some() {
+        if service.selector.is_some() && !mutant::is(Mutant::MirroredBeside) {
             return Err("the Service has a selector, and so slices of its own");
         }
         Ok(endpoints)

@@ -46,6 +46,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("cronjobs", "cronjob-controller"),
     ("daemonsets", "daemonset-controller"),
     ("deployments", "deployment-controller"),
+    ("endpoints", "endpoints-controller"),
     ("jobs", "job-controller"),
     ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
@@ -56,6 +57,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("pods", "ephemeral-volume-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
+    ("services", "endpointslice-controller"),
     ("statefulsets", "statefulset-controller"),
     ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
 ];
