@@ -101,72 +101,33 @@ async fn a_rolling_restart_ends_exact(cluster: &Cluster, manager: &Manager) -> a
     let services = pods / OF_A_SERVICE;
     let objects = Objects::in_new(cluster, "restart").await?;
     let begin = now();
-    let name =
-        |service: usize, number: usize, round: usize| format!("p-{service}-{number}-{round}");
-    let of = |service: usize, number: usize, round: usize| {
-        let mut pod = pod(&name(service, number, round));
-        pod["metadata"]["labels"] = json!({"app": format!("s-{service}"), "all": "yes"});
-        pod
-    };
-    let ip_of = |service: usize, number: usize, round: usize| {
-        ip(10_000 + (round * services + service) * OF_A_SERVICE + number)
-    };
+    let restart = Restart { objects: &objects, services };
     let selecting = |selector: Value| json!({ "selector": selector });
     let all = (0..services)
         .map(|it| service(&format!("s-{it}"), &selecting(json!({"app": format!("s-{it}")}))));
     objects.create_all("services", all).await?;
     objects.create("services", &service("large", &selecting(json!({"all": "yes"})))).await?;
-    let start = async |service: usize, number: usize, round: usize| {
-        let ip = ip_of(service, number, round);
-        run(&objects, &of(service, number, round), &[&ip], "True").await
-    };
-    many(0..services, |service| async move {
-        for number in 0..OF_A_SERVICE {
-            start(service, number, 0).await?;
-        }
-        Ok(())
-    })
-    .await?;
-    let exact = async |round: usize| {
-        let what = format!("all that is said of {services} Services in round {round}");
-        wait_until(&what, LIMIT * 5, async || {
-            let told = told(&objects).await?;
-            for service in 0..services {
-                let wanted = (0..OF_A_SERVICE).map(|it| ip_of(service, it, round)).collect();
-                let found = told.get(&format!("s-{service}"));
-                ensure!(found == Some(&wanted), "s-{service}: {found:?}, not {wanted:?}");
-            }
-            let large = told.get("large").map_or(0, BTreeSet::len);
-            ensure!(large == services * OF_A_SERVICE, "large has {large}");
-            Ok(Some(()))
-        })
-        .await
-    };
-    exact(0).await?;
-    quiet(cluster, manager, CALM).await?;
-    let (made, before) = (begin.elapsed(), cluster.request_counts().await?);
-    let begin = now();
-    let grace = json!({"gracePeriodSeconds": 0});
-    let restart = many(0..services, |service| {
-        let (objects, grace) = (&objects, &grace);
+    many(0..services, |service| {
+        let restart = &restart;
         async move {
             for number in 0..OF_A_SERVICE {
-                start(service, number, 1).await?;
-                let old = name(service, number, 0);
-                let ip = ip_of(service, number, 0);
-                objects.merge("pods", &format!("{old}/status"), &status(&[&ip], "False")).await?;
-                objects.delete_with("pods", &old, grace).await?;
+                restart.start(service, number, 0).await?;
             }
             Ok(())
         }
-    });
+    })
+    .await?;
+    restart.exact(0).await?;
+    quiet(cluster, manager, CALM).await?;
+    let (made, before) = (begin.elapsed(), cluster.request_counts().await?);
+    let begin = now();
     let follow = follow(&objects, services);
     tokio::select! {
         biased;
-        done = restart => done?,
+        done = restart.replace_all() => done?,
         lost = follow => lost.map(|never| match never {})?,
     }
-    exact(1).await?;
+    restart.exact(1).await?;
     quiet(cluster, manager, CALM).await?;
     let made_by = since(&before, &cluster.request_counts().await?);
     println!(
@@ -176,6 +137,65 @@ async fn a_rolling_restart_ends_exact(cluster: &Cluster, manager: &Manager) -> a
         summary(&made_by)
     );
     Ok(())
+}
+
+/// Pods of many Services that are replaced: each by one of the next round.
+struct Restart<'a> {
+    objects: &'a Objects,
+    services: usize,
+}
+
+impl Restart<'_> {
+    fn name(service: usize, number: usize, round: usize) -> String {
+        format!("p-{service}-{number}-{round}")
+    }
+
+    fn ip(&self, service: usize, number: usize, round: usize) -> String {
+        ip(10_000 + (round * self.services + service) * OF_A_SERVICE + number)
+    }
+
+    async fn start(&self, service: usize, number: usize, round: usize) -> anyhow::Result<()> {
+        let mut pod = pod(&Self::name(service, number, round));
+        pod["metadata"]["labels"] = json!({"app": format!("s-{service}"), "all": "yes"});
+        run(self.objects, &pod, &[&self.ip(service, number, round)], "True").await
+    }
+
+    /// In each Service a pod of the next round starts, and one of this round is unready and deleted.
+    async fn replace_all(&self) -> anyhow::Result<()> {
+        let grace = json!({"gracePeriodSeconds": 0});
+        many(0..self.services, |service| {
+            let (objects, grace) = (self.objects, &grace);
+            async move {
+                for number in 0..OF_A_SERVICE {
+                    self.start(service, number, 1).await?;
+                    let old = Self::name(service, number, 0);
+                    let unready = status(&[&self.ip(service, number, 0)], "False");
+                    objects.merge("pods", &format!("{old}/status"), &unready).await?;
+                    objects.delete_with("pods", &old, grace).await?;
+                }
+                Ok(())
+            }
+        })
+        .await
+    }
+
+    /// Waits until the slices name the pods of a round and no others.
+    async fn exact(&self, round: usize) -> anyhow::Result<()> {
+        let services = self.services;
+        let what = format!("all that is said of {services} Services in round {round}");
+        wait_until(&what, LIMIT * 5, async || {
+            let told = told(self.objects).await?;
+            for service in 0..services {
+                let wanted = (0..OF_A_SERVICE).map(|it| self.ip(service, it, round)).collect();
+                let found = told.get(&format!("s-{service}"));
+                ensure!(found == Some(&wanted), "s-{service}: {found:?}, not {wanted:?}");
+            }
+            let large = told.get("large").map_or(0, BTreeSet::len);
+            ensure!(large == services * OF_A_SERVICE, "large has {large}");
+            Ok(Some(()))
+        })
+        .await
+    }
 }
 
 /// As a proxy does. Returns only if a Service has no backend.
