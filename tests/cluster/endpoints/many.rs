@@ -160,7 +160,7 @@ impl Restart<'_> {
         run(self.objects, &pod, &[&self.ip(service, number, round)], "True").await
     }
 
-    /// In each Service a pod of the next round starts, and one of this round is unready and deleted.
+    /// In each Service a pod of the next round starts, and one of this round is deleted.
     async fn replace_all(&self) -> anyhow::Result<()> {
         let grace = json!({"gracePeriodSeconds": 0});
         many(0..self.services, |service| {
