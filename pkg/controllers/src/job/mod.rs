@@ -28,6 +28,8 @@
 //! - Pods are counted before others are made or, but for the end of a Job, deleted; if a finalizer
 //!   cannot be removed, none is made in that sync. If a pod cannot be deleted at the end of a Job,
 //!   no finalizers are removed in that sync.
+//! - A Job whose clock was set back ends no earlier than it started; there the API server refuses
+//!   its end until the clock has caught up.
 //! - An orphan that was deleted by the time it is adopted fails the sync.
 //! - A Job whose selector is empty is left alone; there it adopts all pods of its namespace.
 //! - Pods of a Job that was deleted or has finished are looked up by its uid instead of its

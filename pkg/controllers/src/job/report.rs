@@ -82,7 +82,8 @@ pub(super) fn ending(
             None => status.conditions.push(terminal),
         }
         if ending.result == finish::Result::Success {
-            status.completion_time = Some(now);
+            // The clock may have been set back: the API server refuses an end before the start.
+            status.completion_time = status.start_time.max(Some(now));
         }
     }
     status

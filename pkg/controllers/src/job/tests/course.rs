@@ -71,6 +71,18 @@ fn a_job_ends_at_its_deadline() {
     assert!(world.job["status"]["completionTime"].is_null());
 }
 
+/// RejectCompletionTimeBeforeStartTime of the API server: a Job whose clock was set back since it
+/// started ends nevertheless.
+#[test]
+fn a_job_does_not_end_before_it_started() {
+    let mut world = run(json!({"parallelism": 1, "completions": 1, "backoffLimit": 6}), "r");
+    world.seconds = -3600;
+    world.exits("pod-000", 0);
+    world.settle();
+    assert!(world.text().ends_with("Complete True"), "{}", world.text());
+    assert_eq!(world.job["status"]["completionTime"], NOW);
+}
+
 /// A suspended Job has no deadline, and one that is resumed begins anew.
 #[test]
 fn a_job_is_suspended_and_resumed() {
