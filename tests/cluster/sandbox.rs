@@ -430,10 +430,6 @@ async fn nodes_are_drained_and_custom_objects_made() -> anyhow::Result<()> {
     sandbox.write("widgets.yaml", WIDGETS)?;
     let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}}";
     sandbox.write("widget.yaml", widget)?;
-    let allow = "patch pdb p --subresource=status --type=merge -p '{\"status\":{\
-                 \"observedGeneration\":1,\"expectedPods\":1,\"currentHealthy\":1,\
-                 \"desiredHealthy\":1,\"disruptionsAllowed\":";
-    let (none, one) = (format!("{allow}0}}}}'"), format!("{allow}1}}}}'"));
     play(
         &sandbox,
         &[
@@ -446,23 +442,14 @@ async fn nodes_are_drained_and_custom_objects_made() -> anyhow::Result<()> {
             ("create pdb p --selector=app=app --min-available=1", 0, &["created"]),
             ("drain node-0", 1, &["cannot delete DaemonSet-managed Pods"]),
             ("get nodes", 0, &["node-0   Ready,SchedulingDisabled"]),
-        ],
-    )
-    .await?;
-    sandbox.must(&none).await?;
-    play(
-        &sandbox,
-        &[(
-            "drain node-0 --ignore-daemonsets --timeout=2s",
-            1,
-            &["(will retry after 5s): Cannot evict pod as it would violate the pod's disruption"],
-        )],
-    )
-    .await?;
-    sandbox.must(&one).await?;
-    play(
-        &sandbox,
-        &[
+            ("wait pdb p --for=jsonpath='{.status.currentHealthy}'=1", 0, &["condition met"]),
+            (
+                "drain node-0 --ignore-daemonsets --timeout=2s",
+                1,
+                &["(will retry after 5s): Cannot evict pod as it would violate the pod's"],
+            ),
+            ("patch pdb p -p '{\"spec\":{\"minAvailable\":0}}'", 0, &["patched"]),
+            ("wait pdb p --for=jsonpath='{.status.disruptionsAllowed}'=1", 0, &["condition met"]),
             (
                 "drain node-0 --ignore-daemonsets --timeout=30s",
                 0,

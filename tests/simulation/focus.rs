@@ -8,7 +8,7 @@ use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
-use crate::{batch, certificates, owners, services, volumes};
+use crate::{batch, budgets, certificates, owners, services, volumes};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 24] = [
+const THEMES: [Theme; 25] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -234,6 +234,20 @@ const THEMES: [Theme; 24] = [
             Watches("services", unwatched),
             Watches("endpoints", unwatched),
             Watches("endpointslices", unwatched),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| budgets::guarded(dice, &ROLLING),
+        act: |dice| {
+            if dice.chance(0.8) { budgets::acts_on(dice, &ROLLING) } else { rolling(dice) }
+        },
+        wrong: &[
+            Writes("disruption-controller", any),
+            Watches("poddisruptionbudgets", unwatched),
+            Watches("replicasets", late),
+            Watches("pods", late),
+            Watches("pods", lagging),
             Watches("pods", unwatched),
         ],
     },

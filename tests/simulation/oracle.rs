@@ -10,6 +10,7 @@
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
 //! - `batch`: Jobs whose pods run.
+//! - `budgets`: how many pods may be evicted.
 //! - `certificates`: which requests are approved.
 //! - `cron`: CronJobs.
 //! - `clocks`: what a manager with a wrong clock takes for now.
@@ -26,6 +27,7 @@
 
 mod accounts;
 mod batch;
+mod budgets;
 mod certificates;
 mod clocks;
 mod costs;
@@ -176,6 +178,7 @@ pub(crate) struct Oracle {
     bound: BTreeMap<String, u64>,
     tally: batch::Tally,
     runs: cron::Runs,
+    ends: budgets::Ends,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -343,7 +346,10 @@ impl Oracle {
             self.order.changed(&key.0, before, after, revision);
         }
         match key.0.as_str() {
-            "Pod" => self.learn_pod(before, after, by_manager, now),
+            "Pod" => {
+                self.ends.learn(before, after, revision);
+                self.learn_pod(before, after, by_manager, now);
+            }
             "Deployment" => self.learn_deployment(before, after),
             "ReplicaSet" => self.learn_set(before, after, by_manager),
             "Node" => self.learn_node(before, after),

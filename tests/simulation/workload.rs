@@ -5,7 +5,7 @@
 
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
-use crate::{batch, certificates, corruption, cron, owners, services, stateful, volumes};
+use crate::{batch, budgets, certificates, corruption, cron, owners, services, stateful, volumes};
 
 /// An object with pods.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 19] = [
+const FAMILIES: [Family; 20] = [
     workloads,
     rollouts,
     harm,
@@ -97,6 +97,7 @@ const FAMILIES: [Family; 19] = [
     batch::acts,
     cron::acts,
     services::acts,
+    budgets::acts,
 ];
 
 /// The acts of a run.
@@ -106,7 +107,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 14] = [
+    let calm: [Family; 15] = [
         workloads,
         rollouts,
         namespaces,
@@ -121,6 +122,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         batch::acts,
         cron::acts,
         services::acts,
+        budgets::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };

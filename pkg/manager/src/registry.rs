@@ -159,7 +159,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "disruption-controller",
         event_source: Some("controllermanager"),
         folder: Some("disruption"),
-        on_trial: true,
         start: Some(|entry, context| {
             // Nothing waits here: what is looked at again waits in the first queue. Dashboards find
             // the series.

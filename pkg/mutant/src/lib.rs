@@ -148,6 +148,12 @@ pub enum Mutant {
     EndedListed,
     /// Endpoints are mirrored although their Service has slices of its own.
     MirroredBeside,
+    /// A share of pods that must be available is rounded down.
+    BudgetRoundedDown,
+    /// A pod that is to be evicted counts as healthy although it is not known to be terminating.
+    EvictedForgotten,
+    /// The mark of a pod that is to be disrupted is stale at once.
+    MarkIsStale,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -164,7 +170,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 76] = [
+    pub const ALL: [Self; 79] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -235,6 +241,9 @@ impl Mutant {
         Self::ConditionsIgnored,
         Self::EndedListed,
         Self::MirroredBeside,
+        Self::BudgetRoundedDown,
+        Self::EvictedForgotten,
+        Self::MarkIsStale,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -41,6 +41,7 @@ impl Oracle {
                 (!was).then_some("writes a role that aggregates nothing")
             }
             "certificate-controller" => self.unapproved(before?, it),
+            super::budgets::ACCOUNT => self.stays_marked(before?, it),
             "pvc-protection-controller" => self.claim_is_used(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
             "legacy-service-account-token-cleaner" => self.token_is_young(it),
@@ -131,6 +132,7 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         "clusterrole-aggregation-controller" => &["/rules"],
         "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
         "pvc-protection-controller" => &["/metadata/finalizers"],
+        super::budgets::ACCOUNT => &["/status"],
         "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"
             if it.path.ends_with("/status") =>

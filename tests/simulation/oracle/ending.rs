@@ -10,7 +10,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, batch, volumes};
+use super::{Judged, Oracle, batch, budgets, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -161,8 +161,10 @@ impl Oracle {
                     return Some("no Job counts it, and it has a finalizer".to_owned());
                 }
                 let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
-                lost.then(|| format!("its node {node} is gone"))
+                let lost = lost.then(|| format!("its node {node} is gone"));
+                lost.or_else(|| budgets::pod_lacks(object))
             }
+            "PodDisruptionBudget" => self.budget_lacks(object),
             "PersistentVolumeClaim" => volumes::claim_lacks(object),
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),
@@ -370,6 +372,9 @@ impl Oracle {
                     acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }
                 "Pod" if is_broken(at(object, "/spec")) => acts.push(format!("> delete {named}\n")),
+                "Pod" | "PodDisruptionBudget" if self.waits_too_long(object) => {
+                    acts.push(format!("> annotate {named} look={}\n", self.revision));
+                }
                 _ => {}
             }
             // Half-way there, with pods that never start.

@@ -237,6 +237,12 @@ impl Knowledge {
         known.unwrap_or(0)
     }
 
+    /// Up to which revision a life has been shown a resource at most.
+    pub(super) fn told(&self, life: &str, plural: &str) -> u64 {
+        let caches = self.0.get(life).into_iter().flat_map(|lived| lived.caches(plural));
+        caches.map(Shown::most).max().unwrap_or(0)
+    }
+
     /// Whether all managers know all that there is, by what last changed of each kind, and have
     /// nothing to do.
     pub(super) fn is_idle(&self, changed: &BTreeMap<String, u64>) -> bool {
@@ -350,6 +356,10 @@ impl Shown {
 
     fn last(&self) -> u64 {
         self.0.last().map_or(0, |(_, revision)| *revision)
+    }
+
+    fn most(&self) -> u64 {
+        self.0.iter().map(|(_, revision)| *revision).max().unwrap_or(0)
     }
 
     fn before(&self, time: Duration) -> u64 {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 23;
+const COUNT: usize = 24;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -20,6 +20,7 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision"),
     Resource::namespaced("batch", "v1", "jobs", "Job"),
     Resource::namespaced("batch", "v1", "cronjobs", "CronJob"),
+    Resource::namespaced("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
     Resource::namespaced("", "v1", "configmaps", "ConfigMap"),
     Resource::namespaced("", "v1", "secrets", "Secret"),
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
@@ -57,6 +58,7 @@ const NAMES: [&str; COUNT] = [
     "ControllerRevision",
     "Job",
     "CronJob",
+    "PodDisruptionBudget",
     "ConfigMap",
     "Secret",
     "ServiceAccount",

@@ -52,7 +52,7 @@ pub(crate) struct Broken {
     pub(crate) text: String,
 }
 
-pub(crate) static RULES: [Rule; 38] = [
+pub(crate) static RULES: [Rule; 40] = [
     // === What is written ===
     Rule {
         name: "update-names-version",
@@ -80,6 +80,7 @@ pub(crate) static RULES: [Rule; 38] = [
             Mutant::ExpiredUnread,
             Mutant::HistoryWithPods,
             Mutant::LeftoverUnread,
+            Mutant::MarkIsStale,
             Mutant::NamespaceGoesFirst,
             Mutant::NotedSinceEver,
             Mutant::PodsNotListed,
@@ -100,6 +101,18 @@ pub(crate) static RULES: [Rule; 38] = [
         promise: "ReplicaSets carry the maximum of pods that their Deployment allows",
         check: Check::Done(Oracle::max_replicas),
         bugs: &[Mutant::SurgeRoundedDown],
+    },
+    Rule {
+        name: "budget-numbers",
+        promise: "a budget allows as many disruptions as its numbers and its spec do",
+        check: Check::Done(|_, it| Oracle::budget_numbers(it)),
+        bugs: &[Mutant::BudgetRoundedDown],
+    },
+    Rule {
+        name: "evicted-counts",
+        promise: "an evicted pod counts as such until its end shows, or for two minutes",
+        check: Check::Done(Oracle::evicted_counts),
+        bugs: &[Mutant::EvictedForgotten],
     },
     // === What is deleted ===
     Rule {

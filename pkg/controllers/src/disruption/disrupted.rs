@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Pod, Time};
+use mutant::Mutant;
 
 use super::snapshot::Snapshot;
 
@@ -32,7 +33,7 @@ pub(super) fn sort(s: &Snapshot) -> Disrupted<'_> {
         let end = since + DELETION_TIMEOUT;
         if end < s.now {
             sorted.not_deleted.push(pod);
-        } else {
+        } else if !mutant::is(Mutant::EvictedForgotten) {
             sorted.until = Some(sorted.until.map_or(end, |until| until.min(end)));
             sorted.expected.insert(name.to_owned(), since);
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use api::{Amount, Key, OwnerRef, Pod, Resource, Rounding, Served, Text};
 use controller::{Facts, Query};
+use mutant::Mutant;
 use serde_json::Value;
 
 use super::managers::Manager;
@@ -72,7 +73,9 @@ pub(super) fn expected<'a>(s: &'a Snapshot, facts: &Facts) -> Result<Expected<'a
 }
 
 fn share(amount: &Amount, pods: i32) -> Result<i32, Unknown> {
-    amount.of(pods, Rounding::Up).map_err(lasting)
+    let is_down = mutant::is(Mutant::BudgetRoundedDown);
+    let rounding = if is_down { Rounding::Down } else { Rounding::Up };
+    amount.of(pods, rounding).map_err(lasting)
 }
 
 /// How many pods their workloads ask for in sum, each workload once, and the pods that have none.

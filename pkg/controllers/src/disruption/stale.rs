@@ -10,6 +10,7 @@ use controller::{
     Action, Change, Enqueue, Event, EventType, Facts, ObjectRef, PatchKind, Plan, Step, Tolerated,
     View, Watches, Write,
 };
+use mutant::Mutant;
 use serde_json::json;
 
 use super::snapshot;
@@ -88,6 +89,9 @@ fn stale_at(pod: &Pod) -> Option<Time> {
     let Some((Status::True, since)) = pod.disruption_target else { return None };
     if pod.meta.is_terminating() || pod.is_terminal() || pod.ended_by_kubelet {
         return None;
+    }
+    if mutant::is(Mutant::MarkIsStale) {
+        return Some(Time::EPOCH);
     }
     Some(since.map_or(Time::EPOCH, |since| since + STALE_AFTER))
 }
