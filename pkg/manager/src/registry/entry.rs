@@ -31,7 +31,7 @@ pub struct Entry {
     /// Its share of `--kube-api-qps` and `--kube-api-burst`.
     pub rate: Rate,
     /// Whether it runs only if `--controllers` names it: its rules are written and pass their
-    /// tables, but nobody has seen it work on a real API server.
+    /// tables, but its other proofs (real API server, swap, simulation) are not complete.
     pub on_trial: bool,
     /// Builds it and subscribes it to the informers; none if it is not implemented yet.
     pub start: Option<Start>,
