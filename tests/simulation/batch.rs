@@ -1,7 +1,7 @@
 //! Jobs whose pods run, drawn from a seed.
 
 use crate::dice::Dice;
-use crate::workload::{NAMESPACES, applied};
+use crate::workload::{CASCADES, NAMESPACES, applied};
 
 /// What a Job is, whatever else is applied to it: most of its spec cannot change. They come to an
 /// end within minutes, some of them well.
@@ -21,7 +21,6 @@ const JOBS: [(&str, &str, &str); 5] = [
         "0",
     ),
 ];
-const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
 /// Something about a Job.
 pub(crate) fn acts(dice: &Dice) -> Vec<String> {

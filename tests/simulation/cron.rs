@@ -1,7 +1,7 @@
 //! CronJobs that are due each minute, drawn from a seed.
 
 use crate::dice::Dice;
-use crate::workload::{NAMESPACES, applied, tick};
+use crate::workload::{CASCADES, NAMESPACES, applied, tick};
 
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const MORE: [&str; 5] = [
@@ -13,7 +13,6 @@ const MORE: [&str; 5] = [
 ];
 /// How long the pod of a Job runs: longer than a minute, too.
 const RUNS: [&str; 3] = ["3s", "8s", "80s"];
-const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
 /// Something about a CronJob. At the end users suspend all: one that runs is never silent.
 pub(crate) fn acts(dice: &Dice) -> Vec<String> {

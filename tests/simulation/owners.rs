@@ -1,7 +1,7 @@
 //! Objects that own others, drawn from a seed, for the garbage collector.
 
 use crate::dice::Dice;
-use crate::workload::{applied, tick};
+use crate::workload::{CASCADES, applied, tick};
 
 /// A kind that the server learns of during the run. Its group is not that of foreign objects, whose
 /// kind must stay unknown.
@@ -20,7 +20,6 @@ spec:
     x-kubernetes-preserve-unknown-fields: true}}}";
 
 const NAMESPACES: [&str; 3] = ["default", "default", "other"];
-const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
 /// Something about owners and what they own.
 pub(crate) fn acts(dice: &Dice) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! StatefulSets, drawn from a seed.
 
 use crate::dice::Dice;
-use crate::workload::{NAMESPACES, applied};
+use crate::workload::{CASCADES, NAMESPACES, applied};
 
 /// How many replicas a set is given, at most: each pod waits for the one before it.
 const REPLICAS: u64 = 5;
@@ -20,7 +20,6 @@ const POLICIES: [&str; 4] = [
     "{whenScaled: Delete, whenDeleted: Retain}",
     "{whenScaled: Delete, whenDeleted: Delete}",
 ];
-const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
 /// Something about a set. What cannot change of a set is always the same, or what is applied later
 /// would be refused.

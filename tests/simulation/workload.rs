@@ -71,7 +71,7 @@ const PLACES: [&str; 4] = [
 /// client that writes the status of a set in JSON writes all of it, with another text for that
 /// byte.
 const ODD_NOTE: &str = "note=odd-byte";
-const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
+pub(crate) const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 
 /// An act of a user, and how likely it is in a run that has it.
 type Family = fn(&Dice) -> Vec<String>;
