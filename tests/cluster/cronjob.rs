@@ -5,7 +5,7 @@
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, kubectl, quiet, since, wait_until, writes,
+    Binary, Cluster, Manager, Objects, Options, User, kubectl, none_forbidden, silent, wait_until,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -139,15 +139,9 @@ async fn then_all_is_silent(
     objects: &Objects,
     manager: &Manager,
 ) -> anyhow::Result<()> {
-    quiet(cluster, manager, Duration::from_secs(2)).await?;
-    let before = cluster.request_counts().await?;
-    quiet(cluster, manager, Duration::from_secs(8)).await?;
-    let made = since(&before, &cluster.request_counts().await?);
-    let count = writes(&made, |request| !request.is_fake_clusters_own());
-    ensure!(count == 0, "nothing is to be done: {made:?}");
-    let requests = cluster.request_counts().await?;
-    let refused: Vec<_> = requests.keys().filter(|it| it.code == 403).collect();
-    ensure!(refused.is_empty(), "{refused:?}");
+    let calm = [Duration::from_secs(2), Duration::from_secs(8)];
+    silent(cluster, manager, calm, |request| !request.is_fake_clusters_own()).await?;
+    none_forbidden(&cluster.request_counts().await?)?;
     let page = manager.get("/metrics").await?;
     let started = page.lines().find_map(|line| line.strip_prefix(SKEW)).map(str::trim);
     let started = started.and_then(|count| count.parse::<u64>().ok());

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, since, wait_until};
+use cluster_tests::{
+    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, since, wait_until,
+};
 use serde_json::{Value, json};
 
 const ARGS: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
@@ -40,8 +42,7 @@ async fn services_get_endpoints_and_slices() -> anyhow::Result<()> {
         mirroring::play(&cluster, &manager).await?;
         many::play(&cluster, &manager).await?;
         let made = since(&requests, &cluster.request_counts().await?);
-        let refused = made.keys().find(|it| it.code == 403);
-        ensure!(refused.is_none(), "{refused:?}");
+        none_forbidden(&made)?;
         anyhow::Ok(())
     };
     run.await.with_context(|| manager.log())

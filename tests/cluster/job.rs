@@ -11,7 +11,7 @@ mod runs;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, quiet, since, wait_until, writes,
+    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, silent, wait_until,
 };
 use futures::future::LocalBoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -78,15 +78,9 @@ async fn jobs_run_to_their_end() -> anyhow::Result<()> {
 }
 
 async fn then_all_is_silent(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
-    quiet(cluster, manager, Duration::from_secs(5)).await?;
-    let before = cluster.request_counts().await?;
-    quiet(cluster, manager, Duration::from_secs(15)).await?;
-    let made = since(&before, &cluster.request_counts().await?);
-    let count = writes(&made, |request| !request.is_fake_clusters_own());
-    ensure!(count == 0, "nothing is to be done: {made:?}");
-    let requests = cluster.request_counts().await?;
-    let refused: Vec<_> = requests.keys().filter(|it| it.code == 403).collect();
-    ensure!(refused.is_empty(), "{refused:?}");
+    let calm = [Duration::from_secs(5), Duration::from_secs(15)];
+    silent(cluster, manager, calm, |request| !request.is_fake_clusters_own()).await?;
+    none_forbidden(&cluster.request_counts().await?)?;
     let page = manager.get("/metrics").await?;
     for family in ["job_controller_job_syncs_total", "job_controller_jobs_finished_total"] {
         ensure!(page.contains(&format!("\n{family}{{")), "no {family}");

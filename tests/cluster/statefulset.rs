@@ -5,9 +5,7 @@
 //! Pods with claims name their node: nobody binds claims here, and the scheduler would wait.
 
 use anyhow::{Context, ensure};
-use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, quiet, since, wait_until, writes,
-};
+use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, silent, wait_until};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -332,12 +330,8 @@ async fn an_update_keeps_its_order(cluster: &Cluster) -> anyhow::Result<()> {
 
 /// Nothing is written any more, and nothing was refused but what a quota refuses.
 async fn converged_is_silent(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
-    quiet(cluster, manager, Duration::from_secs(5)).await?;
-    let before = cluster.request_counts().await?;
-    quiet(cluster, manager, Duration::from_secs(15)).await?;
-    let made = since(&before, &cluster.request_counts().await?);
-    let count = writes(&made, |request| !request.is_fake_clusters_own());
-    ensure!(count == 0, "{made:?}");
+    let calm = [Duration::from_secs(5), Duration::from_secs(15)];
+    silent(cluster, manager, calm, |request| !request.is_fake_clusters_own()).await?;
     let requests = cluster.request_counts().await?;
     let refused: Vec<_> = requests.keys().filter(|r| r.code == 403 && r.verb != "POST").collect();
     ensure!(refused.is_empty(), "{refused:?}");

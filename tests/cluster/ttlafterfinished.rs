@@ -5,7 +5,7 @@
 use anyhow::{Context, ensure};
 use api::Time;
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, quiet, since, wait_until, writes,
+    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, silent, wait_until,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -98,20 +98,14 @@ async fn others_stay(
             finish(objects, &job, word).await?;
         }
     }
-    quiet(cluster, manager, Duration::from_secs(2)).await?;
-    let before = cluster.request_counts().await?;
-    quiet(cluster, manager, Duration::from_secs(8)).await?;
-    let made = since(&before, &cluster.request_counts().await?);
-    let count = writes(&made, |request| !request.is_fake_clusters_own());
-    ensure!(count == 0, "nothing is to be done: {made:?}");
+    let calm = [Duration::from_secs(2), Duration::from_secs(8)];
+    silent(cluster, manager, calm, |request| !request.is_fake_clusters_own()).await?;
     ensure!(objects.count(JOBS).await? == 3, "they stay");
     // Of all that went only what the manager deleted counts.
     let page = manager.get("/metrics").await?;
     let deletions = page.lines().find_map(|line| line.strip_prefix(DELETIONS));
     ensure!(deletions.map(str::trim) == Some("5"), "{DELETIONS}{deletions:?}");
-    let requests = cluster.request_counts().await?;
-    let refused: Vec<_> = requests.keys().filter(|it| it.code == 403).collect();
-    ensure!(refused.is_empty(), "{refused:?}");
+    none_forbidden(&cluster.request_counts().await?)?;
     if Binary::under_test()? == Binary::Ours {
         let page = manager.get(&format!("{EXPLAIN}?key=jobs/waits")).await?;
         ensure!(page.contains("stays for") && page.contains("again in"), "{page}");

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, quiet, since, wait_until, writes,
+    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, quiet, silent, since,
+    wait_until,
 };
 use serde_json::{Value, json};
 
@@ -33,16 +34,9 @@ async fn volumes_are_made_and_protected() -> anyhow::Result<()> {
         a_claim_in_the_way_is_left_alone(&cluster).await?;
         a_bound_volume_stays(&cluster, &manager).await?;
         a_class_stays_while_something_refers_to_it(&cluster, &manager).await?;
-        let made = since(&requests, &cluster.request_counts().await?);
-        let refused = made.keys().find(|it| it.code == 403);
-        ensure!(refused.is_none(), "{refused:?}");
-        let requests = cluster.request_counts().await?;
-        quiet(&cluster, &manager, CALM).await?;
-        let made = since(&requests, &cluster.request_counts().await?);
         let ours = ["persistentvolumeclaims", "persistentvolumes", "volumeattributesclasses"];
-        let written = writes(&made, |it| ours.contains(&it.resource.as_str()));
-        ensure!(written == 0, "then it is silent: {made:?}");
-        anyhow::Ok(())
+        silent(&cluster, &manager, [CALM; 2], |it| ours.contains(&&*it.resource)).await?;
+        none_forbidden(&since(&requests, &cluster.request_counts().await?))
     };
     run.await.with_context(|| manager.log())
 }

@@ -3,6 +3,7 @@
 use crate::cluster::Cluster;
 use crate::manager::Manager;
 use crate::objects::Objects;
+use crate::requests::{Request, since, writes};
 use crate::wait::{now, wait_until};
 use anyhow::Context;
 use serde_json::Value;
@@ -36,15 +37,31 @@ impl Queues {
 pub async fn quiet(cluster: &Cluster, manager: &Manager, during: Duration) -> anyhow::Result<()> {
     let objects = Objects::of(cluster, "")?;
     let mut last = (Queues::default(), BTreeMap::new());
-    let mut since = now();
+    let mut begin = now();
     wait_until("the manager to be quiet", LIMIT, async || {
         let state = (Queues::of(manager).await?, versions(&objects).await?);
         if state != last || state.0.depth > 0 {
-            (last, since) = (state, now());
+            (last, begin) = (state, now());
         }
-        Ok((now() - since >= during).then_some(()))
+        Ok((now() - begin >= during).then_some(()))
     })
     .await
+}
+
+/// Waits until the manager is quiet for the first of these, and ensures that no write that passes
+/// the filter comes until it is quiet for the second: a converged cluster is left alone.
+pub async fn silent(
+    cluster: &Cluster,
+    manager: &Manager,
+    [before, during]: [Duration; 2],
+    filter: impl Fn(&Request) -> bool,
+) -> anyhow::Result<()> {
+    quiet(cluster, manager, before).await?;
+    let requests = cluster.request_counts().await?;
+    quiet(cluster, manager, during).await?;
+    let made = since(&requests, &cluster.request_counts().await?);
+    anyhow::ensure!(writes(&made, filter) == 0, "nothing is to be done: {made:?}");
+    Ok(())
 }
 
 async fn versions(objects: &Objects) -> anyhow::Result<BTreeMap<String, Value>> {

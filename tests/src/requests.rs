@@ -49,6 +49,13 @@ pub fn writes(requests: &Requests, filter: impl Fn(&Request) -> bool) -> u64 {
     counted.map(|(_, count)| count).sum()
 }
 
+/// Ensures that the roles allowed each of these.
+pub fn none_forbidden(requests: &Requests) -> anyhow::Result<()> {
+    let forbidden: Vec<_> = requests.keys().filter(|request| request.code == 403).collect();
+    anyhow::ensure!(forbidden.is_empty(), "{forbidden:?}");
+    Ok(())
+}
+
 /// Reads the API server's /metrics; lines it does not know are skipped.
 pub(crate) fn parse(metrics: &str) -> Requests {
     let mut requests = Requests::new();
