@@ -19,6 +19,8 @@ const NODES: usize = 3;
 const AT_ONCE: usize = 10;
 /// How much later than what they report a status and an Event may come.
 const LATE_MAX: Duration = Duration::from_secs(10);
+/// Scripts that take longer than this are named with their time.
+const LONG: Duration = Duration::from_secs(15);
 /// What only the sandbox has.
 const NOT_HERE: &str = "this is a real cluster";
 
@@ -80,7 +82,9 @@ async fn play_all(
         cluster.create_namespace(&namespace).await?;
         let mut player = Player::new(real, &namespace).await?.patient(LATE_MAX);
         let played = player.play(&script).await;
-        println!("{:5.1}s {}", begin.elapsed().as_secs_f64(), path.display());
+        if begin.elapsed() > LONG {
+            println!("{:5.1}s {}", begin.elapsed().as_secs_f64(), path.display());
+        }
         anyhow::Ok(match played {
             Ok(mut played) => {
                 played.differences.retain(|it| !is_excused(it));

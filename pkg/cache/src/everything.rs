@@ -204,9 +204,9 @@ impl Everything {
         kinds.get(resource).filter(|kind| kind.leads).map(|kind| kind.informer.notified())
     }
 
-    /// Whether the object with this key is the one with this uid, and not being deleted.
-    pub fn holds(&self, resource: &Resource, key: &Key, uid: &str) -> bool {
-        self.kinds().get(resource).is_some_and(|kind| kind.informer.holds(key, uid))
+    /// As [`Informer::holds`].
+    pub fn holds(&self, resource: &Resource, key: &Key, uid: &str) -> Option<bool> {
+        self.kinds().get(resource)?.informer.holds(key, uid)
     }
 
     /// The cache of a kind, in the version that handlers are notified of; none before its first

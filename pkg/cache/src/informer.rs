@@ -240,11 +240,11 @@ impl Informer {
         });
     }
 
-    /// Whether the object with this key is the one with this uid, and not being deleted.
-    pub fn holds(&self, key: &Key, uid: &str) -> bool {
+    /// Whether the object with this key and uid is being deleted; none: the cache does not hold it.
+    pub fn holds(&self, key: &Key, uid: &str) -> Option<bool> {
         let store = self.read();
         let meta = store.get(key).map(|object| object.metadata());
-        meta.is_some_and(|meta| &*meta.uid == uid && !meta.is_terminating())
+        meta.filter(|meta| &*meta.uid == uid).map(Meta::is_terminating)
     }
 
     /// Shows true while [`Informer::has_synced`].

@@ -35,7 +35,8 @@ pub use rank::{Costs, victims};
 pub use telemetry::{Amount, Count, Ended, Family, Shape, When};
 pub use view::{Cache, Caches, Lister, MetadataLister, Show, View};
 pub use watch::{
-    Call, Change, ChangedAny, Enqueue, Everything, Handler, Keeps, MetadataChange, Watches,
+    Call, Change, ChangedAny, Deletion, Enqueue, Everything, Handler, Keeps, MetadataChange,
+    Watches,
 };
 pub use window::window;
 pub use write::{

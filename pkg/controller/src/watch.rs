@@ -57,6 +57,15 @@ pub struct Everything<C: Controller> {
 pub type ChangedAny<C> =
     fn(&C, &mut <C as Controller>::Memory, &Resource, &MetadataChange<'_>, &View<'_>, &mut Enqueue);
 
+/// How far the deletion of an object has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Deletion {
+    /// It is marked as terminating.
+    Marked,
+    /// It no longer exists.
+    Removed,
+}
+
 /// A change of an object of which the metadata is looked at.
 #[derive(Clone, Copy, Debug)]
 pub enum MetadataChange<'a> {
@@ -148,7 +157,7 @@ impl Change<dyn AnyObject> {
 
 impl<T: AnyObject + ?Sized> Change<T> {
     /// As [`MetadataChange::gone`].
-    pub fn gone(&self) -> Option<&Text> {
+    pub fn gone(&self) -> Option<(Deletion, &Text)> {
         self.metadata().gone()
     }
 
@@ -188,13 +197,13 @@ impl<T: ?Sized> Change<T> {
 // === impl MetadataChange ===
 
 impl<'a> MetadataChange<'a> {
-    /// The uid of an object that was deleted, or that is marked as terminating.
-    pub fn gone(&self) -> Option<&'a Text> {
+    /// How far the deletion of the object has come, and its uid; none if it is not being deleted.
+    pub fn gone(&self) -> Option<(Deletion, &'a Text)> {
         match self {
             Self::Added(meta) | Self::Updated { new: meta, .. } => {
-                meta.is_terminating().then_some(&meta.uid)
+                meta.is_terminating().then_some((Deletion::Marked, &meta.uid))
             }
-            Self::Deleted(meta) => Some(&meta.uid),
+            Self::Deleted(meta) => Some((Deletion::Removed, &meta.uid)),
             Self::Complete | Self::Dropped => None,
         }
     }

@@ -7,15 +7,16 @@ use api::{Codec, Edit, Key, Meta, Raw, Resource, Text};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
-    Action, Announce, Collection, Content, Delete, Event, EventType, Facts, Guard, Message,
-    ObjectRef, Outcome, Patch, PatchKind, Propagation, Refused, Retry, Step, Tolerated, Update,
-    Verb, Write,
+    Action, Announce, Collection, Content, Delete, Deletion, Event, EventType, Facts, Guard,
+    Message, ObjectRef, Outcome, Patch, PatchKind, Propagation, Refused, Retry, Step, Tolerated,
+    Update, Verb, Write,
 };
 use discovery::Discovery;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use mutant::Mutant;
 use runtime::Runtime;
+use serde::Deserialize;
 
 use crate::ambiguous_writes::{AmbiguousWrites, Target};
 use crate::events::Recorder;
@@ -73,6 +74,15 @@ enum Sent {
     Made(ObjectRef),
     /// There was nothing left to do.
     Moot,
+}
+
+/// What the response to a write of an object says.
+struct Written {
+    /// Of an object that the write removed, the one before.
+    version: u64,
+    /// The object waited for a finalizer that the write took (deleteWithoutFinalizers in
+    /// k8s.io/apiserver's pkg/registry/generic/registry/store.go).
+    is_removed: bool,
 }
 
 impl Act {
@@ -215,7 +225,7 @@ impl Act {
             }
             Err(error) if is_tolerated(write.tolerates, &error) => {
                 if error.is_object_missing() {
-                    self.remember_deleted(key, object);
+                    self.remember_deleted(key, object, Deletion::Removed);
                 }
                 self.telemetry.add(counts, Became::Moot);
                 Ok(None)
@@ -265,7 +275,8 @@ impl Act {
     ) -> Result<Sent, ApiError> {
         match self.delete_guarded(key, object, delete).await {
             Ok(deleted) => {
-                self.remember_deleted(key, object);
+                let deletion = if deleted { Deletion::Marked } else { Deletion::Removed };
+                self.remember_deleted(key, object, deletion);
                 Ok(if deleted { Sent::Done(object.key.name.clone()) } else { Sent::Moot })
             }
             // A conflict means that the object has another version by now: no failure.
@@ -341,9 +352,9 @@ impl Act {
 
     async fn patch(&self, key: &Key, write: &Write, patch: &Patch) -> Result<Sent, ApiError> {
         let object = &write.object;
-        match self.send_patch(key, write, patch).await.and_then(|body| version(&body)) {
-            Ok(version) => {
-                self.remember_version(key, &object.resource, &object.key, version);
+        match self.send_patch(key, write, patch).await.and_then(|body| Written::of(write, &body)) {
+            Ok(written) => {
+                self.remember_written(key, object, &written);
                 Ok(Sent::Done(object.key.name.clone()))
             }
             Err(error) => {
@@ -416,9 +427,9 @@ impl Act {
         if mutant::is(Mutant::ConflictIsDone) && answer.as_ref().is_err_and(ApiError::is_conflict) {
             return Ok(());
         }
-        match answer.and_then(|body| version(&body)) {
-            Ok(version) => {
-                self.remember_version(key, &object.resource, &object.key, version);
+        match answer.and_then(|body| Written::of(write, &body)) {
+            Ok(written) => {
+                self.remember_written(key, object, &written);
                 // It is newer than a first try on another version, so the result of that no longer
                 // matters.
                 self.forget_ambiguous(key, object);
@@ -453,16 +464,24 @@ impl Act {
         }
     }
 
-    /// As [`Act::remember_version`], for an object that was deleted or is being deleted.
-    pub(crate) fn remember_deleted(&self, key: &Key, object: &ObjectRef) {
+    /// As [`Act::remember_version`], for the response to a write of an object.
+    fn remember_written(&self, key: &Key, object: &ObjectRef, written: &Written) {
+        self.remember_version(key, &object.resource, &object.key, written.version);
+        if written.is_removed {
+            self.remember_deleted(key, object, Deletion::Removed);
+        }
+    }
+
+    /// As [`Act::remember_version`], for an object whose deletion has come so far.
+    pub(crate) fn remember_deleted(&self, key: &Key, object: &ObjectRef, deletion: Deletion) {
         if mutant::is(Mutant::DeletionsNotAwaited) {
             return;
         }
         let now = self.runtime.clock.instant();
         let mut awaited = self.expectations();
         for selection in self.kinds.selections(&object.resource, &object.key) {
-            if self.kinds.holds(&selection, object) {
-                awaited.expect_deleted(key, &selection, &object.uid, now);
+            if self.kinds.lacks(&selection, object, deletion) {
+                awaited.expect_deleted(key, &selection, (deletion, &object.uid), now);
                 continue;
             }
             // The cache shows the deletion, but the handlers may not be notified of it. Checked in
@@ -589,6 +608,31 @@ fn metadata(body: &[u8]) -> Result<Meta, ApiError> {
     Meta::decode(Codec::Json, body).map_err(|error| ApiError::Decode(error.0))
 }
 
-fn version(body: &[u8]) -> Result<u64, ApiError> {
-    Ok(metadata(body)?.resource_version)
+// === impl Written ===
+
+impl Written {
+    /// Of the response to `write`.
+    fn of(write: &Write, body: &[u8]) -> Result<Self, ApiError> {
+        let meta = metadata(body)?;
+        // A part of the object says nothing of its end: a namespace has other finalizers, too.
+        let is_whole = write.subresource.is_none();
+        let has_none = meta.is_terminating() && meta.finalizers.is_empty();
+        let is_removed = is_whole && has_none && !has_grace(body);
+        Ok(Self { version: meta.resource_version, is_removed })
+    }
+}
+
+/// Whether an object that is being deleted has time to end.
+fn has_grace(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Terminating {
+        metadata: Grace,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Grace {
+        deletion_grace_period_seconds: Option<i64>,
+    }
+    let parsed = serde_json::from_slice::<Terminating>(body);
+    parsed.is_ok_and(|it| it.metadata.deletion_grace_period_seconds.is_some_and(|it| it != 0))
 }

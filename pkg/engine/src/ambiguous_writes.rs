@@ -18,7 +18,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use api::{Codec, Key, Meta, Resource, Text};
 use client::ApiError;
-use controller::ObjectRef;
+use controller::{Deletion, ObjectRef};
 use mutant::Mutant;
 use runtime::Instant;
 
@@ -215,7 +215,7 @@ impl Act {
         for target in targets.keys() {
             let is_gone = uids.as_ref().is_some_and(|uids| !uids.contains(&target.uid));
             if is_gone && !target.uid.is_empty() {
-                self.remember_deleted(key, &target.reference());
+                self.remember_deleted(key, &target.reference(), Deletion::Removed);
             }
             self.remember_version(key, &target.resource, &target.key(), held.shows());
         }

@@ -3,16 +3,18 @@
 //! A controller that acts on a cache older than its own last write creates duplicates. After a plan
 //! was acted on, its key is *unsettled* until the caches have caught up: until each cache that may
 //! show a written object has reached the version of the write (versions of a kind are comparable
-//! since Kubernetes 1.35), and until each deleted object is removed from the caches that hold it or
-//! marked as terminating. A cache that selects by fields reaches a version by an event of its own,
-//! or within a minute by a bookmark. Replaces upstream's `ControllerExpectations`
-//! (pkg/controller/controller_utils.go) and `ConsistencyStore` (pkg/controller/util/consistency).
+//! since Kubernetes 1.35), and until the caches that hold a deleted object mark it as terminating,
+//! or no longer hold it if the write removed it. A cache that selects by fields reaches a version
+//! by an event of its own, or within a minute by a bookmark. Replaces upstream's
+//! `ControllerExpectations` (pkg/controller/controller_utils.go) and `ConsistencyStore`
+//! (pkg/controller/util/consistency).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::{Key, Resource, Text};
 use cache::Selection;
+use controller::Deletion;
 use runtime::Instant;
 
 /// After this long, a key no longer waits for the deletion of an object or the end of a namespace.
@@ -32,7 +34,7 @@ pub(crate) struct Expectations {
     /// The keys that wait for a version of a cache; consistent with `by_key`.
     by_version: BTreeMap<Selection, BTreeSet<(u64, Key)>>,
     /// The keys that wait for a deletion; consistent with `by_key`.
-    by_uid: BTreeMap<(Selection, Text), BTreeSet<Key>>,
+    by_uid: BTreeMap<(Selection, Text, Deletion), BTreeSet<Key>>,
 }
 
 /// A version that no cache reaches: the obstacle ends with the key's own object, or by itself.
@@ -55,8 +57,8 @@ pub(crate) enum Settled {
 pub(crate) struct Awaits {
     /// The caches must reach these versions.
     pub(crate) versions: Vec<(Selection, u64)>,
-    /// These caches must remove an object with this uid, or mark it as terminating.
-    pub(crate) deletions: Vec<(Selection, Text)>,
+    /// In these caches the deletion of the object with this uid must have come so far.
+    pub(crate) deletions: Vec<(Selection, Text, Deletion)>,
     /// The last write.
     pub(crate) since: Instant,
 }
@@ -64,7 +66,7 @@ pub(crate) struct Awaits {
 #[derive(Debug)]
 struct Awaited {
     versions: BTreeMap<Selection, u64>,
-    deletions: BTreeSet<(Selection, Text)>,
+    deletions: BTreeSet<(Selection, Text, Deletion)>,
     /// The last write.
     since: Instant,
 }
@@ -89,15 +91,15 @@ impl Expectations {
         waiting.insert((version, key.clone()));
     }
 
-    /// A write for `key` deleted the object of `selection` with this uid.
+    /// A write for `key` brought the deletion of the object of `selection` with this uid so far.
     pub(crate) fn expect_deleted(
         &mut self,
         key: &Key,
         selection: &Selection,
-        uid: &Text,
+        (deletion, uid): (Deletion, &Text),
         now: Instant,
     ) {
-        let object = (selection.clone(), uid.clone());
+        let object = (selection.clone(), uid.clone(), deletion);
         self.awaited(key, now).deletions.insert(object.clone());
         self.by_uid.entry(object).or_default().insert(key.clone());
     }
@@ -119,13 +121,29 @@ impl Expectations {
         settled
     }
 
-    /// The cache of `selection` no longer holds the object, or holds it as terminating. Returns the
+    /// The cache of `selection` shows that the deletion of the object has come so far. Returns the
     /// keys that this settles.
-    pub(crate) fn deleted(&mut self, selection: &Selection, uid: &Text) -> Vec<Key> {
+    pub(crate) fn deleted(
+        &mut self,
+        selection: &Selection,
+        (deletion, uid): (Deletion, &Text),
+    ) -> Vec<Key> {
+        let mut settled = self.settle_deletion(selection, (Deletion::Marked, uid));
+        if deletion == Deletion::Removed {
+            settled.extend(self.settle_deletion(selection, (Deletion::Removed, uid)));
+        }
+        settled
+    }
+
+    fn settle_deletion(
+        &mut self,
+        selection: &Selection,
+        (deletion, uid): (Deletion, &Text),
+    ) -> Vec<Key> {
         if self.by_uid.is_empty() {
             return Vec::new();
         }
-        let object = (selection.clone(), uid.clone());
+        let object = (selection.clone(), uid.clone(), deletion);
         let mut waiting = self.by_uid.remove(&object).unwrap_or_default();
         waiting.retain(|key| {
             let Some(awaited) = self.by_key.get_mut(key) else { return false };
@@ -143,10 +161,10 @@ impl Expectations {
     pub(crate) fn dropped(&mut self, selection: &Selection) -> Vec<Key> {
         let mut settled = self.reached(selection, NEVER);
         self.by_version.remove(selection);
-        let objects = self.by_uid.keys().filter(|(of, _)| of == selection);
-        let uids: Vec<_> = objects.map(|(_, uid)| uid.clone()).collect();
+        let objects = self.by_uid.keys().filter(|(of, ..)| of == selection);
+        let uids: Vec<_> = objects.map(|(_, uid, _)| uid.clone()).collect();
         for uid in uids {
-            settled.extend(self.deleted(selection, &uid));
+            settled.extend(self.deleted(selection, (Deletion::Removed, &uid)));
         }
         settled
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::{Key, Time};
-use controller::{Answer, Facts, Plan, Query, View};
+use controller::{Answer, Deletion, Facts, Plan, Query, View};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use runtime::{Instant, fenced, fenced_async};
@@ -186,8 +186,11 @@ impl Engine {
                 format!("{selection}: the cache must reach version {version}, it is at {at}")
             }
         });
-        let deletions = deletions.iter().map(|(selection, uid)| {
-            format!("{selection}: the cache must show the deletion of uid {uid}")
+        let deletions = deletions.iter().map(|(selection, uid, deletion)| match deletion {
+            Deletion::Marked => {
+                format!("{selection}: the cache must show the deletion of uid {uid}")
+            }
+            Deletion::Removed => format!("{selection}: the cache must no longer show uid {uid}"),
         });
         Some(Unsettled {
             meanwhile: if own {

@@ -8,8 +8,8 @@ use api::{Key, Resource, Text};
 use cache::{Informer, Listers, Selection, SharedInformerFactory};
 use client::Client;
 use controller::{
-    Answer, Call, Controller, Count, Ended, Enqueue, Facts, MetadataChange, ObjectRef, Outcome,
-    Plan, Query, Shape, Shared, View,
+    Answer, Call, Controller, Count, Deletion, Ended, Enqueue, Facts, MetadataChange, ObjectRef,
+    Outcome, Plan, Query, Shape, Shared, View,
 };
 use discovery::Discovery;
 use futures::future::BoxFuture;
@@ -529,7 +529,12 @@ impl Engine {
     /// first enqueues the keys that depend on it, then the keys that it settles, since a settled
     /// key reads the handlers' memory. Versions are settled by [`Engine::reached`], once all
     /// changes that came together are notified: the changes of a list come in the order of names.
-    pub(crate) fn changed(&self, selection: &Selection, deleted: Option<&Text>, handler: Ask<'_>) {
+    pub(crate) fn changed(
+        &self,
+        selection: &Selection,
+        deleted: Option<(Deletion, &Text)>,
+        handler: Ask<'_>,
+    ) {
         let queue = self.notify(&selection.resource, handler);
         self.settle_deleted(|| selection.clone(), deleted);
         self.enqueue_all(queue);
@@ -557,9 +562,13 @@ impl Engine {
         self.enqueue_all(queue);
     }
 
-    fn settle_deleted(&self, selection: impl FnOnce() -> Selection, uid: Option<&Text>) {
-        if let Some(uid) = uid {
-            self.add_all(self.act.expectations().deleted(&selection(), uid));
+    fn settle_deleted(
+        &self,
+        selection: impl FnOnce() -> Selection,
+        deleted: Option<(Deletion, &Text)>,
+    ) {
+        if let Some(deleted) = deleted {
+            self.add_all(self.act.expectations().deleted(&selection(), deleted));
         }
     }
 
@@ -662,13 +671,25 @@ impl Kinds {
         self.of(selection).map(|informer| informer.notified()).min().or_else(of_all)
     }
 
-    /// Whether the cache holds this very object, and not as terminating.
-    pub(crate) fn holds(&self, selection: &Selection, object: &ObjectRef) -> bool {
+    /// Whether the cache does not show yet that the deletion of this object has come so far.
+    pub(crate) fn lacks(
+        &self,
+        selection: &Selection,
+        object: &ObjectRef,
+        deletion: Deletion,
+    ) -> bool {
         let ObjectRef { resource, key, uid, .. } = object;
+        let lacks = |held: Option<bool>| match deletion {
+            Deletion::Marked => held.is_some_and(|is_terminating| !is_terminating),
+            Deletion::Removed => held.is_some(),
+        };
         if self.of(selection).next().is_none() {
-            return self.everything.as_ref().is_some_and(|all| all.holds(resource, key, uid));
+            return self
+                .everything
+                .as_ref()
+                .is_some_and(|all| lacks(all.holds(resource, key, uid)));
         }
-        self.of(selection).any(|informer| informer.holds(key, uid))
+        self.of(selection).any(|informer| lacks(informer.holds(key, uid)))
     }
 
     /// The informers of the same objects: one for each view of the controller.

@@ -38,10 +38,10 @@ fn shares_one_informer_for_each_kind() {
         assert!(sets.synced(LIMIT).await);
 
         let holds = |name, uid| pods.holds(&Key::new("default", name), uid);
-        assert!(holds("a", "a1"));
-        assert!(!holds("a", "a2"), "another uid");
-        assert!(!holds("b", "b1"), "being deleted");
-        assert!(!holds("c", "c1"), "not there");
+        assert_eq!(holds("a", "a1"), Some(false));
+        assert_eq!(holds("a", "a2"), None, "another uid");
+        assert_eq!(holds("b", "b1"), Some(true), "being deleted");
+        assert_eq!(holds("c", "c1"), None, "not there");
 
         let status = factory.status();
         let status: Vec<_> =

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::{Key, Kind, Pod, ReplicaSet, Resource, Text};
 use cache::Selection;
+use controller::Deletion::{Marked, Removed};
 use runtime::{Clock, Instant};
 
 use crate::expectations::{LIMIT, NEVER};
@@ -63,14 +64,27 @@ fn kinds_are_awaited_apart() {
 #[test]
 fn deletes_settle_by_uid() {
     let (mut awaited, at) = (Expectations::default(), now());
-    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
-    awaited.expect_deleted(&key("a"), &PODS, &uid("2"), at);
-    assert_eq!(awaited.deleted(&PODS, &uid("other")), []);
-    assert_eq!(awaited.deleted(&PODS, &uid("1")), []);
-    assert_eq!(awaited.deleted(&PODS, &uid("1")), []);
+    awaited.expect_deleted(&key("a"), &PODS, (Marked, &uid("1")), at);
+    awaited.expect_deleted(&key("a"), &PODS, (Marked, &uid("2")), at);
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("other"))), []);
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("1"))), []);
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("1"))), []);
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
-    assert_eq!(awaited.deleted(&PODS, &uid("2")), [key("a")]);
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("2"))), [key("a")]);
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
+}
+
+/// A key that awaits a removal is not settled by the mark.
+#[test]
+fn a_mark_settles_no_removal() {
+    let (mut awaited, at) = (Expectations::default(), now());
+    for deletion in [Marked, Removed] {
+        awaited.expect_deleted(&key("a"), &PODS, (deletion, &uid("1")), at);
+    }
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("1"))), []);
+    assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
+    assert_eq!(awaited.deleted(&PODS, (Removed, &uid("1"))), [key("a")]);
+    assert!(awaited.is_empty());
 }
 
 /// Two keys that await the same deletion both settle.
@@ -78,10 +92,10 @@ fn deletes_settle_by_uid() {
 fn a_deletion_settles_all_keys_that_await_it() {
     let (mut awaited, at) = (Expectations::default(), now());
     for name in ["b", "a", "c"] {
-        awaited.expect_deleted(&key(name), &PODS, &uid("1"), at);
+        awaited.expect_deleted(&key(name), &PODS, (Marked, &uid("1")), at);
     }
     awaited.forget(&key("b"));
-    assert_eq!(awaited.deleted(&PODS, &uid("1")), [key("a"), key("c")]);
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("1"))), [key("a"), key("c")]);
     assert!(awaited.is_empty());
 }
 
@@ -89,7 +103,7 @@ fn a_deletion_settles_all_keys_that_await_it() {
 #[test]
 fn a_delete_is_not_settled_by_a_version() {
     let (mut awaited, at) = (Expectations::default(), now());
-    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, (Marked, &uid("1")), at);
     assert_eq!(awaited.reached(&PODS, u64::MAX), []);
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::NotOthers);
 }
@@ -99,11 +113,11 @@ fn a_delete_is_not_settled_by_a_version() {
 fn a_forgotten_key_is_settled_and_leaves_nothing_behind() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_version(&key("a"), &PODS, 5, at);
-    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, (Marked, &uid("1")), at);
     awaited.expect_version(&key("b"), &PODS, 5, at);
     awaited.forget(&key("a"));
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), at), Settled::Yes);
-    assert_eq!(awaited.deleted(&PODS, &uid("1")), []);
+    assert_eq!(awaited.deleted(&PODS, (Marked, &uid("1"))), []);
     assert_eq!(awaited.reached(&PODS, 5), [key("b")]);
 }
 
@@ -116,7 +130,7 @@ fn after_five_minutes_no_deletion_is_awaited() {
             if never {
                 awaited.expect_version(&key("a"), &PODS, NEVER, at);
             }
-            awaited.expect_deleted(&key("a"), &PODS, &uid(uid_of), at);
+            awaited.expect_deleted(&key("a"), &PODS, (Marked, &uid(uid_of)), at);
         };
         expect("1", at);
         let later = at + LIMIT;
@@ -134,7 +148,7 @@ fn after_five_minutes_no_deletion_is_awaited() {
 fn a_version_is_awaited_for_ever() {
     let (mut awaited, at) = (Expectations::default(), now());
     awaited.expect_version(&key("a"), &PODS, 5, at);
-    awaited.expect_deleted(&key("a"), &PODS, &uid("1"), at);
+    awaited.expect_deleted(&key("a"), &PODS, (Marked, &uid("1")), at);
     let late = at + LIMIT * 100;
     assert_eq!(awaited.settled(&key("a"), Some(&OWN), late), Settled::NotOthers);
     let awaits = awaited.awaits(&key("a")).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::{Codec, DecodeError, Index, Key, Kind, Meta, Object, Resource, RootCa};
 use cache::Selection;
 use cache::fixture::{Call, Server, Stream, bookmark, event, run};
-use controller::{Change, Controller, Facts, ObjectRef, Plan, View, Watches};
+use controller::{Change, Controller, Deletion, Facts, ObjectRef, Plan, View, Watches};
 use serde_json::json;
 
 use super::world::{Cold, DRAIN_LIMIT};
@@ -154,7 +154,7 @@ async fn settle(server: &Server) {
 fn awaited(engine: &Engine, key: &Key) -> Vec<String> {
     let Some(awaits) = engine.act.expectations().awaits(key) else { return Vec::new() };
     let versions = awaits.versions.iter().map(|(of, version)| format!("{of}: {version}"));
-    let deletions = awaits.deletions.iter().map(|(of, uid)| format!("{of}: without {uid}"));
+    let deletions = awaits.deletions.iter().map(|(of, uid, _)| format!("{of}: without {uid}"));
     versions.chain(deletions).collect()
 }
 
@@ -220,7 +220,7 @@ fn a_write_that_no_cache_selects_is_not_awaited() {
         let (key, other) = (Key::new("shop", "settings"), Key::new("shop", "other"));
         engine.act.remember_version(&key, &CONFIG_MAPS, &other, 15);
         let object = ObjectRef { key: other, ..settings(5) };
-        engine.act.remember_deleted(&key, &object);
+        engine.act.remember_deleted(&key, &object, Deletion::Marked);
         assert_eq!(awaited(&engine, &key), Vec::<String>::new());
     });
 }
@@ -247,7 +247,7 @@ fn a_deletion_is_awaited_of_the_cache_that_holds_the_object() {
     run(async {
         let (cold, engine, mut root_ca, mut stream) = started().await;
         let key = Key::new("shop", "settings");
-        engine.act.remember_deleted(&key, &settings(5));
+        engine.act.remember_deleted(&key, &settings(5), Deletion::Marked);
         assert_eq!(awaited(&engine, &key), [format!("{SETTINGS}: without uid-settings")]);
         root_ca.send(event("DELETED", &config_map(RootCa::NAME, 11))).await;
         settle(&cold.server).await;

@@ -31,7 +31,8 @@ fn a_shared_informer_notifies_of_its_objects_too() {
         pods.notify_all().await;
         test.hears_nothing().await;
         assert_eq!(test.everything.version_of(&Pod::RESOURCE), Some(11));
-        assert!(test.everything.holds(&Pod::RESOURCE, &Key::new("default", "a"), "a"));
+        let held = test.everything.holds(&Pod::RESOURCE, &Key::new("default", "a"), "a");
+        assert_eq!(held, Some(false));
         let status = test.everything.status();
         let status: Vec<_> = status.iter().map(|it| &*it.selection.resource.plural).collect();
         assert_eq!(status, ["widgets"], "the other one is shown by its factory");
