@@ -35,7 +35,7 @@ plain_suite := --test process --test scripts --test tidy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check deny advisories alerts test test-simulation test-cluster cluster-tools cluster \
+.PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster \
 	cluster-down rollouts schema cron sim sim-matrix sim-mutants
 
 help: ## Print this list
@@ -66,10 +66,10 @@ alerts: ## What the alerts in deploy/ say to made-up metrics; needs promtool
 test: ## All tests: those without a cluster, then those with one
 	$(rung) units 9 cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
 	$(rung) processes 5 cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
+	$(rung) simulation 15 env $(simulation)
 	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
-		$(MAKE) --no-print-directory -j2 --output-sync=line test-simulation test-cluster; \
+		$(MAKE) --no-print-directory test-cluster; \
 	else \
-		$(MAKE) --no-print-directory test-simulation; \
 		echo "skipped: the cluster tests, which need Go to build etcd and Kubernetes"; \
 		test "$$CI" != true; \
 	fi
@@ -83,13 +83,9 @@ sim-matrix: ## Let each write of each controller meet each fault, and print the 
 sim-mutants: ## Let seeds find each deliberate bug, and print the table: ONLY=NoFence, UPDATE=1
 	MUTANTS=$${MUTANTS:-2000} $(simulation) --nocapture --exact mutants::deliberate_bugs_are_found
 
-# Takes the time that clusters leave: they wait a lot, and their tests have limits.
-test-simulation:
-	$(rung) simulation 15 nice -n 19 env $(simulation)
-
-# One cluster at a time: each keeps two cores busy.
+# Two clusters at a time, since each waits a lot.
 test-cluster: cluster-tools
-	$(rung) cluster 30 cargo test $(locked) -p cluster-tests --test cluster -- --test-threads=1
+	$(rung) cluster 30 cargo test $(locked) -p cluster-tests --test cluster -- --test-threads=2
 
 cluster-tools: $(addprefix $(tools)/,etcd kwok $(kube) $(tables)) ## Build etcd, Kubernetes and kwok
 
