@@ -1,10 +1,11 @@
 //! PersistentVolumeClaim: a view beside the whole object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use apimachinery::Quantity;
 use serde::Deserialize;
 
-use crate::wire::{self, from_optional_text, from_text, null_is_empty, text};
+use crate::wire::{self, WireQuantity, from_optional_text, from_text, null_is_empty, text};
 use crate::{
     Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Status, Text,
     VolumeAttributesClass, intern,
@@ -19,6 +20,11 @@ pub struct PersistentVolumeClaim {
     pub unused: Option<Status>,
     /// The names of the VolumeAttributesClasses that it asks for, has, or is about to get, sorted.
     pub attributes_classes: Box<[Text]>,
+    /// The name of its StorageClass; none: it has none, or an empty one.
+    pub class: Option<Text>,
+    /// The storage that quotas count: what it asks for in whole bytes, or what it has if that is
+    /// more; none: it asks for none.
+    pub storage: Option<Quantity>,
     /// The whole object.
     pub raw: Raw,
     /// Why the object could not be read; a controller leaves such an object alone.
@@ -28,6 +34,10 @@ pub struct PersistentVolumeClaim {
 impl PersistentVolumeClaim {
     /// The finalizer that a claim has for as long as a pod may use it.
     pub const PROTECTION: &'static str = "kubernetes.io/pvc-protection";
+    /// The annotation that named the StorageClass before there was a field for it.
+    pub const BETA_CLASS: &'static str = "volume.beta.kubernetes.io/storage-class";
+    /// Upstream's `namespace`: all claims of a namespace.
+    pub const BY_NAMESPACE: &'static str = "namespace";
     /// The claims that are being deleted and have this finalizer, by namespace.
     pub const HELD_BY_NAMESPACE: &'static str = "held";
     /// Upstream's `volumeAttributesClassName`: the claims by the VolumeAttributesClasses that they
@@ -56,6 +66,7 @@ impl Object for PersistentVolumeClaim {
         Index::one(Self::HELD_BY_NAMESPACE, |claim| {
             claim.is_held().then(|| claim.meta.key.namespace.clone())
         }),
+        Index::by_namespace(Self::BY_NAMESPACE),
         Index::several(Self::BY_ATTRIBUTES_CLASS, |claim| claim.attributes_classes.to_vec()),
     ];
 
@@ -70,6 +81,8 @@ impl Object for PersistentVolumeClaim {
             meta: wire.metadata.meta()?,
             unused: unused.map(|condition| Status::parse(&condition.status)),
             attributes_classes: attributes_classes(&wire),
+            class: class(&wire),
+            storage: storage(&wire),
             raw,
             unreadable: None,
         })
@@ -78,7 +91,8 @@ impl Object for PersistentVolumeClaim {
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
         let attributes_classes = [intern(VolumeAttributesClass::UNKNOWN)].into();
         let (raw, unreadable) = (Raw::default(), Some(error.clone()));
-        Self { meta, unused: None, attributes_classes, raw, unreadable }
+        let (class, storage) = (None, None);
+        Self { meta, unused: None, attributes_classes, class, storage, raw, unreadable }
     }
 }
 
@@ -94,6 +108,20 @@ fn attributes_classes(claim: &WireClaim) -> Box<[Text]> {
     let names: BTreeSet<_> = names.into_iter().flatten().filter(|name| !name.is_empty()).collect();
     // Most claims have none, and then this takes no memory.
     names.into_iter().map(|name| intern(&text(name))).collect()
+}
+
+/// As `GetPersistentVolumeClaimClass` in component-helpers: the older annotation counts first.
+fn class(claim: &WireClaim) -> Option<Text> {
+    let annotated = claim.metadata.annotation(PersistentVolumeClaim::BETA_CLASS);
+    let class = annotated.or_else(|| claim.spec.storage_class_name.as_deref().map(Into::into));
+    class.filter(|class| !class.is_empty()).map(|class| intern(&class))
+}
+
+/// As `getStorageUsage` in upstream's pkg/quota/v1/evaluator/core.
+fn storage(claim: &WireClaim) -> Option<Quantity> {
+    let asked = claim.spec.resources.requests.get("storage")?.view();
+    let allocated = claim.status.allocated_resources.get("storage").map(WireQuantity::view);
+    Some(allocated.filter(|allocated| *allocated > asked.rounded()).unwrap_or(asked).rounded())
 }
 
 // === Wire ===
@@ -112,6 +140,9 @@ struct WireClaim {
 struct WireSpec {
     #[serde(deserialize_with = "from_optional_text")]
     volume_attributes_class_name: Option<Vec<u8>>,
+    storage_class_name: Option<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    resources: wire::ResourceRequirements,
 }
 
 #[derive(Default, Deserialize)]
@@ -122,6 +153,8 @@ struct WireStatus {
     #[serde(deserialize_with = "from_optional_text")]
     current_volume_attributes_class_name: Option<Vec<u8>>,
     modify_volume_status: Option<WireModification>,
+    #[serde(deserialize_with = "null_is_empty")]
+    allocated_resources: BTreeMap<String, WireQuantity>,
 }
 
 /// `v1.ModifyVolumeStatus`.

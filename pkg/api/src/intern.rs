@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use crate::OwnerRef;
+use crate::{OwnerRef, PodQuota};
 
 /// A shared, immutable text.
 pub type Text = Arc<str>;
@@ -28,6 +28,7 @@ struct Table<T: ?Sized> {
 static TEXTS: LazyLock<Mutex<Table<str>>> = LazyLock::new(Mutex::default);
 static PAIRS: LazyLock<Mutex<Table<Pairs>>> = LazyLock::new(Mutex::default);
 static OWNERS: LazyLock<Mutex<Table<Owners>>> = LazyLock::new(Mutex::default);
+static QUOTAS: LazyLock<Mutex<Table<PodQuota>>> = LazyLock::new(Mutex::default);
 
 /// The shared copy of `text`.
 pub fn intern(text: &str) -> Text {
@@ -40,6 +41,11 @@ pub(crate) fn intern_pairs(pairs: &Pairs) -> Arc<Pairs> {
 
 pub(crate) fn intern_owners(owners: &Owners) -> Arc<Owners> {
     OWNERS.lock().unwrap_or_else(PoisonError::into_inner).intern(owners, |owners| Arc::from(owners))
+}
+
+pub(crate) fn intern_quota(quota: &PodQuota) -> Arc<PodQuota> {
+    let mut quotas = QUOTAS.lock().unwrap_or_else(PoisonError::into_inner);
+    quotas.intern(quota, |quota| Arc::new(quota.clone()))
 }
 
 impl<T: ?Sized> Default for Table<T> {

@@ -38,6 +38,9 @@ mod raw;
 mod reference;
 mod replicaset;
 mod resource;
+mod resource_claim;
+mod resource_list;
+mod resource_quota;
 mod revision;
 mod rollout;
 mod root_ca;
@@ -86,13 +89,16 @@ pub use namespace::{Namespace, NamespacePhase};
 pub use node::Node;
 pub use pod::{
     ClaimSource, EphemeralVolume, FailedContainer, JobPart, NamedPort, Names, Network, Observed,
-    Phase, Pod,
+    Phase, Pod, PodQuota, PodResources,
 };
 pub use pod_certificate_request::PodCertificateRequest;
 pub use raw::{Edit, Raw};
 pub use reference::ObjectReference;
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};
+pub use resource_claim::{DeviceClass, ResourceClaim};
+pub use resource_list::ResourceList;
+pub use resource_quota::{QuotaScope, ResourceQuota};
 pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};
 pub use root_ca::RootCa;

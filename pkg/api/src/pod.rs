@@ -4,7 +4,12 @@ mod claims;
 mod ephemeral;
 mod job;
 mod network;
+mod quota;
+mod resources;
 mod secrets;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use prost::Message;
 use serde::Deserialize;
@@ -18,6 +23,7 @@ pub use claims::ClaimSource;
 pub use ephemeral::EphemeralVolume;
 pub use job::{FailedContainer, JobPart};
 pub use network::{NamedPort, Names, Network};
+pub use quota::{PodQuota, PodResources};
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +71,8 @@ pub struct Pod {
     pub claims: Box<[(Text, ClaimSource)]>,
     /// The ephemeral volumes for which claims are made, in their order.
     pub ephemeral_volumes: Box<[EphemeralVolume]>,
+    /// What quotas count of it.
+    pub quota: Arc<PodQuota>,
     /// What only the controller of Jobs reads; none if the pod belongs to no Job, and none may
     /// adopt it.
     pub job: Option<Box<JobPart>>,
@@ -198,6 +206,8 @@ struct WireSpec {
     #[prost(message, repeated, tag = "2")]
     #[serde(deserialize_with = "null_is_empty")]
     containers: Vec<WireContainer>,
+    #[prost(int64, optional, tag = "5")]
+    active_deadline_seconds: Option<i64>,
     #[prost(string, tag = "10")]
     node_name: String,
     #[prost(message, repeated, tag = "15")]
@@ -212,16 +222,28 @@ struct WireSpec {
     #[prost(message, repeated, tag = "20")]
     #[serde(deserialize_with = "null_is_empty")]
     init_containers: Vec<WireContainer>,
+    #[prost(string, tag = "24")]
+    priority_class_name: String,
+    #[prost(btree_map = "string, message", tag = "32")]
+    #[serde(deserialize_with = "null_is_empty")]
+    overhead: BTreeMap<String, wire::WireQuantity>,
     #[prost(message, repeated, tag = "34")]
     #[serde(deserialize_with = "null_is_empty")]
     ephemeral_containers: Vec<secrets::WireEphemeral>,
+    #[prost(message, optional, tag = "40")]
+    resources: Option<wire::ResourceRequirements>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_field_names, reason = "they are the API's")]
 struct WireAffinity {
     #[prost(message, optional, tag = "1")]
     node_affinity: Option<WireNodeAffinity>,
+    #[prost(message, optional, tag = "2")]
+    pod_affinity: Option<quota::WirePodAffinity>,
+    #[prost(message, optional, tag = "3")]
+    pod_anti_affinity: Option<quota::WirePodAffinity>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -270,6 +292,8 @@ struct WireContainer {
     #[prost(message, repeated, tag = "7")]
     #[serde(deserialize_with = "null_is_empty")]
     env: Vec<secrets::WireEnv>,
+    #[prost(message, optional, tag = "8")]
+    resources: Option<wire::ResourceRequirements>,
     #[prost(message, repeated, tag = "19")]
     #[serde(deserialize_with = "null_is_empty")]
     env_from: Vec<secrets::WireEnvFrom>,
@@ -296,6 +320,8 @@ struct WireStatus {
     #[prost(message, repeated, tag = "8")]
     #[serde(deserialize_with = "null_is_empty")]
     container_statuses: Vec<WireContainerStatus>,
+    #[prost(string, tag = "9")]
+    qos_class: String,
     #[prost(message, repeated, tag = "10")]
     #[serde(deserialize_with = "null_is_empty")]
     init_container_statuses: Vec<WireContainerStatus>,
@@ -307,6 +333,8 @@ struct WireStatus {
     ephemeral_container_statuses: Vec<WireContainerStatus>,
     #[prost(int64, tag = "17")]
     observed_generation: i64,
+    #[prost(message, optional, tag = "18")]
+    extended_resource_claim_status: Option<quota::WireExtendedClaim>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -336,6 +364,11 @@ struct WireContainerStatus {
     state: WireState,
     #[prost(int32, tag = "5")]
     restart_count: i32,
+    #[prost(btree_map = "string, message", tag = "10")]
+    #[serde(deserialize_with = "null_is_empty")]
+    allocated_resources: BTreeMap<String, wire::WireQuantity>,
+    #[prost(message, optional, tag = "11")]
+    resources: Option<wire::ResourceRequirements>,
 }
 
 /// `v1.ContainerState`.
@@ -368,6 +401,7 @@ impl WirePod {
             ephemeral_volumes: ephemeral::of(spec),
             network: network::of(spec, status),
             job: job::part(self, &meta),
+            quota: quota::of(self, &meta),
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),

@@ -28,6 +28,10 @@ pub struct Service {
     pub families: Box<[Family]>,
     /// `spec.publishNotReadyAddresses`.
     pub publishes_not_ready: bool,
+    /// How many ports of nodes its type makes it take. As upstream's pkg/quota/v1 counts them.
+    pub node_ports: u32,
+    /// Whether its type is `LoadBalancer`.
+    pub is_load_balancer: bool,
     /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<Text>,
     /// What the annotation [`Service::TOPOLOGY_HINTS`] says, or else [`Service::TOPOLOGY_MODE`].
@@ -59,6 +63,8 @@ pub enum TargetPort {
 }
 
 impl Service {
+    /// Upstream's `namespace`: all Services of a namespace.
+    pub const BY_NAMESPACE: &'static str = "namespace";
     /// Services by the pair of their selector that the fewest pods may have, as
     /// `namespace/key=value`: who looks for those that select a pod looks under each of its labels.
     pub const BY_SELECTOR: &'static str = "selector";
@@ -100,11 +106,14 @@ impl Kind for Service {
 
 impl Object for Service {
     const CODEC: Codec = Codec::Protobuf;
-    const INDEXES: &'static [Index<Self>] = &[Index::one(Self::BY_SELECTOR, |service| {
-        // The longest value says the most.
-        let pair = service.selector.as_ref()?.iter().max_by_key(|(_, value)| value.len())?;
-        Some(Self::selector_value(&service.meta.key.namespace, pair).into())
-    })];
+    const INDEXES: &'static [Index<Self>] = &[
+        Index::one(Self::BY_SELECTOR, |service| {
+            // The longest value says the most.
+            let pair = service.selector.as_ref()?.iter().max_by_key(|(_, value)| value.len())?;
+            Some(Self::selector_value(&service.meta.key.namespace, pair).into())
+        }),
+        Index::by_namespace(Self::BY_NAMESPACE),
+    ];
 
     fn meta(&self) -> &Meta {
         &self.meta
@@ -151,6 +160,8 @@ struct WireSpec {
     #[prost(string, repeated, tag = "19")]
     #[serde(deserialize_with = "null_is_empty")]
     ip_families: Vec<String>,
+    #[prost(bool, optional, tag = "20")]
+    allocate_load_balancer_node_ports: Option<bool>,
     #[prost(string, optional, tag = "23")]
     traffic_distribution: Option<String>,
 }
@@ -164,6 +175,8 @@ struct WirePort {
     protocol: String,
     #[prost(message, required, tag = "4")]
     target_port: WireTarget,
+    #[prost(int32, tag = "5")]
+    node_port: i32,
     #[prost(string, optional, tag = "6")]
     app_protocol: Option<String>,
 }
@@ -208,10 +221,26 @@ impl WireService {
             cluster_ip: spec.cluster_ip.as_str().into(),
             families: spec.ip_families.iter().filter_map(|word| Family::parse(word)).collect(),
             publishes_not_ready: spec.publish_not_ready_addresses,
+            node_ports: spec.node_ports(),
+            is_load_balancer: spec.r#type == "LoadBalancer",
             traffic_distribution: spec.traffic_distribution.as_deref().map(intern),
             topology_mode: mode.map(|mode| intern(&mode)),
             unreadable: None,
         }
+    }
+}
+
+impl WireSpec {
+    /// Node ports may not be allocated yet, so that it takes one says its type.
+    fn node_ports(&self) -> u32 {
+        let count = match self.r#type.as_str() {
+            "LoadBalancer" if self.allocate_load_balancer_node_ports == Some(false) => {
+                self.ports.iter().filter(|port| port.node_port != 0).count()
+            }
+            "NodePort" | "LoadBalancer" => self.ports.len(),
+            _ => 0,
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 }
 

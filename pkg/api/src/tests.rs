@@ -8,6 +8,7 @@ mod cluster;
 mod endpoints;
 mod fault;
 mod pod;
+mod quota;
 mod scheduling;
 mod selector;
 mod served;

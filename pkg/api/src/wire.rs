@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use apimachinery::Quantity;
 use prost::Message;
 use serde::de::{DeserializeOwned, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -125,6 +126,27 @@ pub struct Time {
     seconds: Option<i64>,
     #[prost(int32, tag = "2")]
     nanos: i32,
+}
+
+/// `resource.Quantity`: a text in protobuf, a text or a number in JSON.
+#[derive(Clone, PartialEq, Message)]
+pub struct WireQuantity {
+    #[prost(string, tag = "1")]
+    text: String,
+}
+
+/// `v1.ResourceRequirements`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+pub struct ResourceRequirements {
+    /// `limits`.
+    #[prost(btree_map = "string, message", tag = "1")]
+    #[serde(deserialize_with = "null_is_empty")]
+    pub limits: BTreeMap<String, WireQuantity>,
+    /// `requests`.
+    #[prost(btree_map = "string, message", tag = "2")]
+    #[serde(deserialize_with = "null_is_empty")]
+    pub requests: BTreeMap<String, WireQuantity>,
 }
 
 /// An object of which only the metadata is read.
@@ -393,6 +415,32 @@ impl OwnerReference {
             controller: self.controller.unwrap_or(false),
             block_owner_deletion: self.block_owner_deletion.unwrap_or(false),
         }
+    }
+}
+
+// === impl WireQuantity ===
+
+impl WireQuantity {
+    /// The amount; nothing if it cannot be read, which the API server does not admit.
+    pub fn view(&self) -> Quantity {
+        Quantity::parse(self.text.trim()).unwrap_or_default()
+    }
+}
+
+impl<'de> Deserialize<'de> for WireQuantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Text(String),
+            Number(serde_json::Number),
+            Nothing(()),
+        }
+        Ok(match Either::deserialize(deserializer)? {
+            Either::Text(text) => Self { text },
+            Either::Number(number) => Self { text: number.to_string() },
+            Either::Nothing(()) => Self { text: "0".to_owned() },
+        })
     }
 }
 

@@ -5,6 +5,7 @@ mod canonical;
 mod tests;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ pub struct Quantity {
 }
 
 /// How an amount prints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Format {
     /// `12M`.
     #[default]
@@ -60,6 +61,11 @@ impl Quantity {
 
     /// One unit.
     pub const ONE: Self = Self { nanos: NANOS, format: Format::Decimal };
+
+    /// So many whole units.
+    pub fn of(count: i64) -> Self {
+        Self { nanos: i128::from(count) * NANOS, format: Format::Decimal }
+    }
 
     /// Reads text as upstream's ParseQuantity; the error is upstream's.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
@@ -128,6 +134,21 @@ impl Quantity {
         Self { nanos: away_from_zero(self.nanos, unit).saturating_mul(unit), ..self }
     }
 
+    /// Rounded to whole units, away from zero. As RoundUp(0).
+    pub fn rounded(self) -> Self {
+        Self { nanos: away_from_zero(self.nanos, NANOS).saturating_mul(NANOS), ..self }
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(self) -> bool {
+        self.nanos == 0
+    }
+
+    /// Whether it is as much, and also prints the same.
+    pub fn is_identical(self, other: Self) -> bool {
+        self == other && self.format == other.format
+    }
+
     /// Whether it is a whole number.
     pub fn is_whole(self) -> bool {
         self.nanos % NANOS == 0
@@ -138,6 +159,11 @@ impl Quantity {
         let format = if self.nanos == 0 { other.format } else { self.format };
         Self { nanos: self.nanos.saturating_add(other.nanos), format }
     }
+
+    /// The difference, which prints as the first does, or as the second if the first is nothing.
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(Self { nanos: other.nanos.saturating_neg(), ..other })
+    }
 }
 
 impl PartialEq for Quantity {
@@ -147,6 +173,12 @@ impl PartialEq for Quantity {
 }
 
 impl Eq for Quantity {}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nanos.hash(state);
+    }
+}
 
 impl PartialOrd for Quantity {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {

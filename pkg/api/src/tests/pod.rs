@@ -1,5 +1,9 @@
 //! The Pod view, from both codecs.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use apimachinery::Quantity;
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Value, json};
@@ -395,6 +399,14 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         secrets: Box::default(),
         claims: Box::default(),
         ephemeral_volumes: Box::default(),
+        quota: Arc::new(PodQuota {
+            resources: PodResources {
+                requests: BTreeMap::from([("cpu".into(), Quantity::parse("100m").unwrap())]).into(),
+                limits: ResourceList::default(),
+            },
+            grace_ends: time("2024-05-01T12:30:30Z"),
+            ..PodQuota::default()
+        }),
         job: Some(Box::new(JobPart {
             restarts: 113,
             conditions: ["PodScheduled", "Ready"].map(|it| (it.into(), Status::True)).into(),
