@@ -337,6 +337,10 @@ impl<C: Controller> Watches<C> for Asked<'_, C> {
         }
     }
 
+    fn optional<T: Kind>(&mut self, handler: Handler<C, T>) {
+        self.row(handler);
+    }
+
     fn everything(&mut self, handlers: Everything<C>) {
         let Self { controller, memory, view, queue, .. } = self;
         let memory = &mut memory.write();

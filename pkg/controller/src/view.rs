@@ -90,6 +90,12 @@ impl<'a> View<'a> {
         self.cache::<T>().heard().map(|heard| self.uptime.saturating_sub(heard))
     }
 
+    /// Whether the cache of kind `T` holds what the API server sent: false only of a kind that the
+    /// watch table has as optional.
+    pub fn is_listed<T: Kind>(&self) -> bool {
+        self.silence::<T>().is_some()
+    }
+
     /// The metadata of all objects of a kind, for a controller whose watch table asks for
     /// everything. If a kind is served in several versions, any of them works. None as long as the
     /// kind is not listed: unknown is not absent.

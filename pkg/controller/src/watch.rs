@@ -14,6 +14,10 @@ pub trait Watches<C: Controller> {
     /// while the informer waits, so they do little.
     fn row<T: Kind>(&mut self, handler: Handler<C, T>);
 
+    /// The same for a kind that the API server may not serve. The controller starts also without
+    /// it: see [`View::is_listed`].
+    fn optional<T: Kind>(&mut self, handler: Handler<C, T>);
+
     /// The metadata of all objects is read, whatever their kind: of every kind that the API server
     /// serves and that can be listed, watched and deleted, as they come and go.
     fn everything(&mut self, handlers: Everything<C>);

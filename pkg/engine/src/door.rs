@@ -170,6 +170,12 @@ impl<C: Controller> Watches<C> for Collect<'_> {
         self.kinds.add(informer);
     }
 
+    fn optional<T: Kind>(&mut self, _: Handler<C, T>) {
+        let informer = self.factory.informer::<T>();
+        self.kinds.listers.add::<T>(Arc::clone(&informer) as _);
+        self.kinds.optional.push(informer);
+    }
+
     fn everything(&mut self, _: Everything<C>) {
         let everything = self.factory.everything();
         self.kinds.listers.add_everything(Arc::clone(&everything));
@@ -198,6 +204,10 @@ impl<C: Controller> Watches<C> for Subscribe<'_, C> {
         });
         let subscribe = async move { informer.subscribe(changed, reached).await };
         self.subscriptions.push(subscribe.boxed());
+    }
+
+    fn optional<T: Kind>(&mut self, handler: Handler<C, T>) {
+        self.row(handler);
     }
 
     fn everything(&mut self, handlers: Everything<C>) {

@@ -32,6 +32,8 @@ const FETCH_ROUNDS_MAX: usize = 8;
 /// be listed must not keep a controller from all the others. As upstream's initial sync timeout of
 /// the garbage collector.
 const EVERYTHING_LIMIT: Duration = Duration::from_secs(30);
+/// How often the first start looks meanwhile whether such a kind is served at all.
+const OPTIONAL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a cache may take to be complete before the log says so.
 const SYNC_NOTICE: Duration = Duration::from_secs(30);
 /// How often in a row a key may fail with a conflict before that is logged as a warning. One
@@ -89,6 +91,8 @@ pub(crate) struct Kinds {
     pub(crate) listers: Listers,
     /// Sorted by what they watch, none twice.
     pub(crate) informers: Vec<Arc<Informer>>,
+    /// Those without which it starts, too, if the API server does not serve their kinds.
+    pub(crate) optional: Vec<Arc<Informer>>,
     /// The metadata of all kinds, for a controller that asked for it.
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }
@@ -240,6 +244,7 @@ impl Engine {
             self.queue.shut_down();
         }
         self.synced().await;
+        self.optional_synced().await;
         let subscriptions = std::mem::take(&mut *self.subscriptions());
         for subscription in subscriptions {
             subscription.await;
@@ -270,6 +275,25 @@ impl Engine {
                     tracing::warn!(controller, %resource, "{text}");
                 }
                 said_unserved = is_unserved;
+            }
+        }
+    }
+
+    /// Waits for the caches of kinds that need not be served, as long as they may be, and up to a
+    /// limit.
+    async fn optional_synced(&self) {
+        let clock = &self.act.runtime.clock;
+        let end = clock.instant() + EVERYTHING_LIMIT;
+        for informer in &self.act.kinds.optional {
+            let synced = informer.watch_synced();
+            let complete = || synced.wait_for(|synced| synced.then_some(()));
+            while clock.timeout(OPTIONAL_INTERVAL, complete()).await.is_err() {
+                if informer.status().unserved || clock.instant() >= end {
+                    let (controller, resource) = (self.act.controller, informer.selection());
+                    let text = "starting without the cache of a kind that need not be served";
+                    tracing::info!(controller, %resource, "{text}");
+                    break;
+                }
             }
         }
     }
@@ -640,7 +664,8 @@ impl Kinds {
     /// The kinds that the controller reads, as text.
     pub(crate) fn names(&self) -> Vec<String> {
         let everything = self.everything.iter().map(|_| "metadata of all kinds".to_owned());
-        let selections: BTreeSet<_> = self.informers.iter().map(|it| it.selection()).collect();
+        let all = self.informers.iter().chain(&self.optional);
+        let selections: BTreeSet<_> = all.map(|it| it.selection()).collect();
         selections.into_iter().map(ToString::to_string).chain(everything).collect()
     }
 
