@@ -6,6 +6,8 @@
 //! marks the rows that are not implemented yet.
 
 mod entry;
+mod limiters;
+mod quota;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,8 @@ use crate::gates::features;
 use crate::hmac::RingHmac;
 use crate::start::Context;
 use crate::token_signer;
+
+use limiters::{certificate_limiter, job_limiter, slice_limiter};
 
 pub(crate) use entry::NOT_YET;
 pub use entry::{Entry, Rate, Start, User};
@@ -481,6 +485,9 @@ pub static REGISTRY: &[Entry] = &[
         name: "resourcequota-controller",
         aliases: &["resourcequota"],
         account: "resourcequota-controller",
+        folder: Some("resourcequota"),
+        on_trial: true,
+        start: Some(quota::start),
         ..NOT_YET
     },
     Entry {
@@ -656,29 +663,7 @@ fn sets(context: &Context) -> replicaset::Options {
     replicaset::Options { costs, ..replicaset::Options::new(500) }
 }
 
-/// The rate limiter of Jobs, and of their orphans. As `NewController` in upstream's
-/// pkg/controller/job.
-fn job_limiter() -> Limiter<Key> {
-    let pause = ItemBackoff::new(Duration::from_secs(1), Duration::from_mins(1));
-    Limiter::new(pause, TokenBucket::unlimited())
-}
-
 /// The back-off of the legacy token cleaner after a failed pass.
 pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
     ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
-}
-
-/// The rate limiter of the controllers of EndpointSlices, whose first retry comes after a second:
-/// a sync can mean many writes. As `NewController` in upstream's pkg/controller/endpointslice and
-/// endpointslicemirroring.
-fn slice_limiter(max_seconds: u64) -> Limiter<Key> {
-    let pause = ItemBackoff::new(Duration::from_secs(1), Duration::from_secs(max_seconds));
-    Limiter::new(pause, TokenBucket::new(10.0, 100))
-}
-
-/// The rate limiter of certificate controllers. As `NewCertificateController` in upstream's
-/// pkg/controller/certificates.
-fn certificate_limiter() -> Limiter<Key> {
-    let pause = ItemBackoff::new(Duration::from_millis(200), Duration::from_secs(1000));
-    Limiter::new(pause, TokenBucket::new(10.0, 100))
 }

@@ -79,6 +79,9 @@ pub(crate) const CONCURRENT_NAMESPACE_SYNCS: Int = Handle::new("concurrent-names
 pub(crate) const CONCURRENT_RC_SYNCS: Int = Handle::new("concurrent-rc-syncs");
 /// `--concurrent-replicaset-syncs`
 pub(crate) const CONCURRENT_REPLICASET_SYNCS: Int = Handle::new("concurrent-replicaset-syncs");
+/// `--concurrent-resource-quota-syncs`
+pub(crate) const CONCURRENT_RESOURCE_QUOTA_SYNCS: Int =
+    Handle::new("concurrent-resource-quota-syncs");
 /// `--concurrent-service-endpoint-syncs`
 pub(crate) const CONCURRENT_SERVICE_ENDPOINT_SYNCS: Int =
     Handle::new("concurrent-service-endpoint-syncs");
@@ -191,6 +194,8 @@ pub(crate) const REQUESTHEADER_UID_HEADERS: List = Handle::new("requestheader-ui
 /// `--requestheader-username-headers`
 pub(crate) const REQUESTHEADER_USERNAME_HEADERS: List =
     Handle::new("requestheader-username-headers");
+/// `--resource-quota-sync-period`
+pub(crate) const RESOURCE_QUOTA_SYNC_PERIOD: Span = Handle::new("resource-quota-sync-period");
 /// `--root-ca-file`
 pub(crate) const ROOT_CA_FILE: Text = Handle::new("root-ca-file");
 /// `--secure-port`
@@ -251,6 +256,7 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-namespace-syncs",
     "concurrent-rc-syncs",
     "concurrent-replicaset-syncs",
+    "concurrent-resource-quota-syncs",
     "concurrent-service-endpoint-syncs",
     "concurrent-serviceaccount-token-syncs",
     "concurrent-statefulset-syncs",
@@ -301,6 +307,7 @@ pub(super) const NAMES: &[&str] = &[
     "requestheader-group-headers",
     "requestheader-uid-headers",
     "requestheader-username-headers",
+    "resource-quota-sync-period",
     "root-ca-file",
     "secure-port",
     "service-account-private-key-file",

@@ -25,6 +25,8 @@ pub(crate) const COMPONENT_STATUSZ: Feature = Feature("ComponentStatusz");
 /// The lease is released at the end.
 pub(crate) const RELEASE_LEASE: Feature =
     Feature("ControllerManagerReleaseLeaderElectionLockOnExit");
+/// Devices may be requested as extended resources.
+pub(crate) const DRA_EXTENDED_RESOURCE: Feature = Feature("DRAExtendedResource");
 /// ReplicaSets and Deployments report how many of their pods are being deleted.
 pub(crate) const TERMINATING_REPLICAS: Feature = Feature("DeploymentReplicaSetTerminatingReplicas");
 /// Split streams and buffers of logs are allowed.
@@ -42,6 +44,8 @@ pub(crate) const ORDERED_NAMESPACE_DELETION: Feature = Feature("OrderedNamespace
 pub(crate) const CLAIM_UNUSED_SINCE_TIME: Feature = Feature("PersistentVolumeClaimUnusedSinceTime");
 /// The pod with the lower cost is deleted first.
 pub(crate) const POD_DELETION_COST: Feature = Feature("PodDeletionCost");
+/// What a pod asks for as a whole counts.
+pub(crate) const POD_LEVEL_RESOURCES: Feature = Feature("PodLevelResources");
 /// Statuses of pods report their observed generation.
 pub(crate) const POD_OBSERVED_GENERATION: Feature = Feature("PodObservedGenerationTracking");
 /// Front proxies may send the uid of a user.
@@ -61,6 +65,7 @@ pub(super) const NAMES: &[&str] = &[
     "ComponentFlagz",
     "ComponentStatusz",
     "ControllerManagerReleaseLeaderElectionLockOnExit",
+    "DRAExtendedResource",
     "DeploymentReplicaSetTerminatingReplicas",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
@@ -69,6 +74,7 @@ pub(super) const NAMES: &[&str] = &[
     "OrderedNamespaceDeletion",
     "PersistentVolumeClaimUnusedSinceTime",
     "PodDeletionCost",
+    "PodLevelResources",
     "PodObservedGenerationTracking",
     "RemoteRequestHeaderUID",
     "StatefulSetSemanticRevisionComparison",
