@@ -57,6 +57,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("pods", "ephemeral-volume-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
+    ("resourcequotas", "resourcequota-controller"),
     ("services", "endpointslice-controller"),
     ("statefulsets", "statefulset-controller"),
     ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
