@@ -19,6 +19,7 @@ mod namespace;
 mod pvcprotection;
 mod replicaset;
 mod replicationcontroller;
+mod resourcequota;
 mod sandbox;
 mod schema;
 mod serviceaccount;
