@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use crate::{OwnerRef, PodQuota};
+use crate::{OwnerRef, PodQuota, Toleration};
 
 /// A shared, immutable text.
 pub type Text = Arc<str>;
@@ -19,6 +19,8 @@ const SWEEP_MIN: usize = 1024;
 /// The label sets and owner lists of pods of one owner are equal: they are shared as a whole.
 type Pairs = [(Text, Text)];
 type Owners = [OwnerRef];
+/// Most pods tolerate the same.
+type Tolerations = [Toleration];
 
 struct Table<T: ?Sized> {
     entries: HashSet<Arc<T>>,
@@ -29,6 +31,7 @@ static TEXTS: LazyLock<Mutex<Table<str>>> = LazyLock::new(Mutex::default);
 static PAIRS: LazyLock<Mutex<Table<Pairs>>> = LazyLock::new(Mutex::default);
 static OWNERS: LazyLock<Mutex<Table<Owners>>> = LazyLock::new(Mutex::default);
 static QUOTAS: LazyLock<Mutex<Table<PodQuota>>> = LazyLock::new(Mutex::default);
+static TOLERATIONS: LazyLock<Mutex<Table<Tolerations>>> = LazyLock::new(Mutex::default);
 
 /// The shared copy of `text`.
 pub fn intern(text: &str) -> Text {
@@ -46,6 +49,11 @@ pub(crate) fn intern_owners(owners: &Owners) -> Arc<Owners> {
 pub(crate) fn intern_quota(quota: &PodQuota) -> Arc<PodQuota> {
     let mut quotas = QUOTAS.lock().unwrap_or_else(PoisonError::into_inner);
     quotas.intern(quota, |quota| Arc::new(quota.clone()))
+}
+
+pub(crate) fn intern_tolerations(tolerations: &Tolerations) -> Arc<Tolerations> {
+    let mut table = TOLERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    table.intern(tolerations, |tolerations| Arc::from(tolerations))
 }
 
 impl<T: ?Sized> Default for Table<T> {

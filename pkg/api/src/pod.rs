@@ -7,6 +7,7 @@ mod network;
 mod quota;
 mod resources;
 mod secrets;
+mod tolerations;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use serde::Deserialize;
 
 use crate::wire::{self, from_text, null_is_empty, text};
 use crate::{
-    Codec, DecodeError, Index, Job, Kind, Meta, Object, Resource, Status, Text, Time, intern,
+    Codec, DecodeError, Index, Job, Kind, Meta, Object, Resource, Status, Text, Time, Toleration,
+    intern,
 };
 
 pub use claims::ClaimSource;
@@ -35,6 +37,8 @@ pub struct Pod {
     pub node_name: Option<Text>,
     /// The node that its required affinity names, as pods of DaemonSets have it.
     pub target_node: Option<Text>,
+    /// Those of its tolerations that may be of a taint with the effect `NoExecute`, in their order.
+    pub tolerations: Arc<[Toleration]>,
     /// How far it has come.
     pub phase: Phase,
     /// Whether `status.reason` is `Evicted`.
@@ -222,6 +226,9 @@ struct WireSpec {
     #[prost(message, repeated, tag = "20")]
     #[serde(deserialize_with = "null_is_empty")]
     init_containers: Vec<WireContainer>,
+    #[prost(message, repeated, tag = "22")]
+    #[serde(deserialize_with = "null_is_empty")]
+    tolerations: Vec<tolerations::WireToleration>,
     #[prost(string, tag = "24")]
     priority_class_name: String,
     #[prost(btree_map = "string, message", tag = "32")]
@@ -405,6 +412,7 @@ impl WirePod {
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),
+            tolerations: tolerations::of(spec),
             phase: Phase::parse(&text(&status.phase)),
             evicted: status.reason == b"Evicted",
             ready: status.condition("Ready"),

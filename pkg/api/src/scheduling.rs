@@ -2,6 +2,7 @@
 //! upstream's `component-helpers/scheduling/corev1`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 
@@ -32,7 +33,7 @@ pub enum Effect {
 }
 
 /// An entry of `spec.tolerations`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct Toleration {
     /// The taint's name; empty: every taint.
@@ -43,6 +44,9 @@ pub struct Toleration {
     pub value: String,
     /// The taint's effect; empty: every effect.
     pub effect: String,
+    /// For how long it tolerates a taint with the effect `NoExecute`; none: for good.
+    #[serde(rename = "tolerationSeconds")]
+    pub seconds: Option<i64>,
 }
 
 /// Where pods of a template may run.
@@ -134,6 +138,15 @@ impl Taint {
     }
 }
 
+impl fmt::Display for Taint {
+    /// As kubectl writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, value, effect } = self;
+        let equals = if value.is_empty() { "" } else { "=" };
+        write!(f, "{key}{equals}{value}:{}", effect.as_str())
+    }
+}
+
 impl Effect {
     /// Reads the API's word.
     pub fn parse(word: &str) -> Self {
@@ -184,6 +197,23 @@ impl Toleration {
                 "Gt" => found > bound,
                 _ => false,
             }
+    }
+}
+
+impl fmt::Display for Toleration {
+    /// As its fields are written, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_any = |word: &'static str, text: &str| {
+            if text.is_empty() { word.to_owned() } else { text.to_owned() }
+        };
+        f.write_str(&or_any("any taint", &self.key))?;
+        match self.operator.as_str() {
+            "Exists" => {}
+            "" | "Equal" => write!(f, "={}", self.value)?,
+            operator => write!(f, " {operator} {}", self.value)?,
+        }
+        write!(f, ":{}", or_any("any effect", &self.effect))?;
+        self.seconds.map_or(Ok(()), |seconds| write!(f, " for {seconds}s"))
     }
 }
 

@@ -32,6 +32,7 @@ pub mod rootcacertpublisher;
 pub mod serviceaccount;
 pub mod serviceaccounttoken;
 pub mod statefulset;
+pub mod tainteviction;
 pub mod tokencleaner;
 pub mod ttl;
 pub mod ttlafterfinished;

@@ -25,7 +25,7 @@ use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
     csrcleaner, disruption, job, legacytokencleaner, podcertificaterequestcleaner, podgc,
-    replicaset, serviceaccounttoken,
+    replicaset, serviceaccounttoken, tainteviction,
 };
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -595,6 +595,19 @@ pub static REGISTRY: &[Entry] = &[
         name: "taint-eviction-controller",
         account: "node-controller",
         gates: &["SeparateTaintEvictionController"],
+        folder: Some("tainteviction"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            // What a node enqueues are its pods; the series is for dashboards.
+            context.queue("noexec_taint_node");
+            let queue = context.queue("noexec_taint_pod");
+            let gates = &context.options.gates;
+            let controller = tainteviction::Controller {
+                compares_tolerations: gates.is_on(features::TOLERATION_COMPARISON),
+                tracks_generations: gates.is_on(features::POD_OBSERVED_GENERATION),
+            };
+            context.start(entry, Pod::RESOURCE, (queue, tainteviction::WORKERS), controller)
+        }),
         ..NOT_YET
     },
     Entry {

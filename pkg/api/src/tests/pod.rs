@@ -107,6 +107,22 @@ mod proto {
         pub(super) node_name: String,
         #[prost(message, repeated, tag = "20")]
         pub(super) init_containers: Vec<Container>,
+        #[prost(message, repeated, tag = "22")]
+        pub(super) tolerations: Vec<Toleration>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Toleration {
+        #[prost(string, tag = "1")]
+        pub(super) key: String,
+        #[prost(string, tag = "2")]
+        pub(super) operator: String,
+        #[prost(string, tag = "3")]
+        pub(super) value: String,
+        #[prost(string, tag = "4")]
+        pub(super) effect: String,
+        #[prost(int64, optional, tag = "5")]
+        pub(super) toleration_seconds: Option<i64>,
     }
 
     #[derive(Clone, PartialEq, prost::Message)]
@@ -176,6 +192,10 @@ fn json(pod: &proto::Pod) -> Value {
         "" => json!({"name": c.name, "image": c.image}),
         policy => json!({"name": c.name, "image": c.image, "restartPolicy": policy}),
     };
+    let toleration = |it: &proto::Toleration| {
+        json!({"key": it.key, "operator": it.operator, "value": it.value, "effect": it.effect,
+            "tolerationSeconds": it.toleration_seconds})
+    };
     let container_status = |c: &proto::ContainerStatus| {
         let (name, ready, restarts) = (&c.name, c.ready, c.restart_count);
         json!({"name": name, "ready": ready, "restartCount": restarts})
@@ -206,6 +226,7 @@ fn json(pod: &proto::Pod) -> Value {
             "containers": spec.containers.iter().map(container).collect::<Vec<_>>(),
             "initContainers": spec.init_containers.iter().map(container).collect::<Vec<_>>(),
             "nodeName": spec.node_name, "restartPolicy": spec.restart_policy,
+            "tolerations": spec.tolerations.iter().map(toleration).collect::<Vec<_>>(),
         },
         "status": {
             "phase": status.phase,
@@ -235,6 +256,19 @@ fn container() -> impl Strategy<Value = proto::Container> {
         image,
         restart_policy: restart_policy.to_owned(),
     })
+}
+
+fn toleration() -> impl Strategy<Value = proto::Toleration> {
+    let effect = prop_oneof![Just(""), Just("NoExecute"), Just("NoSchedule")];
+    (text(), text(), text(), effect, any::<Option<i64>>()).prop_map(
+        |(key, operator, value, effect, toleration_seconds)| proto::Toleration {
+            key,
+            operator,
+            value,
+            effect: effect.to_owned(),
+            toleration_seconds,
+        },
+    )
 }
 
 fn container_status() -> impl Strategy<Value = proto::ContainerStatus> {
@@ -310,14 +344,16 @@ fn pod() -> impl Strategy<Value = proto::Pod> {
         Just("Unknown"),
         Just("Resting")
     ];
-    let spec = (containers(), containers(), text()).prop_map(|(containers, init, node_name)| {
-        proto::PodSpec {
+    let tolerations = proptest::collection::vec(toleration(), 0..4);
+    let spec = (containers(), containers(), text(), tolerations).prop_map(
+        |(containers, init_containers, node_name, tolerations)| proto::PodSpec {
             containers,
             restart_policy: "Always".to_owned(),
             node_name,
-            init_containers: init,
-        }
-    });
+            init_containers,
+            tolerations,
+        },
+    );
     let conditions = proptest::collection::vec(condition(), 0..4);
     let status = (phase, conditions, statuses(), statuses()).prop_map(
         |(phase, conditions, container_statuses, init_container_statuses)| proto::PodStatus {
@@ -383,6 +419,13 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         },
         node_name: Some("node-1".into()),
         target_node: None,
+        tolerations: [Toleration {
+            key: "node.kubernetes.io/not-ready".into(),
+            operator: "Exists".into(),
+            effect: "NoExecute".into(),
+            ..Toleration::default()
+        }]
+        .into(),
         phase: Phase::Running,
         evicted: false,
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),

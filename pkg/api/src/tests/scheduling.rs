@@ -53,6 +53,7 @@ fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleratio
         operator: operator.to_owned(),
         value: value.to_owned(),
         effect: effect.to_owned(),
+        seconds: None,
     }
 }
 

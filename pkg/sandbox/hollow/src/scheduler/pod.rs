@@ -293,6 +293,7 @@ fn toleration(toleration: &Value) -> Toleration {
         operator: field("/operator"),
         value: field("/value"),
         effect: field("/effect"),
+        seconds: None,
     }
 }
 
