@@ -100,7 +100,7 @@ fn course(s: &Snapshot, pod: &Pod) -> Course {
         });
     };
     let Some(node) = &s.node else {
-        return Course::Unknown(format!("its node {name} is not cached: was it deleted?").into());
+        return Course::Unknown(format!("its node {name} is not cached, perhaps deleted").into());
     };
     of_node(s, pod, node)
 }

@@ -11,8 +11,8 @@
 //! not tolerate for longer, and still has it at the last look; or if its node was deleted
 //! meanwhile.
 //! **Invariant:** a pod with another uid is another pod: no timer of a predecessor ends it.
-//! **Invariant:** a timer that runs stays as it is, whatever the tolerations say by then. Only taints
-//! or tolerations that make it needless end it. As upstream.
+//! **Invariant:** a timer that runs stays as it is, whatever the tolerations say by then. Only
+//! taints or tolerations that make it needless end it. As upstream.
 //!
 //! Timers count on a clock that cannot be set. They are lost with the process, as upstream's: its
 //! successor begins them anew.

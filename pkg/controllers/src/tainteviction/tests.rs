@@ -101,7 +101,7 @@ fn a_pod_leaves_a_node_that_it_does_not_tolerate() {
             "on a node that is not cached",
             pod("pod1"),
             node("node2", &taints(&[1])),
-            "why: its node node1 is not cached: was it deleted?\n".to_owned(),
+            "why: its node node1 is not cached, perhaps deleted\n".to_owned(),
         ),
         (
             "card: it has ended, and is deleted all the same",
@@ -198,7 +198,7 @@ fn a_timer_runs_out_or_is_cancelled() {
     // The node is deleted: the timer goes on, and runs out.
     let mut orphan = world.clone();
     orphan.no_node();
-    let unknown = "why: its node node1 is not cached: was it deleted?";
+    let unknown = "why: its node node1 is not cached, perhaps deleted";
     assert_eq!(orphan.look(), format!("{unknown}: evicted at {at}\nagain in 6s\n"));
     orphan.pass(6);
     assert_eq!(orphan.look(), format!("{unknown}\n{}", writes(true)));

@@ -55,6 +55,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("persistentvolumes", "persistentvolume-protection-controller"),
     ("poddisruptionbudgets", "disruption-controller"),
     ("pods", "ephemeral-volume-controller"),
+    ("pods", "taint-eviction-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
     ("resourcequotas", "resourcequota-controller"),
