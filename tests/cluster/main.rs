@@ -26,6 +26,7 @@ mod serviceaccount;
 mod serving;
 mod statefulset;
 mod swap;
+mod tainteviction;
 mod ttlafterfinished;
 mod volumes;
 mod workloads;

@@ -67,10 +67,11 @@ pub(super) fn decide(s: &Snapshot) -> (Plan, Verdict) {
         return (Plan::rest("it is evicted already, and is being deleted"), Verdict::Keep);
     }
     match (course(s, pod), s.stage()) {
-        (Course::Stays(why), _) => cancelled(s, why),
+        (Course::Stays(why), _) | (Course::Unknown(why), None | Some(Stage::Evicted)) => {
+            cancelled(s, why)
+        }
         (Course::Goes(why), Some(Stage::Marked { due })) => evict(s, pod, due, why),
         (Course::Goes(why), _) => evict(s, pod, s.uptime, why),
-        (Course::Unknown(why), None | Some(Stage::Evicted)) => cancelled(s, why),
         (Course::Leaves(span, why), None | Some(Stage::Evicted)) if span.is_zero() => {
             evict(s, pod, s.uptime, why)
         }
@@ -82,12 +83,13 @@ pub(super) fn decide(s: &Snapshot) -> (Plan, Verdict) {
         (Course::Unknown(why) | Course::Leaves(_, why), Some(Stage::Marked { due })) => {
             evict(s, pod, due, why)
         }
-        (Course::Unknown(why), Some(Stage::Waits { due, .. })) => waits(s, pod, due, why),
         (Course::Leaves(asked, why), Some(Stage::Waits { due, span })) if asked != span => {
             let why = format!("{why} by now, but a timer that runs stays as it is");
             waits(s, pod, due, why.into())
         }
-        (Course::Leaves(_, why), Some(Stage::Waits { due, .. })) => waits(s, pod, due, why),
+        (Course::Unknown(why) | Course::Leaves(_, why), Some(Stage::Waits { due, .. })) => {
+            waits(s, pod, due, why)
+        }
     }
 }
 

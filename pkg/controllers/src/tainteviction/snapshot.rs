@@ -111,10 +111,8 @@ impl Snapshot {
 
     /// A moment on the wall clock.
     pub(super) fn wall(&self, moment: Duration) -> Time {
-        match moment.checked_sub(self.uptime) {
-            Some(ahead) => self.now + ahead,
-            None => self.now - (self.uptime - moment),
-        }
+        let (ahead, ago) = (moment.saturating_sub(self.uptime), self.uptime.saturating_sub(moment));
+        self.now + ahead - ago
     }
 
     pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
