@@ -16,6 +16,7 @@ mod job;
 mod leader;
 mod machinery;
 mod namespace;
+mod nodelifecycle;
 mod pvcprotection;
 mod replicaset;
 mod replicationcontroller;

@@ -27,6 +27,7 @@ pub mod go;
 mod intern;
 mod job;
 mod kind;
+mod lease;
 mod meta;
 mod metadata;
 mod names;
@@ -82,11 +83,12 @@ pub use job::{
 pub use kind::{
     AnyObject, Codec, Decode, DecodeError, Found, Index, Kind, Object, Shape, Values, typed,
 };
+pub use lease::Lease;
 pub use meta::{Key, Labels, Meta, OwnerRef};
 pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
-pub use node::Node;
+pub use node::{Node, NodeCondition};
 pub use pod::{
     ClaimSource, EphemeralVolume, FailedContainer, JobPart, NamedPort, Names, Network, Observed,
     Phase, Pod, PodQuota, PodResources,

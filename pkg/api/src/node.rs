@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::wire::{self, null_is_empty};
 use crate::{
-    Codec, DecodeError, Effect, Index, Kind, Meta, Object, Resource, Status, Taint, Text, intern,
+    Codec, DecodeError, Effect, Index, Kind, Meta, Object, Resource, Status, Taint, Text, Time,
+    intern,
 };
 
 /// What controllers read of a node.
@@ -17,12 +18,27 @@ pub struct Node {
     pub meta: Meta,
     /// `spec.taints`.
     pub taints: Box<[Taint]>,
+    /// Whether no new pods are to be put there.
+    pub unschedulable: bool,
     /// The `Ready` condition; none if there is none.
     pub ready: Option<Status>,
+    /// Its conditions, in their order.
+    pub conditions: Box<[NodeCondition]>,
     /// `status.allocatable.cpu` as it is written; none if there is none.
     pub allocatable_cpu: Option<Text>,
     /// The annotation [`Node::TTL`]; none if there is none.
     pub ttl: Option<Text>,
+}
+
+/// An entry of `status.conditions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeCondition {
+    /// Such as `Ready`.
+    pub r#type: Text,
+    /// Whether it holds.
+    pub status: Status,
+    /// When the kubelet last said so.
+    pub heartbeat: Option<Time>,
 }
 
 impl Node {
@@ -31,6 +47,11 @@ impl Node {
     pub const TTL: &'static str = "node.alpha.kubernetes.io/ttl";
     /// The label that says in which zone it is. Upstream's `LabelTopologyZone`.
     pub const ZONE: &'static str = "topology.kubernetes.io/zone";
+
+    /// The condition of this type.
+    pub fn condition(&self, r#type: &str) -> Option<&NodeCondition> {
+        self.conditions.iter().find(|condition| &*condition.r#type == r#type)
+    }
 }
 
 impl Kind for Node {
@@ -71,6 +92,8 @@ struct WireNode {
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 struct WireSpec {
+    #[prost(bool, tag = "4")]
+    unschedulable: bool,
     #[prost(message, repeated, tag = "5")]
     #[serde(deserialize_with = "null_is_empty")]
     taints: Vec<WireTaint>,
@@ -85,6 +108,9 @@ struct WireTaint {
     value: String,
     #[prost(string, tag = "3")]
     effect: String,
+    #[prost(message, optional, tag = "4")]
+    #[serde(rename = "timeAdded")]
+    time_added: Option<wire::Time>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -105,6 +131,9 @@ struct WireCondition {
     r#type: String,
     #[prost(string, tag = "2")]
     status: String,
+    #[prost(message, optional, tag = "3")]
+    #[serde(rename = "lastHeartbeatTime")]
+    last_heartbeat_time: Option<wire::Time>,
 }
 
 /// `resource.Quantity`: a text or a number in JSON.
@@ -130,13 +159,21 @@ impl<'de> Deserialize<'de> for WireQuantity {
 
 impl WireNode {
     fn view(&self, meta: Meta) -> Node {
-        let taints = self.spec.taints.iter();
+        let taints = self.spec.taints.iter().map(|taint| Taint {
+            added: taint.time_added.and_then(wire::Time::view),
+            ..Taint::new(&taint.key, &taint.value, Effect::parse(&taint.effect))
+        });
+        let conditions = self.status.conditions.iter().map(|condition| NodeCondition {
+            r#type: intern(&condition.r#type),
+            status: Status::parse(&condition.status),
+            heartbeat: condition.last_heartbeat_time.and_then(wire::Time::view),
+        });
         let ready = self.status.conditions.iter().find(|condition| condition.r#type == "Ready");
         Node {
             meta,
-            taints: taints
-                .map(|taint| Taint::new(&taint.key, &taint.value, Effect::parse(&taint.effect)))
-                .collect(),
+            taints: taints.collect(),
+            unschedulable: self.spec.unschedulable,
+            conditions: conditions.collect(),
             ready: ready.map(|ready| Status::parse(&ready.status)),
             allocatable_cpu: self.status.allocatable.get("cpu").map(|cpu| intern(&cpu.string)),
             ttl: self.metadata.annotation(Node::TTL).map(|ttl| intern(&ttl)),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::selector::check_requirement;
 use crate::wire::null_is_empty;
-use crate::{Labels, Requirement, Text, intern, is_label_value};
+use crate::{Labels, Requirement, Text, Time, intern, is_label_value};
 
 /// A taint of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Taint {
     pub value: Text,
     /// What it does to pods that do not tolerate it.
     pub effect: Effect,
+    /// When it was added; none if nobody has written that.
+    pub added: Option<Time>,
 }
 
 /// What a taint does to pods that do not tolerate it.
@@ -134,14 +136,14 @@ struct WireCondition {
 impl Taint {
     /// A taint.
     pub fn new(key: &str, value: &str, effect: Effect) -> Self {
-        Self { key: intern(key), value: intern(value), effect }
+        Self { key: intern(key), value: intern(value), effect, added: None }
     }
 }
 
 impl fmt::Display for Taint {
     /// As kubectl writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, value, effect } = self;
+        let Self { key, value, effect, added: _ } = self;
         let equals = if value.is_empty() { "" } else { "=" };
         write!(f, "{key}{equals}{value}:{}", effect.as_str())
     }

@@ -22,6 +22,7 @@ pub mod garbagecollector;
 pub mod job;
 pub mod legacytokencleaner;
 pub mod namespace;
+pub mod nodelifecycle;
 pub mod podcertificaterequestcleaner;
 pub mod podgc;
 pub mod pvcprotection;

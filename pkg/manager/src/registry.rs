@@ -24,8 +24,8 @@ use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
-    csrcleaner, disruption, job, legacytokencleaner, podcertificaterequestcleaner, podgc,
-    replicaset, serviceaccounttoken, tainteviction,
+    csrcleaner, disruption, job, legacytokencleaner, nodelifecycle, podcertificaterequestcleaner,
+    podgc, replicaset, serviceaccounttoken, tainteviction,
 };
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -352,6 +352,15 @@ pub static REGISTRY: &[Entry] = &[
         name: "node-lifecycle-controller",
         aliases: &["nodelifecycle"],
         account: "node-controller",
+        folder: Some("nodelifecycle"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            // Pods wait with their node; the series is for dashboards.
+            context.queue("node_lifecycle_controller_pods");
+            let queue = context.queue("node_lifecycle_controller");
+            let controller = nodelifecycle::Controller(node_options(context));
+            context.start(entry, Node::RESOURCE, (queue, nodelifecycle::WORKERS), controller)
+        }),
         ..NOT_YET
     },
     Entry { name: "node-route-controller", aliases: &["route"], cloud: true, ..NOT_YET },
@@ -674,6 +683,29 @@ fn sets(context: &Context) -> replicaset::Options {
     let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
     let costs = if has_costs { Costs::Count } else { Costs::Ignored };
     replicaset::Options { costs, ..replicaset::Options::new(500) }
+}
+
+/// The flags of the controller of the life of nodes.
+fn node_options(context: &Context) -> nodelifecycle::Options {
+    let flags = &context.options.flags;
+    nodelifecycle::Options {
+        monitor_period: flags.positive(handles::NODE_MONITOR_PERIOD),
+        monitor_grace_period: flags.positive(handles::NODE_MONITOR_GRACE_PERIOD),
+        startup_grace_period: flags.positive(handles::NODE_STARTUP_GRACE_PERIOD),
+        rates: nodelifecycle::Rates {
+            eviction: flags.float32(handles::NODE_EVICTION_RATE),
+            secondary: flags.float32(handles::SECONDARY_NODE_EVICTION_RATE),
+            large_cluster: flags.int32(handles::LARGE_CLUSTER_SIZE_THRESHOLD),
+            unhealthy_zone: flags.float32(handles::UNHEALTHY_ZONE_THRESHOLD),
+        },
+    }
+}
+
+/// The rate limiter of Jobs, and of their orphans. As `NewController` in upstream's
+/// pkg/controller/job.
+fn job_limiter() -> Limiter<Key> {
+    let pause = ItemBackoff::new(Duration::from_secs(1), Duration::from_mins(1));
+    Limiter::new(pause, TokenBucket::unlimited())
 }
 
 /// The back-off of the legacy token cleaner after a failed pass.

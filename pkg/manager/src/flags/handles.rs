@@ -127,6 +127,8 @@ pub(crate) const KUBE_API_BURST: Int = Handle::new("kube-api-burst");
 pub(crate) const KUBE_API_QPS: Float32 = Handle::new("kube-api-qps");
 /// `--kubeconfig`
 pub(crate) const KUBECONFIG: Text = Handle::new("kubeconfig");
+/// `--large-cluster-size-threshold`
+pub(crate) const LARGE_CLUSTER_SIZE_THRESHOLD: Int = Handle::new("large-cluster-size-threshold");
 /// `--leader-elect`
 pub(crate) const LEADER_ELECT: Switch = Handle::new("leader-elect");
 /// `--leader-elect-lease-duration`
@@ -176,6 +178,14 @@ pub(crate) const MIRRORING_MAX_ENDPOINTS_PER_SUBSET: Int =
     Handle::new("mirroring-max-endpoints-per-subset");
 /// `--namespace-sync-period`
 pub(crate) const NAMESPACE_SYNC_PERIOD: Span = Handle::new("namespace-sync-period");
+/// `--node-eviction-rate`
+pub(crate) const NODE_EVICTION_RATE: Float32 = Handle::new("node-eviction-rate");
+/// `--node-monitor-grace-period`
+pub(crate) const NODE_MONITOR_GRACE_PERIOD: Span = Handle::new("node-monitor-grace-period");
+/// `--node-monitor-period`
+pub(crate) const NODE_MONITOR_PERIOD: Span = Handle::new("node-monitor-period");
+/// `--node-startup-grace-period`
+pub(crate) const NODE_STARTUP_GRACE_PERIOD: Span = Handle::new("node-startup-grace-period");
 /// `--permit-port-sharing`
 pub(crate) const PERMIT_PORT_SHARING: Switch = Handle::new("permit-port-sharing");
 /// `--profiling`
@@ -198,6 +208,9 @@ pub(crate) const REQUESTHEADER_USERNAME_HEADERS: List =
 pub(crate) const RESOURCE_QUOTA_SYNC_PERIOD: Span = Handle::new("resource-quota-sync-period");
 /// `--root-ca-file`
 pub(crate) const ROOT_CA_FILE: Text = Handle::new("root-ca-file");
+/// `--secondary-node-eviction-rate`
+pub(crate) const SECONDARY_NODE_EVICTION_RATE: Float32 =
+    Handle::new("secondary-node-eviction-rate");
 /// `--secure-port`
 pub(crate) const SECURE_PORT: Int = Handle::new("secure-port");
 /// `--service-account-private-key-file`
@@ -220,6 +233,8 @@ pub(crate) const TLS_MIN_VERSION: Text = Handle::new("tls-min-version");
 pub(crate) const TLS_PRIVATE_KEY_FILE: Text = Handle::new("tls-private-key-file");
 /// `--tls-sni-cert-key`
 pub(crate) const TLS_SNI_CERT_KEY: List = Handle::new("tls-sni-cert-key");
+/// `--unhealthy-zone-threshold`
+pub(crate) const UNHEALTHY_ZONE_THRESHOLD: Float32 = Handle::new("unhealthy-zone-threshold");
 /// `--use-service-account-credentials`
 pub(crate) const USE_SERVICE_ACCOUNT_CREDENTIALS: Switch =
     Handle::new("use-service-account-credentials");
@@ -277,6 +292,7 @@ pub(super) const NAMES: &[&str] = &[
     "kube-api-burst",
     "kube-api-qps",
     "kubeconfig",
+    "large-cluster-size-threshold",
     "leader-elect",
     "leader-elect-lease-duration",
     "leader-elect-renew-deadline",
@@ -299,6 +315,10 @@ pub(super) const NAMES: &[&str] = &[
     "mirroring-endpointslice-updates-batch-period",
     "mirroring-max-endpoints-per-subset",
     "namespace-sync-period",
+    "node-eviction-rate",
+    "node-monitor-grace-period",
+    "node-monitor-period",
+    "node-startup-grace-period",
     "permit-port-sharing",
     "profiling",
     "requestheader-allowed-names",
@@ -309,6 +329,7 @@ pub(super) const NAMES: &[&str] = &[
     "requestheader-username-headers",
     "resource-quota-sync-period",
     "root-ca-file",
+    "secondary-node-eviction-rate",
     "secure-port",
     "service-account-private-key-file",
     "show-hidden-metrics-for-version",
@@ -319,6 +340,7 @@ pub(super) const NAMES: &[&str] = &[
     "tls-min-version",
     "tls-private-key-file",
     "tls-sni-cert-key",
+    "unhealthy-zone-threshold",
     "use-service-account-credentials",
     "v",
     "version",
