@@ -10,8 +10,7 @@ use cluster_tests::{
 };
 use serde_json::{Value, json};
 
-/// kwok renews a Lease every ten seconds.
-const GRACE: Duration = Duration::from_secs(24);
+// kwok renews a Lease every ten seconds.
 const ARGS: &[&str] = &[
     "--controllers=node-lifecycle-controller,taint-eviction-controller",
     "--node-monitor-period=1s",
@@ -146,7 +145,6 @@ async fn without_any_node_nobody_is_evicted(cluster: &Cluster) -> anyhow::Result
         all.wait("nodes", node, "to be ready", |node| ready(node) == "True").await?;
         tainted(&all, node, &[]).await?;
     }
-    ensure!(GRACE > Duration::from_secs(20), "two renewals may be late");
     Ok(())
 }
 

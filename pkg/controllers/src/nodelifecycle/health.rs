@@ -64,8 +64,8 @@ pub(super) struct Contact {
 // === impl Contact ===
 
 impl Contact {
-    /// Since when, at least, kubelets had the opportunity to report, and up to when it is known what
-    /// they reported; none: that is not known now.
+    /// Since when, at least, kubelets had the opportunity to report, and up to when it is known
+    /// what they reported; none: that is not known now.
     pub(super) fn known(&self, heard: Option<Duration>) -> Option<(Duration, Duration)> {
         let heard = heard?;
         (!self.is_gap(heard)).then_some((self.resumed, heard))
@@ -170,8 +170,8 @@ impl Health {
         }
     }
 
-    /// As `podUpdated` and `processPod`: a pod that is bound to a node that is not ready. Those that
-    /// were there before are the kubelet's, as long as it reports.
+    /// As `podUpdated` and `processPod`: a pod that is bound to a node that is not ready. Those
+    /// that were there before are the kubelet's, as long as it reports.
     pub(super) fn pod_changed(
         &mut self,
         change: &Change<Pod>,

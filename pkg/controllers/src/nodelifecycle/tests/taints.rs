@@ -110,7 +110,8 @@ fn conditions_keep_new_pods_away() {
     }
 }
 
-/// TestApplyNoExecuteTaints, …ToUnreachableNode, …EnqueueTwice and TestSwapUnreachableNotReadyTaints.
+/// TestApplyNoExecuteTaints, …ToUnreachableNode, …EnqueueTwice and
+/// TestSwapUnreachableNotReadyTaints.
 #[test]
 fn taints_that_evict_come_in_turn_and_are_swapped_at_once() {
     let (other, ready) = (node("node1", "True", 0), node("node0", "True", 0));
