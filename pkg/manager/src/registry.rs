@@ -7,6 +7,7 @@
 
 mod entry;
 mod limiters;
+mod nodes;
 mod quota;
 
 use std::sync::Arc;
@@ -358,8 +359,8 @@ pub static REGISTRY: &[Entry] = &[
             // Pods wait with their node; the series is for dashboards.
             context.queue("node_lifecycle_controller_pods");
             let queue = context.queue("node_lifecycle_controller");
-            let controller = nodelifecycle::Controller(node_options(context));
-            context.start(entry, Node::RESOURCE, (queue, nodelifecycle::WORKERS), controller)
+            let work = (queue, nodelifecycle::WORKERS);
+            context.start(entry, Node::RESOURCE, work, nodes::life(context))
         }),
         ..NOT_YET
     },
@@ -610,12 +611,8 @@ pub static REGISTRY: &[Entry] = &[
             // What a node enqueues are its pods; the series is for dashboards.
             context.queue("noexec_taint_node");
             let queue = context.queue("noexec_taint_pod");
-            let gates = &context.options.gates;
-            let controller = tainteviction::Controller {
-                compares_tolerations: gates.is_on(features::TOLERATION_COMPARISON),
-                tracks_generations: gates.is_on(features::POD_OBSERVED_GENERATION),
-            };
-            context.start(entry, Pod::RESOURCE, (queue, tainteviction::WORKERS), controller)
+            let work = (queue, tainteviction::WORKERS);
+            context.start(entry, Pod::RESOURCE, work, nodes::evictions(context))
         }),
         ..NOT_YET
     },
@@ -683,29 +680,6 @@ fn sets(context: &Context) -> replicaset::Options {
     let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
     let costs = if has_costs { Costs::Count } else { Costs::Ignored };
     replicaset::Options { costs, ..replicaset::Options::new(500) }
-}
-
-/// The flags of the controller of the life of nodes.
-fn node_options(context: &Context) -> nodelifecycle::Options {
-    let flags = &context.options.flags;
-    nodelifecycle::Options {
-        monitor_period: flags.positive(handles::NODE_MONITOR_PERIOD),
-        monitor_grace_period: flags.positive(handles::NODE_MONITOR_GRACE_PERIOD),
-        startup_grace_period: flags.positive(handles::NODE_STARTUP_GRACE_PERIOD),
-        rates: nodelifecycle::Rates {
-            eviction: flags.float32(handles::NODE_EVICTION_RATE),
-            secondary: flags.float32(handles::SECONDARY_NODE_EVICTION_RATE),
-            large_cluster: flags.int32(handles::LARGE_CLUSTER_SIZE_THRESHOLD),
-            unhealthy_zone: flags.float32(handles::UNHEALTHY_ZONE_THRESHOLD),
-        },
-    }
-}
-
-/// The rate limiter of Jobs, and of their orphans. As `NewController` in upstream's
-/// pkg/controller/job.
-fn job_limiter() -> Limiter<Key> {
-    let pause = ItemBackoff::new(Duration::from_secs(1), Duration::from_mins(1));
-    Limiter::new(pause, TokenBucket::unlimited())
 }
 
 /// The back-off of the legacy token cleaner after a failed pass.
