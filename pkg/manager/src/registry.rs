@@ -604,6 +604,7 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "taint-eviction-controller",
         account: "node-controller",
+        event_source: Some("taint-eviction-controller"),
         gates: &["SeparateTaintEvictionController"],
         folder: Some("tainteviction"),
         on_trial: true,
