@@ -112,6 +112,7 @@ mod proto {
     }
 
     #[derive(Clone, PartialEq, prost::Message)]
+    #[expect(clippy::struct_field_names, reason = "they are the API's")]
     pub(super) struct Toleration {
         #[prost(string, tag = "1")]
         pub(super) key: String,

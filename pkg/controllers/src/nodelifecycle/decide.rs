@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Kind, Node, Pod, Status, Taint, Text, Time};
+use api::{Key, Kind, Node, Pod, Status, Taint, Text};
 use controller::{
     Action, Count, Event, EventType, Facts, ObjectRef, PatchKind, Plan, Query, Step, When, Why,
     Write,
 };
 use serde_json::{Value, json};
 
-use super::health::{self, NodeHealth};
+use super::health::{self, Heartbeat, NodeHealth};
 use super::metrics::EVICTIONS_TOTAL;
 use super::snapshot::{Snapshot, ZonesSnapshot};
 use super::{taints, zones};
@@ -47,7 +47,7 @@ pub(super) enum Course {
     /// For all that is known.
     Alive,
     /// Its kubelet has reported more than the cache shows: this heartbeat.
-    Reported(Option<Option<Time>>),
+    Reported(Heartbeat),
     /// It is not heard of any more.
     Lost {
         /// Whether it was ready until now.

@@ -34,8 +34,8 @@ pub(super) struct NodeHealth {
     pub(super) uid: Text,
     /// Whether the Event `RegisteredNode` was sent.
     pub(super) registered: bool,
-    /// The heartbeat of its `Ready` condition; none: it has no such condition.
-    pub(super) beat: Option<Option<Time>>,
+    /// What its `Ready` condition says.
+    pub(super) beat: Heartbeat,
     /// When its Lease was renewed, by the clock of its kubelet.
     pub(super) renewed: Option<Time>,
     /// When one of both was last seen to change.
@@ -48,6 +48,15 @@ pub(super) struct NodeHealth {
     pub(super) waits: Option<Duration>,
     /// Whether it may get one now.
     pub(super) turn: bool,
+}
+
+/// When a kubelet last wrote the `Ready` condition, by its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heartbeat {
+    /// There is no such condition.
+    Never,
+    /// Then; none: the condition does not say.
+    At(Option<Time>),
 }
 
 /// Whether the API server can be heard: what its silence hides says nothing about nodes.
@@ -99,7 +108,7 @@ impl NodeHealth {
         let beat = beat(node);
         // A kubelet that has never reported was to do so since the node was made.
         let age = node.meta.creation_timestamp.map(|made| view.now.since(made));
-        let is_silent = beat.is_none() && renewed.is_none();
+        let is_silent = beat == Heartbeat::Never && renewed.is_none();
         let probe = view.uptime.saturating_sub(age.filter(|_| is_silent).unwrap_or_default());
         Self {
             uid: node.meta.uid.clone(),
@@ -116,9 +125,9 @@ impl NodeHealth {
     }
 }
 
-/// When the kubelet last wrote the `Ready` condition.
-pub(super) fn beat(node: &Node) -> Option<Option<Time>> {
-    node.condition("Ready").map(|ready| ready.heartbeat)
+pub(super) fn beat(node: &Node) -> Heartbeat {
+    let ready = node.condition("Ready");
+    ready.map_or(Heartbeat::Never, |ready| Heartbeat::At(ready.heartbeat))
 }
 
 pub(super) fn lease_key(node: &str) -> Key {

@@ -32,13 +32,14 @@ pub(super) fn wanted(s: &Snapshot, node: &Node) -> Wanted {
     let mut taints = node.taints.to_vec();
     no_schedule(s, node, &mut taints);
     let has = |key| node.taints.iter().any(|it| is(it, key, Effect::NoExecute));
-    let pair = match node.ready {
+    if node.ready.is_none() {
         // A kubelet that has never reported is no reason.
-        None => return Wanted { taints, waits: false, evicts: false },
-        Some(_) if s.master_disruption => None,
-        Some(Status::True) => None,
+        return Wanted { taints, waits: false, evicts: false };
+    }
+    let pair = match node.ready.filter(|_| !s.master_disruption) {
         Some(Status::False) => Some((NOT_READY, UNREACHABLE)),
         Some(Status::Unknown) => Some((UNREACHABLE, NOT_READY)),
+        Some(Status::True) | None => None,
     };
     let Some((right, opposite)) = pair else {
         taints.retain(|it| !is_one_of(it, &[NOT_READY, UNREACHABLE], Effect::NoExecute));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use controller::fixture::{pod, time, with};
 use controller::{Answer, Outcome, Refused};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::world::{World, bare, node};
 
@@ -262,5 +262,4 @@ fn an_explanation_names_what_it_waits_for() {
         "zone: none: 1 of 2 not ready, Normal\nnodes that wait for a taint: 1\n\
         master disruption: false\n"
     );
-    let _: Value = json!({});
 }

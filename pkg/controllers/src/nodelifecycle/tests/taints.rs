@@ -10,7 +10,7 @@ use super::world::{World, bare, node};
 fn patched(plan: &Plan) -> Value {
     let actions = plan.steps.iter().flat_map(|step| match step {
         Step::InOrder(actions) => actions.as_slice(),
-        _ => &[],
+        Step::Together(_) | Step::SlowStart(_) | Step::Chains(_) | Step::Fetch(_) => &[],
     });
     let mut writes = actions.filter_map(Action::write);
     writes.next().map_or(Value::Null, |write: &Write| body(write))
@@ -18,17 +18,14 @@ fn patched(plan: &Plan) -> Value {
 
 /// The taints after a look, each as `key:effect`; null: they stay.
 fn taints(plan: &Plan) -> Value {
-    match &patched(plan)["spec"]["taints"] {
-        Value::Array(taints) => taints
-            .iter()
-            .map(|it| {
-                let key = it["key"].as_str().unwrap_or_default();
-                let key = key.trim_start_matches("node.kubernetes.io/");
-                format!("{key}:{}", it["effect"].as_str().unwrap_or_default())
-            })
-            .collect(),
-        _ => Value::Null,
-    }
+    let short = |it: &Value| {
+        let key = it["key"].as_str().unwrap_or_default();
+        let key = key.trim_start_matches("node.kubernetes.io/");
+        format!("{key}:{}", it["effect"].as_str().unwrap_or_default())
+    };
+    let patch = patched(plan);
+    let taints = patch["spec"]["taints"].as_array();
+    taints.map_or(Value::Null, |taints| taints.iter().map(short).collect())
 }
 
 fn conditions(all: &[(&str, &str)]) -> Value {

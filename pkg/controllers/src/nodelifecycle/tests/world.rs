@@ -10,7 +10,7 @@ use controller::{
 };
 use serde_json::{Value, json};
 
-use super::super::{Controller, Health, Observed, Options, Rates, ZONES};
+use super::super::{Controller, Health, Observed, Options, Rates, Verdict, ZONES};
 
 /// What the controller sees and remembers.
 pub(super) struct World {
@@ -164,11 +164,11 @@ impl World {
             let facts = Facts::from([(Query::view::<Node>(key), answer.clone())]);
             (plan, verdict) = self.controller.decide(&observed, &facts);
         }
-        self.act(&observed, &verdict);
+        self.act(&(observed, verdict));
         plan.to_string()
     }
 
-    fn act(&self, snapshot: &Observed, verdict: &Option<super::super::Verdict>) -> Enqueue {
+    fn act(&self, (snapshot, verdict): &(Observed, Option<Verdict>)) -> Enqueue {
         let mut queue = Enqueue::default();
         let news = News::Acted { snapshot, verdict, outcome: &self.outcome };
         self.controller.remember(&mut self.memory.write(), news, &mut queue);
@@ -190,7 +190,7 @@ impl World {
         let observed = self.controller.observe(&key, &fixture.view(), &self.memory.read());
         let observed = observed.unwrap();
         let (_, verdict) = self.controller.decide(&observed, &Facts::default());
-        lines(&self.act(&observed, &verdict))
+        lines(&self.act(&(observed, verdict)))
     }
 
     pub(super) fn summary(&self, key: &str) -> String {
