@@ -25,15 +25,20 @@ fn upstreams_bytes_of_a_node_are_read_from_both_codecs() {
     assert_eq!(json.as_ref(), Ok(&node));
     assert_eq!((&node.meta.key, node.meta.resource_version), (&Key::new("", "node-1"), 77));
     assert_eq!(node.meta.labels, labels(&[("kubernetes.io/hostname", "node-1"), ("zone", "a")]));
+    let noon = Some(Time::parse("2024-05-01T12:00:00Z").unwrap());
+    let unschedulable = Taint::new("node.kubernetes.io/unschedulable", "", Effect::NoSchedule);
     assert_eq!(
         *node.taints,
         [
-            Taint::new("node.kubernetes.io/unschedulable", "", Effect::NoSchedule),
+            Taint { added: noon, ..unschedulable },
             Taint::new("dedicated", "db", Effect::NoExecute),
             Taint::new("soft", "1", Effect::PreferNoSchedule),
         ]
     );
     assert_eq!((node.ready, node.ttl.as_deref()), (Some(Status::True), Some("15")));
+    let conditions: Vec<_> = node.conditions.iter().map(|it| (&*it.r#type, it.status)).collect();
+    assert_eq!(conditions, [("MemoryPressure", Status::False), ("Ready", Status::True)]);
+    assert_eq!(node.condition("Ready").and_then(|ready| ready.heartbeat), noon);
 }
 
 /// The node is read from the first required `matchFields` entry, not from labels or preferences.

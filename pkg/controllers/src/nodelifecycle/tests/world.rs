@@ -50,7 +50,7 @@ impl World {
         let options = Options {
             monitor_period: Duration::from_secs(5),
             monitor_grace_period: Duration::from_secs(50),
-            startup_grace_period: Duration::from_secs(60),
+            startup_grace_period: Duration::from_mins(1),
             rates: RATES,
         };
         Self {
