@@ -11,6 +11,7 @@ use crate::{Time, go};
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
+const END_OF_LINE: &str = "-----";
 
 /// Identifier octets.
 mod tag {
@@ -21,18 +22,38 @@ mod tag {
     pub(super) const VERSION: u8 = 0xa0;
 }
 
-/// `notAfter` of the first certificate in base64 of a PEM text.
-pub(crate) fn not_after(base64: &str) -> Option<Time> {
-    let pem = String::from_utf8(STANDARD.decode(base64).ok()?).ok()?;
-    of_der(&first_block(&pem)?)
+/// Whether a date has seconds.
+#[derive(Clone, Copy)]
+enum Seconds {
+    MustBeThere,
+    MayLack,
 }
 
-/// What the first block holds, whatever it is called: as upstream, which decodes it once.
+/// `notAfter` of the first certificate in base64 of a PEM text.
+pub(crate) fn not_after(base64: &str) -> Option<Time> {
+    let pem = STANDARD.decode(base64).ok()?;
+    // Around the blocks there may be any bytes.
+    of_der(&first_block(&String::from_utf8_lossy(&pem))?)
+}
+
+/// What the first block holds, whatever it is called: as upstream, which decodes it once. As Go's
+/// encoding/pem, a line that begins a block counts for nothing if another one follows it before the
+/// end, nor does a block that is no base64.
 fn first_block(pem: &str) -> Option<Vec<u8>> {
-    let mut lines = pem.lines().skip_while(|line| !line.starts_with(BEGIN)).skip(1);
-    let body: String = lines.by_ref().take_while(|line| !line.starts_with(END)).collect();
-    let body: String = body.chars().filter(|char| !char.is_ascii_whitespace()).collect();
-    STANDARD.decode(body).ok()
+    let mut body: Option<String> = None;
+    for line in pem.lines().map(str::trim_end) {
+        if line.starts_with(BEGIN) {
+            body = line.ends_with(END_OF_LINE).then(String::new);
+        } else if line.starts_with(END) {
+            let block = body.take().and_then(|body| STANDARD.decode(body).ok());
+            if block.is_some() {
+                return block;
+            }
+        } else if let Some(body) = &mut body {
+            body.extend(line.chars().filter(|char| !char.is_ascii_whitespace()));
+        }
+    }
+    None
 }
 
 /// Reads as much of `Certificate` of RFC 5280 as it takes.
@@ -54,22 +75,37 @@ fn of_der(der: &[u8]) -> Option<Time> {
         tag::UTC_TIME => {
             // RFC 5280, section 4.1.2.5.1.
             let century = if text.get(..2)? < "50" { "20" } else { "19" };
-            date(&format!("{century}{text}"))
+            date(&format!("{century}{text}"), Seconds::MayLack)
         }
-        tag::GENERALIZED_TIME => date(text),
+        tag::GENERALIZED_TIME => date(text, Seconds::MustBeThere),
         _ => None,
     }
 }
 
-/// `YYYYMMDDhhmmssZ`.
-fn date(text: &str) -> Option<Time> {
-    let digits = text.strip_suffix('Z').filter(|it| it.len() == 14 && it.is_ascii())?;
+/// `YYYYMMDDhhmmss`, and `Z` or, as Go reads it, an offset such as `+0530`. The seconds may be left
+/// out of the short form, as `ReadASN1UTCTime` of Go's cryptobyte reads it.
+fn date(text: &str, seconds: Seconds) -> Option<Time> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, zone) = text.split_at(digits);
+    let second = match (digits.len(), seconds) {
+        (14, _) => &digits[12..],
+        (12, Seconds::MayLack) => "00",
+        _ => return None,
+    };
+    let zone = match zone.as_bytes() {
+        b"Z" => "Z".to_owned(),
+        // No offset is written as `Z`.
+        [b'+' | b'-', offset @ ..] if offset.len() == 4 && offset != b"0000" => {
+            format!("{}:{}", zone.get(..3)?, zone.get(3..)?)
+        }
+        _ => return None,
+    };
     let part = |from: usize, to: usize| &digits[from..to];
     let (day, time) = (
         [part(0, 4), part(4, 6), part(6, 8)].join("-"),
-        [part(8, 10), part(10, 12), part(12, 14)].join(":"),
+        [part(8, 10), part(10, 12), second].join(":"),
     );
-    go::parse_rfc3339(format!("{day}T{time}Z").as_bytes())
+    go::parse_rfc3339(format!("{day}T{time}{zone}").as_bytes())
 }
 
 /// The content of the first element, which has this identifier, and what follows it.

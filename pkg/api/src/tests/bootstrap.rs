@@ -153,11 +153,53 @@ fn a_certificate_says_how_long_it_lasts() {
     }
     assert_eq!(request(&Value::Null).not_after(), None);
     assert_eq!(request(&json!("@")).not_after(), None);
+    // As Go's `pem.Decode`: the API server stores any bytes around a block, and halves of blocks.
+    let odd = [b"\xff text\n-----BEGIN CERTIFICATE-----\nMII\n", pem.as_bytes()].concat();
+    assert_eq!(request(&json!(BASE64_STANDARD.encode(odd))).not_after(), Some(end));
+    let none = "-----BEGIN NONE-----\n@\n-----END NONE-----\n";
+    assert_eq!(of(&format!("{none}{pem}")), Some(end));
+    assert_eq!(of(&pem.replace("CERTIFICATE-----", "CERTIFICATE")), None);
 
     let found = request(&Value::Null);
     let noon = Time::parse(NOON).unwrap();
     let expected = [("Approved".into(), Some(noon)), ("Failed".into(), None)];
     assert_eq!(*found.condition_updates, expected);
+}
+
+/// `ReadASN1UTCTime` and `ReadASN1GeneralizedTime` of Go's cryptobyte.
+#[test]
+fn the_end_of_a_certificate_is_read_as_go_reads_it() {
+    fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+        [&[tag, u8::try_from(content.len()).unwrap()], content].concat()
+    }
+    let ends = |tag: u8, date: &str| {
+        let validity = [element(0x17, b"200101000000Z"), element(tag, date.as_bytes())].concat();
+        let number = element(0x02, &[1]);
+        let empty = element(0x30, &[]);
+        let content = [number, empty.clone(), empty, element(0x30, &validity)].concat();
+        let der = element(0x30, &element(0x30, &content));
+        let body = BASE64_STANDARD.encode(der);
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n");
+        request(&json!(BASE64_STANDARD.encode(pem))).not_after().map(|time| time.to_string())
+    };
+    let (utc, generalized) = (0x17, 0x18);
+    for (tag, date, expected) in [
+        (utc, "240501113000Z", Some("2024-05-01T11:30:00Z")),
+        (utc, "2405011130Z", Some("2024-05-01T11:30:00Z")),
+        (utc, "240501113000+0130", Some("2024-05-01T10:00:00Z")),
+        (utc, "2405011130-0100", Some("2024-05-01T12:30:00Z")),
+        (utc, "500501113000Z", Some("1950-05-01T11:30:00Z")),
+        (utc, "240501113000+0000", None),
+        (utc, "24050111Z", None),
+        (utc, "240501113000", None),
+        (utc, "240501113000+1", None),
+        (generalized, "20500501113000Z", Some("2050-05-01T11:30:00Z")),
+        (generalized, "20500501113000+0100", Some("2050-05-01T10:30:00Z")),
+        (generalized, "205005011130Z", None),
+        (0x0c, "20500501113000Z", None),
+    ] {
+        assert_eq!(ends(tag, date).as_deref(), expected, "{date}");
+    }
 }
 
 #[test]
