@@ -6,6 +6,7 @@
 
 mod ending;
 mod services;
+mod volumes;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
@@ -31,14 +32,16 @@ const ENDING: &[&str] =
      garbage-collector-controller,namespace-controller,serviceaccount-controller,\
      root-ca-certificate-publisher-controller,ttl-after-finished-controller,\
      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
-     disruption-controller"];
+     disruption-controller,ephemeral-volume-controller,persistentvolume-protection-controller,\
+     volumeattributesclass-protection-controller"];
 /// Controllers that list the pods of Services.
 const LISTING: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
                            endpointslice-mirroring-controller"];
 /// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
 /// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
-/// What their events count is a matter of moments, as it is how often a set tries what is refused.
-const LOOSE: [&str; 4] = ["loose", "pauses", "d-surges", "old"];
+/// What their events count is a matter of moments, as it is how often a set tries what is refused,
+/// or a pod finds a claim in its way.
+const LOOSE: [&str; 5] = ["loose", "pauses", "d-surges", "old", "blocked"];
 
 /// Other components that emit Events: the scheduler, and the API server when it finds that the
 /// address of its own Service is not noted down yet (1.36.3,

@@ -3,6 +3,7 @@
 
 mod jobs;
 mod services;
+mod volumes;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
@@ -26,7 +27,8 @@ const ARGS: &[&str] = &[
      clusterrole-aggregation-controller,ttl-controller,\
      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
      disruption-controller,endpoints-controller,endpointslice-controller,\
-     endpointslice-mirroring-controller",
+     endpointslice-mirroring-controller,ephemeral-volume-controller,\
+     persistentvolume-protection-controller,volumeattributesclass-protection-controller",
     "--leader-elect=true",
 ];
 /// Templates that the workloads are made of, see there.
@@ -34,7 +36,7 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 14] = [
     "configmaps",
     "serviceaccounts",
     "namespaces",
@@ -42,6 +44,8 @@ const OTHERS: [&str; 12] = [
     "jobs.v1.batch",
     "cronjobs.v1.batch",
     "persistentvolumeclaims",
+    volumes::VOLUMES,
+    volumes::CLASSES,
     "services",
     "endpoints",
     SLICES,
@@ -103,6 +107,7 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     }
     owners(&objects).await?;
     claims(&objects).await?;
+    volumes::make(&objects).await.with_context(|| manager.log())?;
     budgets(&objects).await?;
     certificates(&objects).await?;
     services::create(&objects).await.with_context(|| manager.log())?;
@@ -510,6 +515,7 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     objects.get("persistentvolumeclaims", "used").await?;
     objects.delete("pods", "user").await?;
     objects.gone("persistentvolumeclaims", "used").await?;
+    volumes::go_on(&objects).await.with_context(|| manager.log())?;
     objects.find("configmaps", "waiting").await?.context("the owner waits")?;
     let free = json!({"metadata": {"finalizers": null}});
     for name in ["holding", "orphan"] {

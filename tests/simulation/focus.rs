@@ -8,7 +8,7 @@ use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
-use crate::{batch, budgets, certificates, owners, services, volumes};
+use crate::{batch, budgets, certificates, owners, services, storage, volumes};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 25] = [
+const THEMES: [Theme; 26] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -221,6 +221,19 @@ const THEMES: [Theme; 25] = [
             Writes("pvc-protection-controller", any),
             Watches("persistentvolumeclaims", unwatched),
             Watches("pods", late),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| (0..3).flat_map(|_| storage::acts(dice)).collect(),
+        act: storage::acts,
+        wrong: &[
+            Writes("pv-protection-controller", any),
+            Writes("volumeattributesclass-protection-controller", any),
+            Writes("ephemeral-volume-controller", any),
+            Watches("persistentvolumes", unwatched),
+            Watches("persistentvolumeclaims", late),
+            Watches("persistentvolumeclaims", unwatched),
             Watches("pods", unwatched),
         ],
     },

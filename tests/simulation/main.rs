@@ -28,6 +28,7 @@ mod services;
 mod shrink;
 mod site;
 mod stateful;
+mod storage;
 mod volumes;
 mod wire;
 mod workload;

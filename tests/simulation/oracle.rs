@@ -22,7 +22,7 @@
 //! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
 //! - `costs`: deletions after a corruption.
-//! - `volumes`: claims that pods use.
+//! - `volumes`: claims that pods use, volumes and their classes.
 //! - `ending`: what is there at the end.
 
 mod accounts;
@@ -179,6 +179,7 @@ pub(crate) struct Oracle {
     tally: batch::Tally,
     runs: cron::Runs,
     ends: budgets::Ends,
+    users: volumes::Users,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -337,6 +338,7 @@ impl Oracle {
                 self.touched.insert(uid(before).to_owned(), revision);
             }
         }
+        self.users.learn(&key.0, before, after, revision);
         let odd = after.and_then(controlling).filter(|owner| ending::is_odd(owner));
         self.odd.extend(odd.map(|owner| text(owner, "/uid").to_owned()));
         if let Some(after) = after {

@@ -5,7 +5,9 @@
 
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
-use crate::{batch, budgets, certificates, corruption, cron, owners, services, stateful, volumes};
+use crate::{
+    batch, budgets, certificates, corruption, cron, owners, services, stateful, storage, volumes,
+};
 
 /// An object with pods.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +79,7 @@ pub(crate) const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 20] = [
+const FAMILIES: [Family; 21] = [
     workloads,
     rollouts,
     harm,
@@ -98,6 +100,7 @@ const FAMILIES: [Family; 20] = [
     cron::acts,
     services::acts,
     budgets::acts,
+    storage::acts,
 ];
 
 /// The acts of a run.
@@ -107,7 +110,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 15] = [
+    let calm: [Family; 16] = [
         workloads,
         rollouts,
         namespaces,
@@ -123,6 +126,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         cron::acts,
         services::acts,
         budgets::acts,
+        storage::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };

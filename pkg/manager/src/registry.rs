@@ -239,7 +239,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "ephemeral-volume-controller",
         event_source: Some("ephemeral_volume"),
         folder: Some("ephemeralvolume"),
-        on_trial: true,
         start: Some(|entry, context| {
             let workers = context.workers(handles::CONCURRENT_EPHEMERAL_VOLUME_SYNCS);
             let queue = context.queue("ephemeral_volume");
@@ -388,7 +387,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["pv-protection"],
         account: "pv-protection-controller",
         folder: Some("pvprotection"),
-        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("pvprotection");
             let controller = controllers::pvprotection::Controller;
@@ -666,7 +664,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "volumeattributesclass-protection-controller",
         gates: &["VolumeAttributesClass"],
         folder: Some("vacprotection"),
-        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("vacprotection");
             let controller = controllers::vacprotection::Controller;

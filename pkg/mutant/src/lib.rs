@@ -154,6 +154,12 @@ pub enum Mutant {
     EvictedForgotten,
     /// The mark of a pod that is to be disrupted is stale at once.
     MarkIsStale,
+    /// A volume that is being deleted is let go although it is bound.
+    BoundVolumeGoes,
+    /// A VolumeAttributesClass that is being deleted is let go although claims refer to it.
+    ClassClaimsIgnored,
+    /// The claim of an ephemeral volume that was deleted is not made again.
+    LostClaimForgotten,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -170,7 +176,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 79] = [
+    pub const ALL: [Self; 82] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -244,6 +250,9 @@ impl Mutant {
         Self::BudgetRoundedDown,
         Self::EvictedForgotten,
         Self::MarkIsStale,
+        Self::BoundVolumeGoes,
+        Self::ClassClaimsIgnored,
+        Self::LostClaimForgotten,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -17,6 +17,9 @@ pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.jobs_end().await?;
     teller.accounts_come_back().await?;
     teller.claims_end().await?;
+    teller.volumes_end().await?;
+    teller.classes_end().await?;
+    teller.pods_get_volumes().await?;
     teller.guarded_pods_end().await?;
     teller.certificates_are_approved().await?;
     teller.namespaces_end().await

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
-use super::{Judged, Oracle, Target, Written};
+use super::{Judged, Oracle, Target, Written, volumes};
 use crate::site::START;
 
 /// The ConfigMap in which the server says since when it notes the use of tokens.
@@ -43,6 +43,9 @@ impl Oracle {
             "certificate-controller" => self.unapproved(before?, it),
             super::budgets::ACCOUNT => self.stays_marked(before?, it),
             "pvc-protection-controller" => self.claim_is_used(before?, it),
+            volumes::OF_VOLUMES => Self::volume_is_bound(before?, it),
+            volumes::OF_CLASSES => self.class_is_used(before?, it),
+            volumes::OF_PODS => self.is_no_claim_of_a_pod(it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
             "legacy-service-account-token-cleaner" => self.token_is_young(it),
             // It says that a pod has failed before it deletes it.
@@ -131,7 +134,9 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         "certificate-controller" => &["/status/conditions"],
         "clusterrole-aggregation-controller" => &["/rules"],
         "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
-        "pvc-protection-controller" => &["/metadata/finalizers"],
+        "pvc-protection-controller" | volumes::OF_VOLUMES | volumes::OF_CLASSES => {
+            &["/metadata/finalizers"]
+        }
         super::budgets::ACCOUNT => &["/status"],
         "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"

@@ -136,7 +136,7 @@ impl Oracle {
     }
 
     fn object_lacks(&self, key: &Key, object: &Value) -> Option<String> {
-        if key.0 == "PersistentVolumeClaim" && is_ending(object) && self.user_of(object).is_some() {
+        if is_ending(object) && self.is_kept(&key.0, object) {
             return None;
         }
         if is_ending(object) {
@@ -162,10 +162,13 @@ impl Oracle {
                 }
                 let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
                 let lost = lost.then(|| format!("its node {node} is gone"));
+                let lost = lost.or_else(|| self.own_claims_lack(object));
                 lost.or_else(|| budgets::pod_lacks(object))
             }
             "PodDisruptionBudget" => self.budget_lacks(object),
-            "PersistentVolumeClaim" => volumes::claim_lacks(object),
+            "PersistentVolumeClaim" | "PersistentVolume" | "VolumeAttributesClass" => {
+                volumes::protection_lacks(&key.0, object)
+            }
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),
             "CertificateSigningRequest" => self.request_lacks(object),

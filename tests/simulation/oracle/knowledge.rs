@@ -300,7 +300,8 @@ impl Knowledge {
 /// Whether a key fails again and again for as long as what people made stays as it is. Upstream's
 /// do, too: `attemptToDeleteItem` (`garbagecollector.go`) for an owner of a kind that is not
 /// served, or whose name cannot be asked for, `sync` (`certificates/certificate_controller.go`) for
-/// a request that nobody may have or that cannot be read.
+/// a request that nobody may have or that cannot be read, `handleVolume` (`volume/ephemeral`) for a
+/// pod that finds somebody else's claim.
 fn fails_for_ever(account: &str, error: &str) -> bool {
     match account {
         "generic-garbage-collector" => {
@@ -309,6 +310,7 @@ fn fails_for_ever(account: &str, error: &str) -> bool {
         "certificate-controller" => {
             error.contains("unable to parse csr") || error.ends_with("review was not approved")
         }
+        super::volumes::OF_PODS => error.contains("pod is not owner"),
         _ => false,
     }
 }

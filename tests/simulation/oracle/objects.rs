@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 24;
+const COUNT: usize = 26;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -32,6 +32,13 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role"),
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
+    Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume"),
+    Resource::cluster_scoped(
+        "storage.k8s.io",
+        "v1",
+        "volumeattributesclasses",
+        "VolumeAttributesClass",
+    ),
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
     Resource::cluster_scoped(
         "certificates.k8s.io",
@@ -70,6 +77,8 @@ const NAMES: [&str; COUNT] = [
     "Role",
     "Namespace",
     "Node",
+    "PersistentVolume",
+    "VolumeAttributesClass",
     "ClusterRole",
     "CertificateSigningRequest",
     "CustomResourceDefinition",

@@ -77,6 +77,8 @@ pub(crate) static RULES: [Rule; 40] = [
         promise: "a controller writes what it is for, and when it is time for that",
         check: Check::Done(Oracle::purpose),
         bugs: &[
+            Mutant::BoundVolumeGoes,
+            Mutant::ClassClaimsIgnored,
             Mutant::ExpiredUnread,
             Mutant::HistoryWithPods,
             Mutant::LeftoverUnread,
@@ -316,6 +318,7 @@ pub(crate) static RULES: [Rule; 40] = [
             Mutant::EndedListed,
             Mutant::ErrorsNotRetried,
             Mutant::LastSelectorOnly,
+            Mutant::LostClaimForgotten,
             Mutant::MirroredBeside,
             Mutant::NamesNotEscaped,
             Mutant::NoLookAgain,

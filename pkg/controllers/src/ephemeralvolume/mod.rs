@@ -26,6 +26,7 @@ mod tests;
 
 use api::{Key, PersistentVolumeClaim, Pod};
 use controller::{Change, Enqueue, Facts, Family, Plan, View, Watches};
+use mutant::Mutant;
 
 pub use snapshot::Snapshot;
 
@@ -77,6 +78,7 @@ fn pod_changed(change: &Change<Pod>, queue: &mut Enqueue) {
 fn claim_changed(change: &Change<PersistentVolumeClaim>, view: &View<'_>, queue: &mut Enqueue) {
     match change {
         Change::Added(_) | Change::Updated { .. } => {}
+        Change::Deleted(_) if mutant::is(Mutant::LostClaimForgotten) => {}
         Change::Deleted(claim) => {
             let key = claim.meta.key.to_string();
             view.of::<Pod>().by(Pod::BY_CLAIM, &key).iter().for_each(|pod| enqueue(pod, queue));

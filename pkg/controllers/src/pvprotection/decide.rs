@@ -3,6 +3,7 @@
 
 use api::PersistentVolume;
 use controller::{Plan, Step, finalizers};
+use mutant::Mutant;
 
 use super::snapshot::Snapshot;
 
@@ -13,7 +14,7 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
         return Plan::rest(format!("the volume cannot be read: {error}"));
     }
     if meta.is_held_by(finalizer) {
-        if s.volume.bound {
+        if s.volume.bound && !mutant::is(Mutant::BoundVolumeGoes) {
             return Plan::rest(match &s.volume.claim {
                 Some(claim) => format!("claim {claim} is bound to it"),
                 None => "its phase is Bound".to_owned(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::{Key, PersistentVolume, PersistentVolumeClaim, VolumeAttributesClass};
 use controller::View;
+use mutant::Mutant;
 
 /// A class, and what keeps it.
 #[derive(Clone, Debug)]
@@ -46,7 +47,8 @@ fn user(class: &str, view: &View<'_>) -> Option<User> {
         found.first().map(|it| it.meta.key.clone())
     };
     let unknown = VolumeAttributesClass::UNKNOWN;
-    let known = volume(class).map(User::Volume).or_else(|| claim(class).map(User::Claim));
+    let claim_of = |class| claim(class).filter(|_| !mutant::is(Mutant::ClassClaimsIgnored));
+    let known = volume(class).map(User::Volume).or_else(|| claim_of(class).map(User::Claim));
     known
         .or_else(|| volume(unknown).map(User::UnreadableVolume))
         .or_else(|| claim(unknown).map(User::UnreadableClaim))
