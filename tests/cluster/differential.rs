@@ -6,6 +6,7 @@
 
 mod ending;
 mod services;
+mod tokens;
 mod volumes;
 
 use anyhow::{Context, ensure};
@@ -33,7 +34,8 @@ const ENDING: &[&str] =
      root-ca-certificate-publisher-controller,ttl-after-finished-controller,\
      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
      disruption-controller,ephemeral-volume-controller,persistentvolume-protection-controller,\
-     volumeattributesclass-protection-controller"];
+     volumeattributesclass-protection-controller,bootstrap-signer-controller,\
+     token-cleaner-controller"];
 /// Controllers that list the pods of Services.
 const LISTING: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
                            endpointslice-mirroring-controller"];

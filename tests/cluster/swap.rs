@@ -1,6 +1,7 @@
 //! Managers exchanged over running workloads: the next holder of the Lease finds all as it would
 //! have made it itself, and writes nothing.
 
+mod bootstrap;
 mod jobs;
 mod services;
 mod volumes;
@@ -28,7 +29,8 @@ const ARGS: &[&str] = &[
      certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
      disruption-controller,endpoints-controller,endpointslice-controller,\
      endpointslice-mirroring-controller,ephemeral-volume-controller,\
-     persistentvolume-protection-controller,volumeattributesclass-protection-controller",
+     persistentvolume-protection-controller,volumeattributesclass-protection-controller,\
+     bootstrap-signer-controller,token-cleaner-controller",
     "--leader-elect=true",
 ];
 /// Templates that the workloads are made of, see there.
@@ -36,8 +38,9 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 15] = [
     "configmaps",
+    "secrets",
     "serviceaccounts",
     "namespaces",
     "clusterroles.v1.rbac.authorization.k8s.io",
@@ -108,6 +111,7 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     owners(&objects).await?;
     claims(&objects).await?;
     volumes::make(&objects).await.with_context(|| manager.log())?;
+    bootstrap::make(cluster).await.with_context(|| manager.log())?;
     budgets(&objects).await?;
     certificates(&objects).await?;
     services::create(&objects).await.with_context(|| manager.log())?;
@@ -516,6 +520,7 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     objects.delete("pods", "user").await?;
     objects.gone("persistentvolumeclaims", "used").await?;
     volumes::go_on(&objects).await.with_context(|| manager.log())?;
+    bootstrap::go_on(cluster).await.with_context(|| manager.log())?;
     objects.find("configmaps", "waiting").await?.context("the owner waits")?;
     let free = json!({"metadata": {"finalizers": null}});
     for name in ["holding", "orphan"] {

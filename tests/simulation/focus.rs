@@ -8,7 +8,7 @@ use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
-use crate::{batch, budgets, certificates, owners, services, storage, volumes};
+use crate::{batch, bootstrap, budgets, certificates, owners, services, storage, volumes};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 26] = [
+const THEMES: [Theme; 27] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -222,6 +222,17 @@ const THEMES: [Theme; 26] = [
             Watches("persistentvolumeclaims", unwatched),
             Watches("pods", late),
             Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| (0..4).flat_map(|_| bootstrap::acts(dice)).collect(),
+        act: bootstrap::acts,
+        wrong: &[
+            Writes("token-cleaner", any),
+            Writes("bootstrap-signer", any),
+            Watches("secrets", unwatched),
+            Watches("secrets", late),
+            Watches("configmaps", unwatched),
         ],
     },
     Theme {

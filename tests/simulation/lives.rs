@@ -19,6 +19,9 @@ const KEY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem");
 /// How long a manager is down between two lives.
 const DOWN: Duration = Duration::from_secs(3);
+/// What is off by default, and a word in the acts of those cases in which it runs.
+const ASKED_FOR: [(&str, &str); 1] =
+    [("bootstrap", "--controllers=*,bootstrap-signer-controller,token-cleaner-controller")];
 /// How often the oracle of the election looks.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -81,7 +84,9 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
         "--kube-api-qps=1000",
         "--kube-api-burst=1000",
     ];
-    let options = Options::parse(words.map(str::to_owned));
+    let has = |word: &str| case.acts.iter().any(|act| act.contains(word));
+    let more = ASKED_FOR.iter().filter(|(word, _)| has(word)).map(|(_, flag)| *flag);
+    let options = Options::parse(words.into_iter().chain(more).map(str::to_owned));
     let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
     let connection = Connection::inside(life.clone(), life.clone());
     let manager = Manager::new(options, connection, runtime)?;

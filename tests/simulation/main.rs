@@ -2,6 +2,7 @@
 //! itself fail; `tests/README.md` says how to use it.
 
 mod batch;
+mod bootstrap;
 mod budgets;
 mod case;
 mod certificates;

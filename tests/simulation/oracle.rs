@@ -10,6 +10,7 @@
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
 //! - `batch`: Jobs whose pods run.
+//! - `bootstrap`: bootstrap tokens, and what they sign.
 //! - `budgets`: how many pods may be evicted.
 //! - `certificates`: which requests are approved.
 //! - `cron`: CronJobs.
@@ -27,6 +28,7 @@
 
 mod accounts;
 mod batch;
+mod bootstrap;
 mod budgets;
 mod certificates;
 mod clocks;
@@ -180,6 +182,7 @@ pub(crate) struct Oracle {
     runs: cron::Runs,
     ends: budgets::Ends,
     users: volumes::Users,
+    signed: bootstrap::Signed,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -306,6 +309,11 @@ impl Oracle {
     /// Whether the sync that decided on the present write can have known what became so then.
     fn knows(&self, kind: &str, revision: u64) -> bool {
         revision <= self.seen(kind)
+    }
+
+    /// The same of a kind of which the decider holds a part.
+    fn knows_in_part(&self, kind: &str, revision: u64) -> bool {
+        revision <= self.knowledge.seen_of_parts(&self.decider, &plural_of(kind))
     }
 
     /// Takes in what has changed.
@@ -552,6 +560,7 @@ impl Oracle {
             return;
         }
         self.learn_run(it);
+        self.learn_signed(it);
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.makers.insert(uid(it.got).to_owned(), it.life.to_owned());
         }

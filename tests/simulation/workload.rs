@@ -6,7 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    batch, budgets, certificates, corruption, cron, owners, services, stateful, storage, volumes,
+    batch, bootstrap, budgets, certificates, corruption, cron, owners, services, stateful, storage,
+    volumes,
 };
 
 /// An object with pods.
@@ -79,7 +80,7 @@ pub(crate) const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 21] = [
+const FAMILIES: [Family; 22] = [
     workloads,
     rollouts,
     harm,
@@ -101,6 +102,7 @@ const FAMILIES: [Family; 21] = [
     services::acts,
     budgets::acts,
     storage::acts,
+    bootstrap::acts,
 ];
 
 /// The acts of a run.
@@ -110,7 +112,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 16] = [
+    let calm: [Family; 17] = [
         workloads,
         rollouts,
         namespaces,
@@ -127,6 +129,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         services::acts,
         budgets::acts,
         storage::acts,
+        bootstrap::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };

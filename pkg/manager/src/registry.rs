@@ -49,7 +49,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "bootstrap-signer",
         on_by_default: false,
         folder: Some("bootstrapsigner"),
-        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("bootstrap_signer_queue");
             let controller = controllers::bootstrapsigner::Controller { hmac: Arc::new(RingHmac) };
@@ -621,7 +620,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "token-cleaner",
         on_by_default: false,
         folder: Some("tokencleaner"),
-        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("token_cleaner");
             let controller = controllers::tokencleaner::Controller;

@@ -111,7 +111,7 @@ fn the_registry_is_upstreams() {
     let named = choose(&list("*,tokencleaner,-endpoint"), REGISTRY, &gates(""));
     assert!(
         named.run.iter().any(|row| row.name == "token-cleaner-controller"),
-        "on trial, and named"
+        "off by default, and named"
     );
     assert!(named.on_trial.iter().all(|row| row.on_trial && row.name != "endpoints-controller"));
     for row in REGISTRY {

@@ -160,6 +160,10 @@ pub enum Mutant {
     ClassClaimsIgnored,
     /// The claim of an ephemeral volume that was deleted is not made again.
     LostClaimForgotten,
+    /// A bootstrap token is deleted before it expires.
+    TokenGoesEarly,
+    /// The signature of a bootstrap token that is gone stays.
+    StaleSignatureStays,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -176,7 +180,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 82] = [
+    pub const ALL: [Self; 84] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -253,6 +257,8 @@ impl Mutant {
         Self::BoundVolumeGoes,
         Self::ClassClaimsIgnored,
         Self::LostClaimForgotten,
+        Self::TokenGoesEarly,
+        Self::StaleSignatureStays,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -20,6 +20,7 @@ pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.volumes_end().await?;
     teller.classes_end().await?;
     teller.pods_get_volumes().await?;
+    teller.tokens_sign_and_end().await?;
     teller.guarded_pods_end().await?;
     teller.certificates_are_approved().await?;
     teller.namespaces_end().await

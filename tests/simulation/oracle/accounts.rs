@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
-use super::{Judged, Oracle, Target, Written, volumes};
+use super::{Judged, Oracle, Target, Written, bootstrap, volumes};
 use crate::site::START;
 
 /// The ConfigMap in which the server says since when it notes the use of tokens.
@@ -42,6 +42,8 @@ impl Oracle {
             }
             "certificate-controller" => self.unapproved(before?, it),
             super::budgets::ACCOUNT => self.stays_marked(before?, it),
+            bootstrap::CLEANER => self.token_stays(before?, it),
+            bootstrap::SIGNER => Self::signs_more(before?, it),
             "pvc-protection-controller" => self.claim_is_used(before?, it),
             volumes::OF_VOLUMES => Self::volume_is_bound(before?, it),
             volumes::OF_CLASSES => self.class_is_used(before?, it),
@@ -156,6 +158,7 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
             &["/metadata/ownerReferences", "/metadata/finalizers"]
         }
         "root-ca-cert-publisher" => &["/data", "/metadata/annotations"],
+        bootstrap::SIGNER => &["/data"],
         "deployment-controller" if it.path.contains("/replicasets/") => &[
             "/spec/replicas",
             "/metadata/annotations",

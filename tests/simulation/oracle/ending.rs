@@ -176,6 +176,8 @@ impl Oracle {
             "ClusterRole" => self.role_lacks(object),
             "Node" => (text(object, TTL) != "0").then(|| "has no ttl".to_owned()),
             "Secret" if text(object, "/type") == TOKEN => self.token_lacks(object),
+            "Secret" => Self::token_is_over(object),
+            "ConfigMap" => self.info_lacks(object),
             _ => None,
         }
     }
@@ -365,6 +367,9 @@ impl Oracle {
                 }
                 // After a clock is set right, what depends on it is synced.
                 "Job" if self.sleeps_too_long(object) => {
+                    acts.push(format!("> annotate {named} look={}\n", self.revision));
+                }
+                "Secret" if self.token_sleeps_too_long(object) => {
                     acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }
                 "CronJob" if *at(object, "/spec/suspend") != true => {

@@ -237,6 +237,13 @@ impl Knowledge {
         known.unwrap_or(0)
     }
 
+    /// Up to which revision all caches of a decider know a resource, those of a part too.
+    pub(super) fn seen_of_parts(&self, decider: &Decider, plural: &str) -> u64 {
+        let lived = self.0.get(&decider.life).and_then(|lived| lived.shown.get(plural));
+        let known = lived.into_iter().flatten().map(|(_, shown)| shown.before(decider.begun));
+        known.min().unwrap_or(0)
+    }
+
     /// Up to which revision a life has been shown a resource at most.
     pub(super) fn told(&self, life: &str, plural: &str) -> u64 {
         let caches = self.0.get(life).into_iter().flat_map(|lived| lived.caches(plural));

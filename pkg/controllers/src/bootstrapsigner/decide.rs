@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::{ClusterInfo, Edit, Expiration, Kind};
 use controller::{ObjectRef, Plan, Step, Tolerated, Write};
+use mutant::Mutant;
 use serde_json::Value;
 
 use super::signature::{Hmac, detached};
@@ -26,6 +27,7 @@ pub(super) fn decide(s: &Snapshot, hmac: &dyn Hmac) -> Plan {
     });
     let changed = changed.map(|(id, signature)| edit(id, signature.as_str().into()));
     let stale = info.signatures.keys().filter(|id| !wanted.contains_key(&***id));
+    let stale = stale.filter(|_| !mutant::is(Mutant::StaleSignatureStays));
     let edits: Vec<_> = changed.chain(stale.map(|id| edit(id, Value::Null))).collect();
     let plan = if edits.is_empty() {
         Plan::rest("the signatures are right")
@@ -33,7 +35,7 @@ pub(super) fn decide(s: &Snapshot, hmac: &dyn Hmac) -> Plan {
         let why = format!("signatures that are missing, wrong or stale: {}", edits.len());
         let object = ObjectRef::new(&ClusterInfo::RESOURCE, &info.meta);
         let update = Write::update(object, info.raw.clone(), edits);
-        let update = update.tolerating(&[Tolerated::Conflict, Tolerated::Missing]);
+        let update = update.tolerating(&[Tolerated::Missing]);
         Plan::one(why, Step::InOrder(vec![update.into()]))
     };
     plan.again_after(next_expiry(s))

@@ -16,7 +16,7 @@
 //!
 //! Otherwise than upstream,
 //! - the signature of a token goes when the token expires, not with the next change;
-//! - a write that failed is tried again, unless the ConfigMap has changed, or is gone;
+//! - a write that failed is tried again, unless the ConfigMap is gone;
 //! - the signature of a token that cannot be read stays.
 //!
 //! # Parts

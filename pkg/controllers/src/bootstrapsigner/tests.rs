@@ -4,8 +4,8 @@
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use controller::Controller as _;
 use controller::fixture::{Fixture, NOW, ago, decode, enqueued, with};
+use controller::{Controller as _, Step, Tolerated};
 use serde_json::{Value, json};
 
 use super::*;
@@ -157,6 +157,16 @@ fn what_cannot_be_read_changes_nothing() {
     let fixture = fixture.holding_unreadable::<ClusterInfo>(&info(&[]), "data: no");
     let expected = "why: configmap kube-public/cluster-info cannot be read: data: no\n";
     assert_eq!(plan(&fixture), expected);
+}
+
+/// Not every conflict comes with a new version, whose event would enqueue the key.
+#[test]
+fn a_conflict_is_tried_again() {
+    let fixture = caches(&[info(&[])], &[token("")]);
+    let (plan, ()) = controller().decide(&observe(&fixture).unwrap(), &Facts::default());
+    let [Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("{plan}") };
+    let tolerated = actions.iter().filter_map(|action| action.write()).flat_map(|it| it.tolerates);
+    assert_eq!(tolerated.collect::<Vec<_>>(), [&Tolerated::Missing]);
 }
 
 /// `NewSigner`: all changes lead to the one key.

@@ -3,6 +3,7 @@
 
 use api::{BootstrapToken, Expiration, Kind};
 use controller::{ObjectRef, Plan, Step, Why, Write};
+use mutant::Mutant;
 
 use super::snapshot::Snapshot;
 
@@ -16,7 +17,7 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
     }
     match token.expiration {
         Expiration::Never => Plan::rest("the token never expires"),
-        Expiration::At(at) if at > s.now => {
+        Expiration::At(at) if at > s.now && !mutant::is(Mutant::TokenGoesEarly) => {
             Plan::rest(format!("expires at {at}")).again_after(Some(at.since(s.now)))
         }
         Expiration::At(at) => delete(token, format!("expired at {at}")),
