@@ -2,6 +2,7 @@
 //! One program, so that it is linked once.
 
 mod bootstrap;
+mod cleaners;
 mod conformance;
 mod contest;
 mod cron;

@@ -8,8 +8,8 @@ mod volumes;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, Queues, User, certificate_request, kubectl, quiet,
-    rolled_out, since, wait_until,
+    Binary, Cluster, Manager, Objects, Options, Queues, User, certificate_request, kubectl,
+    pod_certificate_request, quiet, rolled_out, since, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,15 +30,20 @@ const ARGS: &[&str] = &[
      disruption-controller,endpoints-controller,endpointslice-controller,\
      endpointslice-mirroring-controller,ephemeral-volume-controller,\
      persistentvolume-protection-controller,volumeattributesclass-protection-controller,\
-     bootstrap-signer-controller,token-cleaner-controller",
+     bootstrap-signer-controller,token-cleaner-controller,\
+     certificatesigningrequest-cleaner-controller,podcertificaterequest-cleaner-controller",
     "--leader-elect=true",
+    OF_PODS_GATE,
 ];
+/// So that there are certificate requests of pods, for the API server and the managers.
+const OF_PODS_GATE: &str = "--feature-gates=PodCertificateRequest=true";
+const OF_PODS_SERVED: &str = "--runtime-config=certificates.k8s.io/v1beta1=true";
 /// Templates that the workloads are made of, see there.
 const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 16] = [
     "configmaps",
     "secrets",
     "serviceaccounts",
@@ -54,17 +59,19 @@ const OTHERS: [&str; 15] = [
     SLICES,
     BUDGETS,
     REQUESTS,
+    OF_PODS,
 ];
 const BUDGETS: &str = "poddisruptionbudgets.v1.policy";
 const SLICES: &str = "endpointslices.v1.discovery.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
+const OF_PODS: &str = "podcertificaterequests.v1beta1.certificates.k8s.io";
 
 /// What exists of the kinds that are compared, whole, by resource and name.
 type Everything = BTreeMap<String, Value>;
 
 #[tokio::test]
 async fn ours_changes_nothing_of_upstreams() -> anyhow::Result<()> {
-    let cluster = Cluster::start(Options { nodes: 3, ..Options::default() }).await?;
+    let cluster = Cluster::start(options()).await?;
     let upstream = built_by(&cluster, Binary::Upstream).await?;
     let ours = swapped(&cluster, upstream, Binary::Ours).await?;
     let upstream = swapped(&cluster, ours, Binary::Upstream).await?;
@@ -74,10 +81,15 @@ async fn ours_changes_nothing_of_upstreams() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn upstreams_changes_nothing_of_ours() -> anyhow::Result<()> {
-    let cluster = Cluster::start(Options { nodes: 3, ..Options::default() }).await?;
+    let cluster = Cluster::start(options()).await?;
     let ours = built_by(&cluster, Binary::Ours).await?;
     let upstream = swapped(&cluster, ours, Binary::Upstream).await?;
     rollouts_go_on(&cluster, &upstream).await
+}
+
+fn options() -> Options {
+    let apiserver_args = [OF_PODS_GATE, OF_PODS_SERVED].map(str::to_owned).to_vec();
+    Options { nodes: 3, apiserver_args, ..Options::default() }
 }
 
 /// Has this manager make all workloads, and returns it once it has nothing left to do.
@@ -189,15 +201,22 @@ async fn budgets(objects: &Objects) -> anyhow::Result<()> {
     objects.wait(BUDGETS, "bare", "to count one less", is_less).await.map(drop)
 }
 
-/// What is approved, and what waits for people.
+/// What is approved, what waits for people, what was denied just now, and what a pod asks for.
 async fn certificates(objects: &Objects) -> anyhow::Result<()> {
     let all = objects.of_all();
-    for (name, common_name) in [("kubelet", "system:node:a"), ("jane", "jane")] {
+    objects.create(OF_PODS, &pod_certificate_request("of-pod")?).await?;
+    for (name, common_name) in
+        [("kubelet", "system:node:a"), ("jane", "jane"), ("denied", "denied")]
+    {
         let request = certificate_request(common_name, &["system:nodes"], &[])?;
         let spec = json!({"request": request, "usages": ["digital signature", "client auth"],
             "signerName": "kubernetes.io/kube-apiserver-client-kubelet"});
         all.create(REQUESTS, &json!({"metadata": {"name": name}, "spec": spec})).await?;
     }
+    let mut denied = all.get(REQUESTS, "denied").await?;
+    denied["status"]["conditions"] =
+        json!([{"type": "Denied", "status": "True", "reason": "Test"}]);
+    all.replace(REQUESTS, "denied/approval", &denied).await?;
     let is_approved = |it: &Value| it["status"]["conditions"][0]["reason"] == "AutoApproved";
     all.wait(REQUESTS, "kubelet", "to be approved", is_approved).await.map(drop)
 }

@@ -50,7 +50,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 27] = [
+const THEMES: [Theme; 28] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -222,6 +222,14 @@ const THEMES: [Theme; 27] = [
             Watches("persistentvolumeclaims", unwatched),
             Watches("pods", late),
             Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |_| certificates::defined(),
+        act: certificates::of_pods,
+        wrong: &[
+            Writes("podcertificaterequestcleaner", any),
+            Watches("podcertificaterequests", unwatched),
         ],
     },
     Theme {

@@ -8,6 +8,7 @@ use manager::start::Manager;
 use runtime::{Random, Runtime};
 
 use crate::case::Case;
+use crate::certificates;
 use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
@@ -19,9 +20,14 @@ const KEY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem");
 /// How long a manager is down between two lives.
 const DOWN: Duration = Duration::from_secs(3);
-/// What is off by default, and a word in the acts of those cases in which it runs.
-const ASKED_FOR: [(&str, &str); 1] =
-    [("bootstrap", "--controllers=*,bootstrap-signer-controller,token-cleaner-controller")];
+/// What is off by default, and words in the acts of those cases in which it runs.
+const ASKED_FOR: [(&[&str], &str); 2] = [
+    (
+        &["bootstrap", "cluster-info"],
+        "--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
+    ),
+    (&[certificates::OF_PODS], "--feature-gates=PodCertificateRequest=true"),
+];
 /// How often the oracle of the election looks.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -84,8 +90,8 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
         "--kube-api-qps=1000",
         "--kube-api-burst=1000",
     ];
-    let has = |word: &str| case.acts.iter().any(|act| act.contains(word));
-    let more = ASKED_FOR.iter().filter(|(word, _)| has(word)).map(|(_, flag)| *flag);
+    let has = |word: &&str| case.acts.iter().any(|act| act.contains(word));
+    let more = ASKED_FOR.iter().filter(|(words, _)| words.iter().any(has)).map(|(_, flag)| *flag);
     let options = Options::parse(words.into_iter().chain(more).map(str::to_owned));
     let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
     let connection = Connection::inside(life.clone(), life.clone());

@@ -80,7 +80,7 @@ pub(crate) const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 22] = [
+const FAMILIES: [Family; 23] = [
     workloads,
     rollouts,
     harm,
@@ -103,6 +103,7 @@ const FAMILIES: [Family; 22] = [
     budgets::acts,
     storage::acts,
     bootstrap::acts,
+    certificates::of_pods,
 ];
 
 /// The acts of a run.
@@ -112,7 +113,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 17] = [
+    let calm: [Family; 18] = [
         workloads,
         rollouts,
         namespaces,
@@ -130,6 +131,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         budgets::acts,
         storage::acts,
         bootstrap::acts,
+        certificates::of_pods,
     ];
     let calm_only = dice.chance(0.25);
     let among: &[Family] = if calm_only { &calm } else { &FAMILIES };

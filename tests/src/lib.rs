@@ -43,7 +43,7 @@ pub use kubectl::kubectl;
 pub use manager::{Binary, Manager, PageResponse, WrongClock, ours};
 pub use normal::Normal;
 pub use objects::{Objects, WORKLOADS, rolled_out, status_code};
-pub use pki::{User, certificate_request};
+pub use pki::{User, certificate_request, pod_certificate_request};
 pub use quiet::{Queues, quiet, silent};
 pub use requests::{Request, Requests, none_forbidden, since, writes};
 pub use sandbox::{Said, Sandbox};

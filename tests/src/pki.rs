@@ -190,3 +190,19 @@ pub fn certificate_request(
     let request = params.serialize_request(&KeyPair::generate()?)?;
     Ok(json!(ByteString(request.pem()?.into_bytes())))
 }
+
+/// A PodCertificateRequest with this name, of a pod that nobody looks for, signed as
+/// [`certificate_request`] is.
+pub fn pod_certificate_request(name: &str) -> anyhow::Result<Value> {
+    let params = CertificateParams::new(Vec::new())?;
+    let request = params.serialize_request(&KeyPair::generate()?)?;
+    let spec = json!({
+        "signerName": "example.com/signer",
+        "podName": "web", "podUID": "pod",
+        "serviceAccountName": "default", "serviceAccountUID": "account",
+        "nodeName": "node", "nodeUID": "node",
+        "maxExpirationSeconds": 86_400,
+        "stubPKCS10Request": ByteString(request.der().to_vec()),
+    });
+    Ok(json!({"metadata": {"name": name}, "spec": spec}))
+}

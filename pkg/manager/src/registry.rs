@@ -73,7 +73,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["csrcleaner"],
         account: "certificate-controller",
         folder: Some("csrcleaner"),
-        on_trial: true,
         start: Some(|entry, context| {
             // Upstream has no queue.
             let pause = ItemBackoff::new(csrcleaner::RETRY_MIN, csrcleaner::PERIOD);
@@ -428,7 +427,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "podcertificaterequestcleaner",
         gates: &["PodCertificateRequest"],
         folder: Some("podcertificaterequestcleaner"),
-        on_trial: true,
         start: Some(|entry, context| {
             // Upstream has no queue.
             let (min, max) =

@@ -164,6 +164,10 @@ pub enum Mutant {
     TokenGoesEarly,
     /// The signature of a bootstrap token that is gone stays.
     StaleSignatureStays,
+    /// A certificate request is over as soon as it is decided.
+    DecidedIsOver,
+    /// The certificate request of a pod is deleted when it is a minute old.
+    PodRequestGoesEarly,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -180,7 +184,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 84] = [
+    pub const ALL: [Self; 86] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
         Self::DeleteWithoutUid,
@@ -259,6 +263,8 @@ impl Mutant {
         Self::LostClaimForgotten,
         Self::TokenGoesEarly,
         Self::StaleSignatureStays,
+        Self::DecidedIsOver,
+        Self::PodRequestGoesEarly,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

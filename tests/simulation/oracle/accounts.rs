@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
-use super::{Judged, Oracle, Target, Written, bootstrap, volumes};
+use super::{Judged, Oracle, Target, Written, bootstrap, certificates, volumes};
 use crate::site::START;
 
 /// The ConfigMap in which the server says since when it notes the use of tokens.
@@ -40,7 +40,9 @@ impl Oracle {
                 let was = was || self.was_sum(&it.target);
                 (!was).then_some("writes a role that aggregates nothing")
             }
-            "certificate-controller" => self.unapproved(before?, it),
+            certificates::ACCOUNT if it.method == "DELETE" => self.request_stays(before?, it),
+            certificates::ACCOUNT => self.unapproved(before?, it),
+            certificates::OF_PODS => self.is_young(before?, it),
             super::budgets::ACCOUNT => self.stays_marked(before?, it),
             bootstrap::CLEANER => self.token_stays(before?, it),
             bootstrap::SIGNER => Self::signs_more(before?, it),
@@ -133,7 +135,7 @@ impl Oracle {
 fn changes_more(it: &Judged<'_>) -> Option<String> {
     let before = it.changed()?;
     let allowed: &[&str] = match it.account {
-        "certificate-controller" => &["/status/conditions"],
+        certificates::ACCOUNT => &["/status/conditions"],
         "clusterrole-aggregation-controller" => &["/rules"],
         "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
         "pvc-protection-controller" | volumes::OF_VOLUMES | volumes::OF_CLASSES => {

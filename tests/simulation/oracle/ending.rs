@@ -10,7 +10,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, batch, budgets, volumes};
+use super::{Judged, Oracle, batch, budgets, certificates, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -129,6 +129,8 @@ impl Oracle {
             "daemon-set-controller" if target.plural == "controllerrevisions" => {
                 controller(it.sent).is_some_and(|set| quiet.sets.contains(set))
             }
+            // It looks by the hour, and what is over may be there until then.
+            certificates::ACCOUNT => it.method == "DELETE",
             "clusterrole-aggregation-controller" => quiet.roles.contains(&target.name),
             _ => false,
         };
@@ -172,6 +174,7 @@ impl Oracle {
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),
             "CertificateSigningRequest" => self.request_lacks(object),
+            "PodCertificateRequest" => Some("is to go when it is old".to_owned()),
             "Namespace" => self.namespace_lacks(&key.2),
             "ClusterRole" => self.role_lacks(object),
             "Node" => (text(object, TTL) != "0").then(|| "has no ttl".to_owned()),

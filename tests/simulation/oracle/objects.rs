@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 26;
+const COUNT: usize = 27;
 /// The kinds that are looked at.
 pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("", "v1", "pods", "Pod"),
@@ -30,6 +30,12 @@ pub(super) const KINDS: [Resource; COUNT] = [
     Resource::namespaced("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
     Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role"),
+    Resource::namespaced(
+        "certificates.k8s.io",
+        "v1beta1",
+        "podcertificaterequests",
+        "PodCertificateRequest",
+    ),
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
     Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume"),
@@ -75,6 +81,7 @@ const NAMES: [&str; COUNT] = [
     "EndpointSlice",
     "Widget",
     "Role",
+    "PodCertificateRequest",
     "Namespace",
     "Node",
     "PersistentVolume",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::{PodCertificateRequest, Time};
 use controller::View;
+use mutant::Mutant;
 
 /// How old a request may become; upstream's `threshold`.
 const AGE_MAX: Duration = Duration::from_mins(15);
@@ -27,9 +28,11 @@ pub(super) fn observe(view: &View<'_>) -> Snapshot {
 impl Snapshot {
     /// The requests that are old. As upstream, one that says no time is.
     pub(super) fn old(&self) -> Vec<&PodCertificateRequest> {
+        let is_early = mutant::is(Mutant::PodRequestGoesEarly);
+        let age_max = if is_early { Duration::from_mins(1) } else { AGE_MAX };
         let is_old = |request: &&PodCertificateRequest| {
             let created = request.meta.creation_timestamp;
-            created.is_none_or(|at| self.now >= at + AGE_MAX) && !request.meta.is_terminating()
+            created.is_none_or(|at| self.now >= at + age_max) && !request.meta.is_terminating()
         };
         self.requests.iter().map(|request| &**request).filter(is_old).collect()
     }
