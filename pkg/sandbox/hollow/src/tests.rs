@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Nodes;
 use crate::fields::{at, condition, items, number, text, time};
 use crate::kinds::{CLAIMS, LEASES, NODES, PODS, VOLUMES};
-use crate::world::{World, pod};
+use crate::world::{World, pod, pod_with};
 
 #[test]
 fn ten_nodes_and_fifty_pods_become_ready() {
@@ -83,6 +83,21 @@ fn a_killed_node_falls_silent_and_comes_back() {
     assert_eq!(number(status, "/restartCount"), Some(1));
     assert_eq!(number(status, "/lastState/terminated/exitCode"), Some(255));
     assert_eq!(world.ready(), 4);
+}
+
+/// Its report waits until the API server can be reached.
+#[test]
+fn a_pod_that_starts_and_ends_while_its_node_is_partitioned_is_reported() {
+    let mut world = World::new(&Nodes::new(1));
+    world.run(1);
+    let spec = json!({ "nodeName": "node-0", "restartPolicy": "Never" });
+    world.create(&PODS, pod_with("a", &[("run-for", "4s")], &spec));
+    world.kubelet.partition("node-0");
+    world.run(60);
+    assert_ne!(text(world.pod("a"), "/status/phase"), "Succeeded");
+    world.kubelet.heal("node-0");
+    world.run(10);
+    assert_eq!(text(world.pod("a"), "/status/phase"), "Succeeded");
 }
 
 #[test]

@@ -71,6 +71,8 @@ struct Resident {
     notes: Notes,
     /// The address that the node lends it.
     lent: Option<u8>,
+    /// Whether it had ended before it was seen.
+    found_ended: bool,
 }
 
 impl Kubelet {
@@ -224,7 +226,9 @@ impl Kubelet {
         } else {
             let pod = Pod::new(&change.object, self.seed, now);
             let (report, notes) = (Report::default(), Notes::default());
-            self.pods.insert(key.clone(), Resident { pod, report, notes, lent: None });
+            let found_ended = pod.stage == pod::Stage::Done;
+            let resident = Resident { pod, report, notes, lent: None, found_ended };
+            self.pods.insert(key.clone(), resident);
         }
         self.touched.insert(Subject::Pod(key));
     }
@@ -337,9 +341,8 @@ impl Kubelet {
     }
 
     fn tend_pod(&mut self, key: &Key, now: Time, reaction: &mut Reaction) -> Option<Time> {
-        let Resident { pod, report, notes, lent } = self.pods.get_mut(key)?;
+        let Resident { pod, report, notes, lent, found_ended } = self.pods.get_mut(key)?;
         let machine = self.machines.get_mut(&pod.node).filter(|machine| machine.on)?;
-        let was_finished = pod.stage == pod::Stage::Done;
         pod.run(now);
         if pod.ip.is_none() && pod.stage == pod::Stage::Up && !pod.program.host_network {
             pod.ip = Some(machine.lend());
@@ -358,8 +361,8 @@ impl Kubelet {
             reaction.send(&by, notes.write(pod, now, &mut self.written));
         }
         pod.moments.clear();
-        // One that was found finished has said all.
-        if !was_finished || report.has_spoken() {
+        // One that had ended before has said all.
+        if !*found_ended || report.has_spoken() {
             let host = machine.ip();
             let address = if pod.program.host_network {
                 Some(host.clone())
