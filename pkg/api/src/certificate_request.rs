@@ -10,30 +10,64 @@ use asn1_rs::{FromDer as _, Header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::Text;
-
 /// What is read of a request for a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertificateRequest {
-    /// The last common name of its subject, as Go's parser has it; empty if there is none.
-    pub common_name: String,
-    /// All organizations of its subject, in their order.
-    pub organizations: Vec<String>,
-    /// As what else its subject should be known.
-    pub alternatives: BTreeSet<Alternative>,
+    /// The subject of the certificate.
+    pub subject: Subject,
+    /// As what else the subject should be known.
+    pub alternatives: Alternatives,
+    /// `subjectPKInfo`, DER.
+    pub public_key: Box<[u8]>,
+    /// The proof that its author has the private key.
+    pub proof: Proof,
 }
 
-/// A kind of name in `subjectAltName`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Alternative {
-    /// `dNSName`.
-    Dns,
+/// What of a subject gets into a certificate: the attributes that Go's `pkix.Name` knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// `C`, in their order; so are all lists.
+    pub countries: Vec<String>,
+    /// `ST`.
+    pub provinces: Vec<String>,
+    /// `L`.
+    pub localities: Vec<String>,
+    /// `STREET`.
+    pub streets: Vec<String>,
+    /// `postalCode`.
+    pub postal_codes: Vec<String>,
+    /// `O`.
+    pub organizations: Vec<String>,
+    /// `OU`.
+    pub units: Vec<String>,
+    /// The last `CN`; empty if there is none.
+    pub common_name: String,
+    /// The last `serialNumber`; empty if there is none.
+    pub serial_number: String,
+}
+
+/// The names in `subjectAltName`; those of other kinds count for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alternatives {
+    /// `dNSName`, in their order, in ASCII; so are all lists.
+    pub dns: Vec<String>,
     /// `rfc822Name`.
-    Email,
-    /// `iPAddress`.
-    Address,
-    /// `uniformResourceIdentifier`.
-    Uri,
+    pub emails: Vec<String>,
+    /// `iPAddress`: four octets, or sixteen. One of IPv4 that is written as IPv6 has four.
+    pub addresses: Vec<Box<[u8]>>,
+    /// `uniformResourceIdentifier`, as it is written, but for the scheme, which is in lower case.
+    pub uris: Vec<String>,
+}
+
+/// A signature, and what it is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// `signatureAlgorithm`, DER.
+    pub algorithm: Box<[u8]>,
+    /// `certificationRequestInfo`, DER: what is signed.
+    pub signed: Box<[u8]>,
+    /// The signature.
+    pub signature: Box<[u8]>,
 }
 
 /// Why a request cannot be read.
@@ -53,6 +87,7 @@ mod tag {
     pub(super) const PRINTABLE_STRING: u8 = 0x13;
     pub(super) const T61_STRING: u8 = 0x14;
     pub(super) const IA5_STRING: u8 = 0x16;
+    pub(super) const BMP_STRING: u8 = 0x1e;
     pub(super) const SEQUENCE: u8 = 0x30;
     pub(super) const SET: u8 = 0x31;
     /// `[0]`, constructed.
@@ -61,8 +96,8 @@ mod tag {
 
 /// The contents of object identifiers.
 mod oid {
-    pub(super) const COMMON_NAME: &[u8] = &[0x55, 4, 3];
-    pub(super) const ORGANIZATION: &[u8] = &[0x55, 4, 10];
+    /// The types of attributes of a subject; their last octet follows.
+    pub(super) const ATTRIBUTE: &[u8] = &[0x55, 4];
     pub(super) const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 17];
     /// `extensionRequest` of PKCS #9.
     pub(super) const EXTENSION_REQUEST: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 14];
@@ -87,73 +122,43 @@ impl CertificateRequest {
         Self::from_pem(pem)
     }
 
-    /// Reads a PEM text that holds one block, and may have other text around it.
+    /// Reads the first block of a PEM text, which may have other text around it.
     pub fn from_pem(pem: &str) -> Read<Self> {
         Self::from_der(&block(pem)?)
     }
 
-    /// Reads `CertificationRequest` of RFC 2986. Neither the key nor the signature is looked at:
-    /// the API server has.
+    /// Reads `CertificationRequest` of RFC 2986. Neither the key nor the signature is verified: the
+    /// API server has done that.
     pub fn from_der(der: &[u8]) -> Read<Self> {
         let mut whole = Der(der);
         let mut request = whole.sequence("the request")?;
         whole.end("the request")?;
-        let mut info = request.sequence("certificationRequestInfo")?;
-        request.sequence("signatureAlgorithm")?;
-        request.take(tag::BIT_STRING, "signature")?;
+        let signed = request.element("certificationRequestInfo")?;
+        let mut info = Der(signed).sequence("certificationRequestInfo")?;
+        let algorithm = request.element("signatureAlgorithm")?;
+        Der(algorithm).sequence("signatureAlgorithm")?;
+        let signature = request.take(tag::BIT_STRING, "signature")?;
         request.end("signature")?;
+        // The first octet counts the bits of the last one that do not count; in a signature all do.
+        let Some((0, signature)) = signature.split_first() else {
+            return Err(wrong("signature has no whole octets"));
+        };
 
         info.take(tag::INTEGER, "version")?;
-        let mut found = Self::default();
-        found.read_subject(info.sequence("subject")?)?;
-        info.sequence("subjectPKInfo")?;
-        found.read_attributes(Der(info.take(tag::ATTRIBUTES, "attributes")?))?;
+        let subject = Subject::read(info.sequence("subject")?)?;
+        let public_key = info.element("subjectPKInfo")?;
+        Der(public_key).sequence("subjectPKInfo")?;
+        let attributes = Der(info.take(tag::ATTRIBUTES, "attributes")?);
         info.end("attributes")?;
+        let proof = Proof {
+            algorithm: algorithm.into(),
+            signed: signed.into(),
+            signature: signature.into(),
+        };
+        let alternatives = Alternatives::default();
+        let mut found = Self { subject, alternatives, public_key: public_key.into(), proof };
+        found.read_attributes(attributes)?;
         Ok(found)
-    }
-
-    /// What keeps it from being the request of a kubelet for the certificate that it shows as a
-    /// client; none: it is one. As `ValidateKubeletClientCSR` in upstream's pkg/apis/certificates.
-    pub fn no_kubelet_client(&self, usages: &BTreeSet<Text>) -> Option<&'static str> {
-        let has = |kind| self.alternatives.contains(&kind);
-        let usages: Vec<&str> = usages.iter().map(|usage| &**usage).collect();
-        let is_usual = matches!(
-            usages.as_slice(),
-            ["client auth", "digital signature"]
-                | ["client auth", "digital signature", "key encipherment"]
-        );
-        [
-            (self.organizations != ["system:nodes"], "subject organization is not system:nodes"),
-            (has(Alternative::Dns), "DNS subjectAltNames are not allowed"),
-            (has(Alternative::Email), "Email subjectAltNames are not allowed"),
-            (has(Alternative::Address), "IP subjectAltNames are not allowed"),
-            (has(Alternative::Uri), "URI subjectAltNames are not allowed"),
-            (
-                !self.common_name.starts_with("system:node:"),
-                "subject common name does not begin with system:node:",
-            ),
-            (!is_usual, "usages did not match [client auth digital signature key encipherment]"),
-        ]
-        .into_iter()
-        .find_map(|(is_wrong, why)| is_wrong.then_some(why))
-    }
-
-    fn read_subject(&mut self, mut names: Der<'_>) -> Read<()> {
-        while !names.is_empty() {
-            let mut together = Der(names.take(tag::SET, "a name of the subject")?);
-            while !together.is_empty() {
-                let mut name = together.sequence("a name of the subject")?;
-                let kind = name.take(tag::OBJECT_IDENTIFIER, "the type of a name")?;
-                let (identifier, value) = name.any("the value of a name")?;
-                name.end("a name of the subject")?;
-                match kind {
-                    oid::COMMON_NAME => self.common_name = text(identifier, value)?,
-                    oid::ORGANIZATION => self.organizations.push(text(identifier, value)?),
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
     }
 
     fn read_attributes(&mut self, mut attributes: Der<'_>) -> Read<()> {
@@ -174,30 +179,104 @@ impl CertificateRequest {
                     return Err(wrong("an extension is requested twice"));
                 }
                 if kind == oid::SUBJECT_ALT_NAME {
-                    self.read_alternatives(value)?;
+                    self.alternatives = Alternatives::read(value)?;
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// As `parseSANExtension` of Go's crypto/x509: names of other kinds count for nothing.
-    fn read_alternatives(&mut self, value: &[u8]) -> Read<()> {
+impl Subject {
+    /// As `FillFromRDNSequence` of Go's crypto/x509/pkix.
+    fn read(mut names: Der<'_>) -> Read<Self> {
+        let mut found = Self::default();
+        while !names.is_empty() {
+            let mut together = Der(names.take(tag::SET, "a name of the subject")?);
+            while !together.is_empty() {
+                let mut name = together.sequence("a name of the subject")?;
+                let kind = name.take(tag::OBJECT_IDENTIFIER, "the type of a name")?;
+                let (identifier, value) = name.any("the value of a name")?;
+                name.end("a name of the subject")?;
+                if let Some([kind]) = kind.strip_prefix(oid::ATTRIBUTE) {
+                    found.add(*kind, identifier, value)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes an attribute whose type ends with `kind`.
+    fn add(&mut self, kind: u8, identifier: u8, value: &[u8]) -> Read<()> {
+        let list = match kind {
+            3 => {
+                self.common_name = text(identifier, value)?;
+                return Ok(());
+            }
+            5 => {
+                self.serial_number = text(identifier, value)?;
+                return Ok(());
+            }
+            6 => &mut self.countries,
+            7 => &mut self.localities,
+            8 => &mut self.provinces,
+            9 => &mut self.streets,
+            10 => &mut self.organizations,
+            11 => &mut self.units,
+            17 => &mut self.postal_codes,
+            _ => return Ok(()),
+        };
+        list.push(text(identifier, value)?);
+        Ok(())
+    }
+}
+
+impl Alternatives {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// As `parseSANExtension` of Go's crypto/x509.
+    fn read(value: &[u8]) -> Read<Self> {
+        let mut found = Self::default();
         let mut value = Der(value);
         let mut names = value.sequence("subjectAltName")?;
         value.end("subjectAltName")?;
         while !names.is_empty() {
-            let (identifier, _) = names.any("subjectAltName")?;
-            let kind = match identifier {
-                0x81 => Alternative::Email,
-                0x82 => Alternative::Dns,
-                0x86 => Alternative::Uri,
-                0x87 => Alternative::Address,
-                _ => continue,
-            };
-            self.alternatives.insert(kind);
+            match names.any("subjectAltName")? {
+                (0x81, email) => found.emails.push(ascii(email)?),
+                (0x82, name) => found.dns.push(ascii(name)?),
+                (0x86, uri) => found.uris.push(uri_of(uri)?),
+                (0x87, address) => found.addresses.push(address_of(address)?),
+                _ => {}
+            }
         }
-        Ok(())
+        Ok(found)
+    }
+}
+
+fn ascii(name: &[u8]) -> Read<String> {
+    let text = std::str::from_utf8(name).ok().filter(|name| name.is_ascii());
+    text.map(str::to_owned).ok_or_else(|| wrong("a name of subjectAltName is not ASCII"))
+}
+
+/// Go parses a URI and writes it anew.
+fn uri_of(uri: &[u8]) -> Read<String> {
+    let mut uri = ascii(uri)?;
+    let scheme = uri.find(|char: char| !(char.is_ascii_alphanumeric() || "+-.".contains(char)));
+    if let Some(end) = scheme.filter(|end| uri[*end..].starts_with(':')) {
+        uri[..end].make_ascii_lowercase();
+    }
+    Ok(uri)
+}
+
+fn address_of(address: &[u8]) -> Read<Box<[u8]>> {
+    const MAPPED: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+    match (address.len(), address.strip_prefix(MAPPED)) {
+        (16, Some(four)) => Ok(four.into()),
+        (4 | 16, _) => Ok(address.into()),
+        _ => Err(wrong("an address of subjectAltName has a wrong length")),
     }
 }
 
@@ -215,29 +294,53 @@ fn extension(mut extension: Der<'_>) -> Read<(&[u8], &[u8])> {
     Ok((kind, value))
 }
 
-/// A text in a subject. Types that Go's parser skips, or whose bytes are ambiguous, are refused.
+/// A text in a subject, as Go's encoding/asn1 reads it. Types that it skips are refused.
 fn text(identifier: u8, value: &[u8]) -> Read<String> {
-    let is_plain = match identifier {
-        tag::UTF8_STRING => true,
-        tag::NUMERIC_STRING | tag::PRINTABLE_STRING | tag::T61_STRING | tag::IA5_STRING => {
-            value.is_ascii()
-        }
+    let is_printable = |byte: &u8| byte.is_ascii_alphanumeric() || b" '()+,-./:=?*&".contains(byte);
+    let is_numeric = |byte: &u8| byte.is_ascii_digit() || *byte == b' ';
+    let is_good = match identifier {
+        tag::UTF8_STRING | tag::T61_STRING | tag::BMP_STRING => true,
+        tag::IA5_STRING => value.is_ascii(),
+        tag::PRINTABLE_STRING => value.iter().all(is_printable),
+        tag::NUMERIC_STRING => value.iter().all(is_numeric),
         _ => false,
     };
-    let text = std::str::from_utf8(value).ok().filter(|_| is_plain);
-    text.map(str::to_owned).ok_or_else(|| wrong("a name of the subject is no plain text"))
+    let text = match identifier {
+        // Taken for Latin-1.
+        tag::T61_STRING => Some(value.iter().copied().map(char::from).collect()),
+        tag::BMP_STRING => two_byte_text(value),
+        _ => String::from_utf8(value.to_vec()).ok(),
+    };
+    text.filter(|_| is_good).ok_or_else(|| wrong("a name of the subject is no plain text"))
 }
 
-/// What the only block of a PEM text holds. With more than one, it would have to be known which of
-/// them a signer takes.
+/// UCS-2; a zero may end it.
+fn two_byte_text(value: &[u8]) -> Option<String> {
+    let value = value.strip_suffix(&[0, 0]).unwrap_or(value);
+    let (pairs, rest) = value.as_chunks::<2>();
+    let is_no_character = |unit: &u16| matches!(unit, 0xfdd0..=0xfdef | 0xfffe | 0xffff);
+    let units: Vec<_> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
+    let is_good = rest.is_empty() && !units.iter().any(is_no_character);
+    // One that stands for a part of a character is no text by itself, and two are not allowed.
+    let text = String::from_utf16(&units).ok();
+    text.filter(|text| is_good && text.chars().count() == units.len())
+}
+
+/// What the first block of a PEM text holds. Go's parser passes over blocks that it cannot read;
+/// this one refuses the text.
 fn block(pem: &str) -> Read<Vec<u8>> {
-    if pem.matches(BEGIN).count() != 1 || pem.matches(END).count() != 1 {
-        return Err(wrong("there must be one PEM block"));
+    let before_end = pem.find(END).map_or("", |end| &pem[..end]);
+    let Some((before, _)) = before_end.split_once(BEGIN) else {
+        return Err(wrong("there must be a PEM block"));
+    };
+    if before_end.matches(BEGIN).count() != 1 {
+        return Err(wrong("a PEM block begins in another one"));
     }
     let is_line =
         |line: &str, start| line.trim_end().strip_prefix(start).is_some_and(|rest| rest == LABEL);
-    let mut lines = pem.split('\n').skip_while(|line| !is_line(line, BEGIN)).skip(1).peekable();
-    if lines.peek().is_none() {
+    let mut lines = pem[before.len()..].split('\n').peekable();
+    let is_request = lines.next().is_some_and(|line| is_line(line, BEGIN));
+    if !is_request || !(before.is_empty() || before.ends_with('\n')) {
         return Err(wrong("PEM block type must be CERTIFICATE REQUEST"));
     }
     // Headers, which are ignored.
@@ -266,6 +369,13 @@ impl<'a> Der<'a> {
     /// Nothing may follow.
     fn end(&self, what: &str) -> Read<()> {
         if self.is_empty() { Ok(()) } else { Err(wrong(&format!("trailing data after {what}"))) }
+    }
+
+    /// The next element, with its identifier and its length.
+    fn element(&mut self, what: &str) -> Read<&'a [u8]> {
+        let whole = self.0;
+        self.any(what)?;
+        Ok(&whole[..whole.len() - self.0.len()])
     }
 
     /// The next element, which is a sequence.

@@ -17,13 +17,17 @@ pub struct CertificateSigningRequest {
     /// `spec.signerName`: the signer that should sign it.
     pub signer_name: Text,
     /// `spec.usages`: what the certificate is for.
-    pub usages: BTreeSet<Text>,
+    pub usages: Box<[Text]>,
+    /// `spec.expirationSeconds`: how long the certificate should be valid.
+    pub expiration_seconds: Option<i32>,
     /// Who made the object, as the API server noted it.
     pub requestor: Requestor,
     /// The types of its conditions, whatever their status.
     pub conditions: BTreeSet<Text>,
     /// The same in their order, and when each was last updated, if it says so.
     pub condition_updates: Box<[(Text, Option<Time>)]>,
+    /// Whether a signer has given it up: it has the condition Failed, which is true.
+    pub failed: bool,
     /// Whether the certificate is there.
     pub issued: bool,
     /// The whole object.
@@ -117,7 +121,9 @@ impl Object for CertificateSigningRequest {
             meta: wire.metadata.meta()?,
             signer_name: intern(&wire.spec.signer_name),
             usages: wire.spec.usages.iter().map(|usage| intern(usage)).collect(),
+            expiration_seconds: wire.spec.expiration_seconds,
             requestor: wire.spec.requestor,
+            failed: conditions.clone().any(WireCondition::is_true_failure),
             conditions: conditions.map(|condition| intern(&condition.r#type)).collect(),
             condition_updates: condition_updates.collect(),
             issued: !wire.status.certificate.is_empty(),
@@ -130,10 +136,12 @@ impl Object for CertificateSigningRequest {
         Self {
             meta,
             signer_name: intern(""),
-            usages: BTreeSet::new(),
+            usages: Box::default(),
+            expiration_seconds: None,
             requestor: Requestor::default(),
             conditions: BTreeSet::new(),
             condition_updates: Box::default(),
+            failed: false,
             issued: false,
             raw: Raw::default(),
             unreadable: Some(error.clone()),
@@ -158,6 +166,7 @@ struct WireSpec {
     signer_name: String,
     #[serde(deserialize_with = "null_is_empty")]
     usages: Vec<String>,
+    expiration_seconds: Option<i32>,
     #[serde(flatten)]
     requestor: Requestor,
 }
@@ -184,5 +193,15 @@ struct WireStatus {
 #[serde(rename_all = "camelCase", default)]
 struct WireCondition {
     r#type: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    status: String,
     last_update_time: Option<wire::Time>,
+}
+
+impl WireCondition {
+    /// As `HasTrueCondition` of upstream's pkg/controller/certificates: one without a status is of
+    /// an API version that knew none.
+    fn is_true_failure(&self) -> bool {
+        self.r#type == "Failed" && matches!(&*self.status, "" | "True")
+    }
 }

@@ -10,6 +10,7 @@ mod attributes_class;
 mod bootstrap_token;
 mod budget;
 mod certificate;
+mod certificate_profile;
 mod certificate_request;
 mod claim;
 mod cluster_info;
@@ -63,7 +64,9 @@ pub use address::{Family, parse_ip};
 pub use attributes_class::VolumeAttributesClass;
 pub use bootstrap_token::{BootstrapToken, Expiration, TokenSecretValue};
 pub use budget::{BudgetCondition, BudgetStatus, PodDisruptionBudget};
-pub use certificate_request::{Alternative, CertificateRequest, RequestError};
+pub use certificate_request::{
+    Alternatives, CertificateRequest, Proof, RequestError, Subject as CertificateSubject,
+};
 pub use claim::PersistentVolumeClaim;
 pub use cluster_info::ClusterInfo;
 pub use clusterrole::{ClusterRole, PolicyRule};

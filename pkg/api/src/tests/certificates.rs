@@ -2,7 +2,7 @@
 //! made, and what its parser reads after one octet of them was changed: `position:value`s, then
 //! common name, organizations and kinds of names. Changes that it refuses are not listed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use base64::Engine as _;
@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use crate::*;
 
 const CORPUS: &str = include_str!("../../testdata/certificate-requests.txt");
+const TYPE: &str = "PEM block type must be CERTIFICATE REQUEST";
 const CLIENT: [&str; 3] = ["client auth", "digital signature", "key encipherment"];
+const SERVING: [&str; 3] = ["server auth", "digital signature", "key encipherment"];
 
 /// A request of [`CORPUS`].
 struct Sample {
@@ -48,9 +50,17 @@ fn corpus() -> Vec<Sample> {
 
 /// As the corpus prints it.
 fn shown(request: &CertificateRequest) -> String {
-    let names: Vec<_> = request.organizations.iter().map(go::quote).collect();
-    let kinds: Vec<_> = request.alternatives.iter().map(|kind| format!("{kind:?}")).collect();
-    let common = go::quote(&request.common_name);
+    let names: Vec<_> = request.subject.organizations.iter().map(go::quote).collect();
+    let Alternatives { dns, emails, addresses, uris } = &request.alternatives;
+    let kinds = [
+        ("Dns", dns.is_empty()),
+        ("Email", emails.is_empty()),
+        ("Address", addresses.is_empty()),
+        ("Uri", uris.is_empty()),
+    ];
+    let kinds = kinds.into_iter().filter(|(_, is_empty)| !is_empty).map(|(kind, _)| kind);
+    let kinds: Vec<_> = kinds.collect();
+    let common = go::quote(&request.subject.common_name);
     format!("{common} [{}] [{}]", names.join(" "), kinds.join(" "))
 }
 
@@ -62,7 +72,7 @@ fn pem(der: &[u8]) -> String {
     text + "-----END CERTIFICATE REQUEST-----\n"
 }
 
-fn usages(usages: &[&str]) -> BTreeSet<Text> {
+fn usages(usages: &[&str]) -> Vec<Text> {
     usages.iter().map(|usage| intern(usage)).collect()
 }
 
@@ -117,21 +127,21 @@ fn a_pem_text_holds_one_request() {
         good.replace('\n', "  \n"),
         format!("Certificate Request:\n    Data:\n{good}"),
         good.replacen('\n', "\nProc-Type: 4\n\n", 1),
+        good.repeat(2),
+        format!("{good}-----BEGIN"),
     ] {
         let read = CertificateRequest::from_pem(&text);
         assert_eq!(read.as_ref().map(shown).as_ref(), Ok(&reads), "{text}");
     }
     let base64 = good.lines().nth(1).unwrap();
     for (text, error) in [
-        (String::new(), "there must be one PEM block"),
-        (good.repeat(2), "there must be one PEM block"),
-        (good.replace("-----END ", ""), "there must be one PEM block"),
-        (
-            good.replace("CERTIFICATE REQUEST", "CERTIFICATE"),
-            "PEM block type must be CERTIFICATE REQUEST",
-        ),
+        (String::new(), "there must be a PEM block"),
+        (good.replace("-----END ", ""), "there must be a PEM block"),
+        (good.replace("-----END ", "").repeat(2) + &good, "a PEM block begins in another one"),
+        (pem(&der).replace("CERTIFICATE REQUEST", "X") + &good, TYPE),
+        (good.replace("CERTIFICATE REQUEST", "CERTIFICATE"), TYPE),
         (good.replace("END CERTIFICATE REQUEST", "END CERTIFICATE"), "the PEM block does not end"),
-        (format!("x{good}"), "PEM block type must be CERTIFICATE REQUEST"),
+        (format!("x{good}"), TYPE),
         (good.replace(base64, "@"), "PEM: Invalid symbol 64, offset 0."),
         (good.replace(base64, ""), "the request is not DER"),
         (pem(&[]), "the request is not DER"),
@@ -144,46 +154,77 @@ fn a_pem_text_holds_one_request() {
     }
 }
 
-/// `ValidateKubeletClientCSR`.
+/// `ValidateKubeletClientCSR` and `ValidateKubeletServingCSR`.
 #[test]
-fn a_kubelet_asks_for_a_client_certificate_in_its_own_way() {
+fn a_kubelet_asks_for_certificates_in_its_own_way() {
     let nodes = || vec!["system:nodes".to_owned()];
-    let good = CertificateRequest {
-        common_name: "system:node:a".to_owned(),
-        organizations: nodes(),
-        alternatives: BTreeSet::new(),
+    let of = |name: &str, organizations: Vec<String>| CertificateSubject {
+        common_name: name.to_owned(),
+        organizations,
+        ..CertificateSubject::default()
     };
-    let with = |kind| CertificateRequest { alternatives: BTreeSet::from([kind]), ..good.clone() };
-    let named = |name: &str| CertificateRequest { common_name: name.to_owned(), ..good.clone() };
-    let of = |organizations| CertificateRequest { organizations, ..good.clone() };
-    let organization = Some("subject organization is not system:nodes");
-    let name = Some("subject common name does not begin with system:node:");
-    let not_allowed = |what: &str| format!("{what} subjectAltNames are not allowed");
-    for (request, expected) in [
-        (good.clone(), None),
-        (named("system:node:"), None),
-        (named("mike"), name),
-        (named(""), name),
-        (of(vec![]), organization),
-        (of(vec!["system:master".to_owned()]), organization),
-        (of([nodes(), nodes()].concat()), organization),
-        (with(Alternative::Dns), Some(&*not_allowed("DNS"))),
-        (with(Alternative::Email), Some(&*not_allowed("Email"))),
-        (with(Alternative::Address), Some(&*not_allowed("IP"))),
-        (with(Alternative::Uri), Some(&*not_allowed("URI"))),
+    let (text, none) = (|| vec!["a".to_owned()], Alternatives::default);
+    let good = of("system:node:a", nodes());
+    let organization = "subject organization is not system:nodes";
+    let name = "subject common name does not begin with system:node:";
+    let missing = "DNS or IP subjectAltName is required";
+    let (dns, email) =
+        ("DNS subjectAltNames are not allowed", "Email subjectAltNames are not allowed");
+    let (ip, uri) = ("IP subjectAltNames are not allowed", "URI subjectAltNames are not allowed");
+    let one = Alternatives { dns: text(), ..none() };
+    let address = Alternatives { addresses: vec![Box::new([127, 0, 0, 1])], ..none() };
+    let emails = Alternatives { emails: text(), ..one.clone() };
+    let uris = Alternatives { uris: text(), ..one.clone() };
+    for (subject, alternatives, client, serving) in [
+        (good.clone(), none(), None, Some(missing)),
+        (of("system:node:", nodes()), none(), None, Some(missing)),
+        (of("mike", nodes()), none(), Some(name), Some(missing)),
+        (of("mike", nodes()), one.clone(), Some(dns), Some(name)),
+        (of("", nodes()), none(), Some(name), Some(missing)),
+        (of("system:node:a", vec![]), one.clone(), Some(organization), Some(organization)),
+        (
+            of("system:node:a", vec!["system:master".to_owned()]),
+            one.clone(),
+            Some(organization),
+            Some(organization),
+        ),
+        (
+            of("system:node:a", [nodes(), nodes()].concat()),
+            one.clone(),
+            Some(organization),
+            Some(organization),
+        ),
+        (good.clone(), one, Some(dns), None),
+        (good.clone(), address, Some(ip), None),
+        (good.clone(), Alternatives { emails: text(), ..none() }, Some(email), Some(missing)),
+        (good.clone(), Alternatives { uris: text(), ..none() }, Some(uri), Some(missing)),
+        (good.clone(), emails, Some(dns), Some(email)),
+        (good.clone(), uris, Some(dns), Some(uri)),
     ] {
-        assert_eq!(request.no_kubelet_client(&usages(&CLIENT)), expected, "{request:?}");
-        assert_eq!(request.no_kubelet_client(&usages(&CLIENT[..2])), expected, "{request:?}");
+        let request = CertificateRequest { subject, alternatives, ..CertificateRequest::default() };
+        for count in [2, 3] {
+            let found = request.no_kubelet_client(&usages(&CLIENT[..count]));
+            assert_eq!(found, client, "{request:?}");
+            let found = request.no_kubelet_serving(&usages(&SERVING[..count]));
+            assert_eq!(found, serving, "{request:?}");
+        }
     }
-    let wrong = Some("usages did not match [client auth digital signature key encipherment]");
+    let alternatives = Alternatives { dns: text(), ..none() };
+    let server =
+        CertificateRequest { subject: good, alternatives, ..CertificateRequest::default() };
+    let client = CertificateRequest { alternatives: none(), ..server.clone() };
     for bad in [
         vec![],
         vec!["client auth"],
         vec!["client auth", "key encipherment"],
         vec!["client auth", "digital signature", "key encipherment", "server auth"],
-        vec!["server auth", "digital signature", "key encipherment"],
     ] {
-        assert_eq!(good.no_kubelet_client(&usages(&bad)), wrong, "{bad:?}");
+        let found = client.no_kubelet_client(&usages(&bad));
+        let wrong = "usages did not match [client auth digital signature key encipherment]";
+        assert_eq!(found, Some(wrong), "{bad:?}");
+        let found = server.no_kubelet_serving(&usages(&bad));
+        let wrong = "usages did not match [digital signature key encipherment server auth]";
+        assert_eq!(found, Some(wrong), "{bad:?}");
     }
 }
 
@@ -196,7 +237,7 @@ fn a_signing_request_is_read_and_kept() {
         "spec": {
             "request": STANDARD.encode(pem(&der)),
             "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
-            "usages": ["digital signature", "client auth"],
+            "usages": ["digital signature", "client auth"], "expirationSeconds": 700,
             "username": "system:bootstrap:abcdef", "uid": "7", "groups": ["a", "b"],
             "extra": {"k": ["v", "w"]}, "fieldOfTomorrow": 1,
         },
@@ -208,7 +249,8 @@ fn a_signing_request_is_read_and_kept() {
     let found = read(&json);
     assert_eq!(found.meta.key, Key::new("", "csr-1"));
     assert_eq!(&*found.signer_name, "kubernetes.io/kube-apiserver-client-kubelet");
-    assert_eq!(found.usages, usages(&["client auth", "digital signature"]));
+    assert_eq!(*found.usages, *usages(&["digital signature", "client auth"]));
+    assert_eq!(found.expiration_seconds, Some(700));
     let requestor = Requestor {
         username: "system:bootstrap:abcdef".to_owned(),
         uid: "7".to_owned(),
@@ -216,7 +258,7 @@ fn a_signing_request_is_read_and_kept() {
         extra: BTreeMap::from([("k".to_owned(), vec!["v".to_owned(), "w".to_owned()])]),
     };
     assert_eq!(found.requestor, requestor);
-    assert!(found.is_approved() && !found.is_denied() && found.issued);
+    assert!(found.is_approved() && !found.is_denied() && found.issued && !found.failed);
     assert_eq!(found.request().as_ref().map(shown), Ok(reads));
     let body = found.raw.edited(&CertificateSigningRequest::RESOURCE, &[]).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json);
@@ -230,7 +272,17 @@ fn a_signing_request_is_read_and_kept() {
         "status": {"conditions": [{"type": "Denied"}], "certificate": null}}));
     assert!(bare.is_denied() && !bare.is_approved() && !bare.issued);
     assert_eq!(bare.requestor, Requestor::default());
-    assert_eq!(bare.request().unwrap_err().0, "there must be one PEM block");
+    assert_eq!(bare.request().unwrap_err().0, "there must be a PEM block");
+    // `HasTrueCondition`.
+    for (failed, expected) in [
+        (json!({"type": "Failed"}), true),
+        (json!({"type": "Failed", "status": "True"}), true),
+        (json!({"type": "Failed", "status": "False"}), false),
+        (json!({"type": "Other", "status": "True"}), false),
+    ] {
+        let found = read(&json!({"metadata": {}, "status": {"conditions": [failed]}}));
+        assert_eq!(found.failed, expected, "{failed}");
+    }
     for (request, error) in [
         (json!("@"), "base64: Invalid symbol 64, offset 0."),
         (json!("/w=="), "the PEM text is not UTF-8"),

@@ -88,7 +88,7 @@ fn settled(csr: &CertificateSigningRequest) -> String {
 
 /// The reasons to approve the request of a kubelet, the strongest first.
 fn recognizers(csr: &CertificateSigningRequest, request: &CertificateRequest) -> Vec<Recognizer> {
-    if csr.requestor.username == request.common_name {
+    if csr.requestor.username == request.subject.common_name {
         vec![SELF_NODE_CLIENT, NODE_CLIENT]
     } else {
         vec![NODE_CLIENT]

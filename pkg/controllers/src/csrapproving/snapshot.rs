@@ -1,5 +1,6 @@
 //! What a sync of a request looks at.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::{CertificateRequest, CertificateSigningRequest, Key, RequestError};
@@ -30,14 +31,15 @@ impl Snapshot {
             texts => texts.join(", "),
         };
         let csr = &self.csr;
+        let usages: BTreeSet<_> = csr.usages.iter().map(|usage| &**usage).collect();
         let mut facts = vec![
             ("signer", csr.signer_name.to_string()),
-            ("usages", list(csr.usages.iter().map(|usage| &**usage).collect())),
+            ("usages", list(usages.into_iter().collect())),
             ("conditions", list(csr.conditions.iter().map(|kind| &**kind).collect())),
         ];
         // The user's name is only for readers that may get the request, from the API server.
         if let Some(Ok(request)) = &self.request {
-            let is_own = csr.requestor.username == request.common_name;
+            let is_own = csr.requestor.username == request.subject.common_name;
             let author = if is_own { "the node that it is for" } else { "another user" };
             facts.push(("requested by", author.to_owned()));
         }
