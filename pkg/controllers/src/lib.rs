@@ -11,6 +11,7 @@ pub mod clusterroleaggregation;
 pub mod cronjob;
 pub mod csrapproving;
 pub mod csrcleaner;
+pub mod csrsigning;
 pub mod daemonset;
 pub mod deployment;
 pub mod disruption;
