@@ -14,6 +14,7 @@ pub mod registry;
 pub mod selection;
 mod serve;
 mod serving;
+mod signing;
 pub mod start;
 mod token_signer;
 mod validation;

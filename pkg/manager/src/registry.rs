@@ -25,8 +25,8 @@ use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
-    csrcleaner, disruption, job, legacytokencleaner, nodelifecycle, podcertificaterequestcleaner,
-    podgc, replicaset, serviceaccounttoken, tainteviction,
+    csrcleaner, csrsigning, disruption, job, legacytokencleaner, nodelifecycle,
+    podcertificaterequestcleaner, podgc, replicaset, serviceaccounttoken, tainteviction,
 };
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -34,7 +34,7 @@ use crate::flags::handles;
 use crate::gates::features;
 use crate::hmac::RingHmac;
 use crate::start::Context;
-use crate::token_signer;
+use crate::{signing, token_signer};
 
 use limiters::{certificate_limiter, job_limiter, slice_limiter};
 
@@ -86,6 +86,22 @@ pub static REGISTRY: &[Entry] = &[
         name: "certificatesigningrequest-signing-controller",
         aliases: &["csrsigning"],
         account: "certificate-controller",
+        lacks: signing::lacks,
+        folder: Some("csrsigning"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            let queue = context.queue_with("certificate", certificate_limiter());
+            let files = context.signing.clone();
+            let duration_max = context.options.flags.positive(handles::CLUSTER_SIGNING_DURATION);
+            let authorities = files.iter().map(|(profile, it)| (*profile, Arc::clone(it) as _));
+            let authorities = authorities.collect();
+            // As upstream's four controllers have together.
+            let workers = 5 * files.len();
+            let controller = csrsigning::Controller { authorities, duration_max };
+            let own = CertificateSigningRequest::RESOURCE;
+            let running = context.start(entry, own, (queue, workers), controller);
+            running.beside(signing::follow(files, context.clock()))
+        }),
         ..NOT_YET
     },
     Entry {

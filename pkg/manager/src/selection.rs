@@ -75,6 +75,11 @@ impl Choice<'_> {
         self
     }
 
+    /// Whether the controller of this folder runs.
+    pub(crate) fn runs(&self, folder: &str) -> bool {
+        self.run.iter().any(|row| row.folder == Some(folder))
+    }
+
     /// Logs which controllers do not run: a line for each as upstream does, one warning with all
     /// that are not implemented yet, and one with all that are on trial.
     pub fn log(&self) {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use api::{Key, Resource};
 use cache::SharedInformerFactory;
 use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
 use controller::{Controller, Shared};
+use controllers::csrsigning::Profile;
 use engine::events::Recorder;
 use engine::{Both, Engine, Inspect, Parts};
 use futures::future::BoxFuture;
@@ -27,8 +30,9 @@ use crate::options::{KUBERNETES_VERSION, Options};
 use crate::registry::{Entry, REGISTRY, Rate, User};
 use crate::selection::{Choice, choose};
 use crate::serve::{self, Shown, Site};
+use crate::signing::FileAuthority;
 use crate::token_signer::{JwtSigner, token_signer};
-use crate::{authority, expiry};
+use crate::{authority, expiry, signing};
 
 /// How long to wait for the API server, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -49,6 +53,8 @@ pub struct Context {
     pub root_ca: String,
     /// The signer of service account tokens, if there is a key for it.
     pub(crate) token_signer: Option<Arc<JwtSigner>>,
+    /// The authorities of the signers of certificates; none if that controller does not run.
+    pub(crate) signing: BTreeMap<Profile, Arc<FileAuthority>>,
     connection: Connection,
     /// The connection for controllers' writes, closed while this process does not lead.
     gated: Connection,
@@ -171,6 +177,9 @@ impl Manager {
     ) -> anyhow::Result<Self> {
         let metrics = client_metrics.clone();
         let mut context = Context::new(options, connection, metrics, runtime, &shown.registry)?;
+        if choice.runs("csrsigning") {
+            context.signing = signing::authorities(&context.options)?;
+        }
         let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
         let running: Vec<_> = choice.run.iter().filter_map(build).collect();
         let discovery = context.client("controller-discovery");
@@ -298,6 +307,20 @@ impl Running {
             futures::future::join(run, other.run).await;
         };
         Self { name, inspect, graph, account, recorder, run: Box::pin(run) }
+    }
+
+    /// This controller, with a task that does something for it for as long as it runs. The task
+    /// begins first.
+    pub(crate) fn beside(self, task: impl Future<Output = Infallible> + Send + 'static) -> Self {
+        let engine = self.run;
+        let run = async move {
+            tokio::select! {
+                biased;
+                never = task => match never {},
+                () = engine => {}
+            }
+        };
+        Self { run: Box::pin(run), ..self }
     }
 
     /// This controller, with a graph to show.
@@ -429,6 +452,7 @@ impl Context {
             options,
             root_ca,
             token_signer,
+            signing: BTreeMap::new(),
             connection,
             gated,
             gated_root,
@@ -478,6 +502,11 @@ impl Context {
         let event_source = entry.event_source.unwrap_or(entry.account);
         let recorder = Recorder::start(client.clone(), event_source, &self.runtime);
         Writer { name: entry.name, client, recorder, account }
+    }
+
+    /// The clock of this process.
+    pub(crate) fn clock(&self) -> Clock {
+        self.runtime.clock.clone()
     }
 
     /// A workqueue with upstream's metrics under `name`, and upstream's usual limits.

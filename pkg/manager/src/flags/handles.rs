@@ -58,6 +58,36 @@ pub(crate) const BIND_ADDRESS: Text = Handle::new("bind-address");
 pub(crate) const CERT_DIR: Text = Handle::new("cert-dir");
 /// `--client-ca-file`
 pub(crate) const CLIENT_CA_FILE: Text = Handle::new("client-ca-file");
+/// `--cluster-signing-cert-file`
+pub(crate) const CLUSTER_SIGNING_CERT_FILE: Text = Handle::new("cluster-signing-cert-file");
+/// `--cluster-signing-duration`
+pub(crate) const CLUSTER_SIGNING_DURATION: Span = Handle::new("cluster-signing-duration");
+/// `--cluster-signing-key-file`
+pub(crate) const CLUSTER_SIGNING_KEY_FILE: Text = Handle::new("cluster-signing-key-file");
+/// `--cluster-signing-kube-apiserver-client-cert-file`
+pub(crate) const CLUSTER_SIGNING_KUBE_APISERVER_CLIENT_CERT_FILE: Text =
+    Handle::new("cluster-signing-kube-apiserver-client-cert-file");
+/// `--cluster-signing-kube-apiserver-client-key-file`
+pub(crate) const CLUSTER_SIGNING_KUBE_APISERVER_CLIENT_KEY_FILE: Text =
+    Handle::new("cluster-signing-kube-apiserver-client-key-file");
+/// `--cluster-signing-kubelet-client-cert-file`
+pub(crate) const CLUSTER_SIGNING_KUBELET_CLIENT_CERT_FILE: Text =
+    Handle::new("cluster-signing-kubelet-client-cert-file");
+/// `--cluster-signing-kubelet-client-key-file`
+pub(crate) const CLUSTER_SIGNING_KUBELET_CLIENT_KEY_FILE: Text =
+    Handle::new("cluster-signing-kubelet-client-key-file");
+/// `--cluster-signing-kubelet-serving-cert-file`
+pub(crate) const CLUSTER_SIGNING_KUBELET_SERVING_CERT_FILE: Text =
+    Handle::new("cluster-signing-kubelet-serving-cert-file");
+/// `--cluster-signing-kubelet-serving-key-file`
+pub(crate) const CLUSTER_SIGNING_KUBELET_SERVING_KEY_FILE: Text =
+    Handle::new("cluster-signing-kubelet-serving-key-file");
+/// `--cluster-signing-legacy-unknown-cert-file`
+pub(crate) const CLUSTER_SIGNING_LEGACY_UNKNOWN_CERT_FILE: Text =
+    Handle::new("cluster-signing-legacy-unknown-cert-file");
+/// `--cluster-signing-legacy-unknown-key-file`
+pub(crate) const CLUSTER_SIGNING_LEGACY_UNKNOWN_KEY_FILE: Text =
+    Handle::new("cluster-signing-legacy-unknown-key-file");
 /// `--concurrent-cron-job-syncs`
 pub(crate) const CONCURRENT_CRON_JOB_SYNCS: Int = Handle::new("concurrent-cron-job-syncs");
 /// `--concurrent-daemonset-syncs`
@@ -261,6 +291,17 @@ pub(super) const NAMES: &[&str] = &[
     "bind-address",
     "cert-dir",
     "client-ca-file",
+    "cluster-signing-cert-file",
+    "cluster-signing-duration",
+    "cluster-signing-key-file",
+    "cluster-signing-kube-apiserver-client-cert-file",
+    "cluster-signing-kube-apiserver-client-key-file",
+    "cluster-signing-kubelet-client-cert-file",
+    "cluster-signing-kubelet-client-key-file",
+    "cluster-signing-kubelet-serving-cert-file",
+    "cluster-signing-kubelet-serving-key-file",
+    "cluster-signing-legacy-unknown-cert-file",
+    "cluster-signing-legacy-unknown-key-file",
     "concurrent-cron-job-syncs",
     "concurrent-daemonset-syncs",
     "concurrent-deployment-syncs",
