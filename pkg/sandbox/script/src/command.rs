@@ -197,7 +197,13 @@ impl Command {
 
     fn patch(words: &mut Words) -> Result<Self, String> {
         let is_edit = words.takes("json");
-        let subresource = if words.takes("status") { "/status" } else { "" };
+        let subresource = if words.takes("status") {
+            "/status"
+        } else if words.takes("approval") {
+            "/approval"
+        } else {
+            ""
+        };
         let target = words.target()?;
         let patch = words.next("a JSON patch")?;
         let patch = serde_json::from_str(&patch).map_err(|error| format!("{patch}: {error}"))?;

@@ -39,7 +39,7 @@
 //! | `delete TARGET [--cascade background\|foreground\|orphan] [--grace S]` | |
 //! | `scale TARGET N` | by `/scale` |
 //! | `set image TARGET CONTAINER=IMAGE` | |
-//! | `patch TARGET JSON`, `patch status TARGET JSON` | a merge patch |
+//! | `patch TARGET JSON`, `patch status\|approval TARGET JSON` | a merge patch |
 //! | `patch json TARGET JSON` | a JSON patch: a list of operations |
 //! | `label TARGET K=V`, `annotate TARGET K=V` | `K-` removes |
 //! | `rollout restart\|pause\|resume\|undo\|status\|history TARGET` | `undo` takes `--to N` |

@@ -42,6 +42,7 @@ pub struct Refused(Vec<String>);
 /// order.
 const CONTROLLERS: &[(&str, &str)] = &[
     ("certificatesigningrequests", "certificatesigningrequest-approving-controller"),
+    ("certificatesigningrequests", "certificatesigningrequest-signing-controller"),
     ("clusterroles", "clusterrole-aggregation-controller"),
     ("cronjobs", "cronjob-controller"),
     ("daemonsets", "daemonset-controller"),
