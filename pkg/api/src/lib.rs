@@ -54,6 +54,7 @@ mod serviceaccount;
 mod statefulset;
 mod time;
 mod token_secret;
+mod trust_bundle;
 mod volume;
 pub mod wire;
 
@@ -118,4 +119,5 @@ pub use statefulset::{
 };
 pub use time::Time;
 pub use token_secret::TokenSecret;
+pub use trust_bundle::ServingTrustBundle;
 pub use volume::PersistentVolume;

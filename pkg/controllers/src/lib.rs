@@ -8,6 +8,7 @@
 
 pub mod bootstrapsigner;
 pub mod clusterroleaggregation;
+pub mod clustertrustbundlepublisher;
 pub mod cronjob;
 pub mod csrapproving;
 pub mod csrcleaner;

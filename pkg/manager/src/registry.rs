@@ -18,23 +18,25 @@ use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
     Deployment, Endpoints, Job, Key, Kind, Namespace, Node, PersistentVolume,
     PersistentVolumeClaim, Pod, PodCertificateRequest, PodDisruptionBudget, ReplicaSet,
-    ReplicationController, Service, ServiceAccount, StatefulSet, TokenSecret,
+    ReplicationController, Service, ServiceAccount, ServingTrustBundle, StatefulSet, TokenSecret,
     VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
-    csrcleaner, csrsigning, disruption, job, legacytokencleaner, nodelifecycle,
-    podcertificaterequestcleaner, podgc, replicaset, serviceaccounttoken, tainteviction,
+    clustertrustbundlepublisher, csrcleaner, csrsigning, disruption, job, legacytokencleaner,
+    nodelifecycle, podcertificaterequestcleaner, podgc, replicaset, serviceaccounttoken,
+    tainteviction,
 };
+use ring::digest::{SHA256, digest};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
 use crate::gates::features;
 use crate::hmac::RingHmac;
 use crate::start::Context;
-use crate::{signing, token_signer};
+use crate::{authority, signing, token_signer};
 
 use limiters::{certificate_limiter, job_limiter, slice_limiter};
 
@@ -319,6 +321,21 @@ pub static REGISTRY: &[Entry] = &[
         name: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         account: "kube-apiserver-serving-clustertrustbundle-publisher",
         gates: &["ClusterTrustBundle"],
+        lacks: |options| {
+            // What cannot be read is reported at the start.
+            let is_empty = authority::root_ca(options).is_ok_and(|authority| authority.is_empty());
+            is_empty.then_some("there is no authority of the API server to publish")
+        },
+        folder: Some("clustertrustbundlepublisher"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            let queue = context.queue("ca_cert_publisher_cluster_trust_bundles");
+            let authority = &context.root_ca;
+            let hash = digest(&SHA256, authority.as_bytes());
+            let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
+            let controller = clustertrustbundlepublisher::Controller::new(authority, hash);
+            context.start(entry, ServingTrustBundle::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {

@@ -295,3 +295,19 @@ fn a_signing_request_is_read_and_kept() {
     let unreadable = CertificateSigningRequest::unreadable(found.meta, &error);
     assert_eq!(unreadable.unreadable, Some(error));
 }
+
+#[test]
+fn a_trust_bundle_is_read_and_kept() {
+    let json = json!({
+        "apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle",
+        "metadata": {"name": "b", "uid": "u1", "resourceVersion": "4"},
+        "spec": {"signerName": ServingTrustBundle::SIGNER, "trustBundle": "PEM", "later": 1},
+    });
+    let found = ServingTrustBundle::decode(Codec::Json, json.to_string().as_bytes()).unwrap();
+    assert_eq!((&*found.meta.key.name, &*found.trust_bundle), ("b", "PEM"));
+    let body = found.raw.edited(&ServingTrustBundle::RESOURCE, &[]).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json);
+    let error = DecodeError("no".to_owned());
+    let unreadable = ServingTrustBundle::unreadable(found.meta, &error);
+    assert_eq!(unreadable.unreadable, Some(error));
+}
