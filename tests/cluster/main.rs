@@ -8,6 +8,7 @@ mod contest;
 mod cron;
 mod cronjob;
 mod csrapproving;
+mod csrsigning;
 mod differential;
 mod disruption;
 mod endpoints;
