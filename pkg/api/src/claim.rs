@@ -25,6 +25,16 @@ pub struct PersistentVolumeClaim {
     /// The storage that quotas count: what it asks for in whole bytes, or what it has if that is
     /// more; none: it asks for none.
     pub storage: Option<Quantity>,
+    /// Whether its phase is `Bound`.
+    pub is_bound: bool,
+    /// The name of the volume that it is bound to, or asks for.
+    pub volume: Option<Text>,
+    /// The storage that it asks for.
+    pub request: Quantity,
+    /// The storage that it has.
+    pub capacity: Quantity,
+    /// The CSI driver whose resizer expands it, as its annotation says.
+    pub resizer: Option<Text>,
     /// The whole object.
     pub raw: Raw,
     /// Why the object could not be read; a controller leaves such an object alone.
@@ -36,6 +46,8 @@ impl PersistentVolumeClaim {
     pub const PROTECTION: &'static str = "kubernetes.io/pvc-protection";
     /// The annotation that named the StorageClass before there was a field for it.
     pub const BETA_CLASS: &'static str = "volume.beta.kubernetes.io/storage-class";
+    /// The annotation that names the CSI driver whose resizer expands the claim.
+    pub const RESIZER: &'static str = "volume.kubernetes.io/storage-resizer";
     /// Upstream's `namespace`: all claims of a namespace.
     pub const BY_NAMESPACE: &'static str = "namespace";
     /// The claims that are being deleted and have this finalizer, by namespace.
@@ -83,16 +95,31 @@ impl Object for PersistentVolumeClaim {
             attributes_classes: attributes_classes(&wire),
             class: class(&wire),
             storage: storage(&wire),
+            is_bound: wire.status.phase == "Bound",
+            volume: wire.spec.volume_name.as_deref().filter(|it| !it.is_empty()).map(Text::from),
+            request: amount(&wire.spec.resources.requests),
+            capacity: amount(&wire.status.capacity),
+            resizer: wire.metadata.annotation(Self::RESIZER).map(|it| intern(&it)),
             raw,
             unreadable: None,
         })
     }
 
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
-        let attributes_classes = [intern(VolumeAttributesClass::UNKNOWN)].into();
-        let (raw, unreadable) = (Raw::default(), Some(error.clone()));
-        let (class, storage) = (None, None);
-        Self { meta, unused: None, attributes_classes, class, storage, raw, unreadable }
+        Self {
+            meta,
+            unused: None,
+            attributes_classes: [intern(VolumeAttributesClass::UNKNOWN)].into(),
+            class: None,
+            storage: None,
+            is_bound: false,
+            volume: None,
+            request: Quantity::default(),
+            capacity: Quantity::default(),
+            resizer: None,
+            raw: Raw::default(),
+            unreadable: Some(error.clone()),
+        }
     }
 }
 
@@ -124,6 +151,10 @@ fn storage(claim: &WireClaim) -> Option<Quantity> {
     Some(allocated.filter(|allocated| *allocated > asked.rounded()).unwrap_or(asked).rounded())
 }
 
+fn amount(of: &BTreeMap<String, WireQuantity>) -> Quantity {
+    of.get("storage").map(WireQuantity::view).unwrap_or_default()
+}
+
 // === Wire ===
 
 #[derive(Deserialize)]
@@ -141,6 +172,7 @@ struct WireSpec {
     #[serde(deserialize_with = "from_optional_text")]
     volume_attributes_class_name: Option<Vec<u8>>,
     storage_class_name: Option<String>,
+    volume_name: Option<String>,
     #[serde(deserialize_with = "null_is_empty")]
     resources: wire::ResourceRequirements,
 }
@@ -155,6 +187,10 @@ struct WireStatus {
     modify_volume_status: Option<WireModification>,
     #[serde(deserialize_with = "null_is_empty")]
     allocated_resources: BTreeMap<String, WireQuantity>,
+    #[serde(deserialize_with = "null_is_empty")]
+    capacity: BTreeMap<String, WireQuantity>,
+    #[serde(deserialize_with = "null_is_empty")]
+    phase: String,
 }
 
 /// `v1.ModifyVolumeStatus`.

@@ -120,4 +120,4 @@ pub use statefulset::{
 pub use time::Time;
 pub use token_secret::TokenSecret;
 pub use trust_bundle::ServingTrustBundle;
-pub use volume::PersistentVolume;
+pub use volume::{InTreePlugin, PersistentVolume};

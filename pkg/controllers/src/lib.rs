@@ -40,3 +40,4 @@ pub mod tokencleaner;
 pub mod ttl;
 pub mod ttlafterfinished;
 pub mod vacprotection;
+pub mod volumeexpand;

@@ -411,6 +411,14 @@ pub static REGISTRY: &[Entry] = &[
         name: "persistentvolume-expander-controller",
         aliases: &["persistentvolume-expander"],
         account: "expand-controller",
+        event_source: Some("volume_expand"),
+        folder: Some("volumeexpand"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            let queue = context.queue("volume_expand");
+            let controller = controllers::volumeexpand::Controller;
+            context.start(entry, PersistentVolumeClaim::RESOURCE, (queue, 10), controller)
+        }),
         ..NOT_YET
     },
     Entry {
