@@ -50,6 +50,7 @@ mod scheduling;
 mod selector;
 mod served;
 mod service;
+mod service_cidr;
 mod serviceaccount;
 mod statefulset;
 mod time;
@@ -112,6 +113,7 @@ pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError, check_requirement};
 pub use served::{Served, ServedKind, Subresource, Verb};
 pub use service::{Service, ServicePort, TargetPort};
+pub use service_cidr::{IpAddress, Prefix, ReadyCidr, ServiceCidr};
 pub use serviceaccount::ServiceAccount;
 pub use statefulset::{
     ClaimRetention, PodManagement, Retention, RollingStatefulSet, StatefulSet, StatefulSetStatus,

@@ -12,6 +12,7 @@ mod quota;
 mod scheduling;
 mod selector;
 mod served;
+mod service_cidr;
 mod text;
 mod workloads;
 

@@ -18,8 +18,8 @@ use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
     Deployment, Endpoints, Job, Key, Kind, Namespace, Node, PersistentVolume,
     PersistentVolumeClaim, Pod, PodCertificateRequest, PodDisruptionBudget, ReplicaSet,
-    ReplicationController, Service, ServiceAccount, ServingTrustBundle, StatefulSet, TokenSecret,
-    VolumeAttributesClass,
+    ReplicationController, Service, ServiceAccount, ServiceCidr, ServingTrustBundle, StatefulSet,
+    TokenSecret, VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
@@ -42,6 +42,7 @@ use limiters::{certificate_limiter, job_limiter, slice_limiter};
 
 pub(crate) use entry::NOT_YET;
 pub use entry::{Entry, Rate, Start, User};
+pub(crate) use limiters::token_cleaner_backoff;
 
 /// All controllers.
 pub static REGISTRY: &[Entry] = &[
@@ -560,6 +561,13 @@ pub static REGISTRY: &[Entry] = &[
         name: "service-cidr-controller",
         account: "service-cidrs-controller",
         gates: &["MultiCIDRServiceAllocator"],
+        folder: Some("servicecidrs"),
+        on_trial: true,
+        start: Some(|entry, context| {
+            let queue = context.queue("ipaddresses");
+            let controller = controllers::servicecidrs::Controller;
+            context.start(entry, ServiceCidr::RESOURCE, (queue, 5), controller)
+        }),
         ..NOT_YET
     },
     Entry { name: "service-lb-controller", aliases: &["service"], cloud: true, ..NOT_YET },
@@ -715,9 +723,4 @@ fn sets(context: &Context) -> replicaset::Options {
     let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
     let costs = if has_costs { Costs::Count } else { Costs::Ignored };
     replicaset::Options { costs, ..replicaset::Options::new(500) }
-}
-
-/// The back-off of the legacy token cleaner after a failed pass.
-pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
-    ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
 }

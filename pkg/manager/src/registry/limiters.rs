@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::Key;
+use controllers::legacytokencleaner;
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 /// The rate limiter of Jobs, and of their orphans. As `NewController` in upstream's
@@ -25,4 +26,9 @@ pub(super) fn slice_limiter(max_seconds: u64) -> Limiter<Key> {
 pub(super) fn certificate_limiter() -> Limiter<Key> {
     let pause = ItemBackoff::new(Duration::from_millis(200), Duration::from_secs(1000));
     Limiter::new(pause, TokenBucket::new(10.0, 100))
+}
+
+/// The back-off of the legacy token cleaner after a failed pass.
+pub(crate) fn token_cleaner_backoff() -> ItemBackoff<Key> {
+    ItemBackoff::new(legacytokencleaner::RETRY_MIN, legacytokencleaner::RETRY_MAX)
 }

@@ -61,6 +61,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
     ("resourcequotas", "resourcequota-controller"),
+    ("servicecidrs", "service-cidr-controller"),
     ("services", "endpointslice-controller"),
     ("statefulsets", "statefulset-controller"),
     ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
