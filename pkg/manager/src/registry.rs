@@ -5,10 +5,12 @@
 //! table has all controllers of upstream, so that a command line for upstream works here; `NOT_YET`
 //! marks the rows that are not implemented yet.
 
+mod certificates;
 mod entry;
 mod limiters;
 mod nodes;
 mod quota;
+mod workloads;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +18,16 @@ use std::time::Duration;
 use api::cron::Zone;
 use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
-    Deployment, Endpoints, Job, Key, Kind, Namespace, Node, PersistentVolume,
-    PersistentVolumeClaim, Pod, PodCertificateRequest, PodDisruptionBudget, ReplicaSet,
-    ReplicationController, Service, ServiceAccount, ServiceCidr, ServingTrustBundle, StatefulSet,
-    TokenSecret, VolumeAttributesClass,
+    Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
+    Pod, PodCertificateRequest, ReplicaSet, ReplicationController, Service, ServiceAccount,
+    ServiceCidr, TokenSecret, VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
-use controllers::statefulset::{self, Comparison, MaxUnavailable};
 use controllers::{
-    clustertrustbundlepublisher, csrcleaner, csrsigning, disruption, job, legacytokencleaner,
-    nodelifecycle, podcertificaterequestcleaner, podgc, replicaset, serviceaccounttoken,
-    tainteviction,
+    csrcleaner, legacytokencleaner, nodelifecycle, podcertificaterequestcleaner, podgc, replicaset,
+    serviceaccounttoken, tainteviction,
 };
-use ring::digest::{SHA256, digest};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
@@ -38,7 +36,7 @@ use crate::hmac::RingHmac;
 use crate::start::Context;
 use crate::{authority, signing, token_signer};
 
-use limiters::{certificate_limiter, job_limiter, slice_limiter};
+use limiters::{certificate_limiter, slice_limiter};
 
 pub(crate) use entry::NOT_YET;
 pub use entry::{Entry, Rate, Start, User};
@@ -92,19 +90,7 @@ pub static REGISTRY: &[Entry] = &[
         lacks: signing::lacks,
         folder: Some("csrsigning"),
         on_trial: true,
-        start: Some(|entry, context| {
-            let queue = context.queue_with("certificate", certificate_limiter());
-            let files = context.signing.clone();
-            let duration_max = context.options.flags.positive(handles::CLUSTER_SIGNING_DURATION);
-            let authorities = files.iter().map(|(profile, it)| (*profile, Arc::clone(it) as _));
-            let authorities = authorities.collect();
-            // As upstream's four controllers have together.
-            let workers = 5 * files.len();
-            let controller = csrsigning::Controller { authorities, duration_max };
-            let own = CertificateSigningRequest::RESOURCE;
-            let running = context.start(entry, own, (queue, workers), controller);
-            running.beside(signing::follow(files, context.clock()))
-        }),
+        start: Some(certificates::signing),
         ..NOT_YET
     },
     Entry {
@@ -181,19 +167,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "disruption-controller",
         event_source: Some("controllermanager"),
         folder: Some("disruption"),
-        start: Some(|entry, context| {
-            // Nothing waits here: what is looked at again waits in the first queue. Dashboards find
-            // the series.
-            context.queue("disruption_recheck");
-            let tracks_generations = context.options.gates.is_on(features::POD_OBSERVED_GENERATION);
-            let writer = context.writer(entry);
-            let work = (context.queue("stale_pod_disruption"), 1);
-            let pods = disruption::Pods { tracks_generations };
-            let of_pods = context.start_with(&writer, Pod::RESOURCE, work, pods);
-            let work = (context.queue("disruption"), 1);
-            let own = PodDisruptionBudget::RESOURCE;
-            context.start_with(&writer, own, work, disruption::Controller).both(of_pods)
-        }),
+        start: Some(workloads::disruption),
         ..NOT_YET
     },
     Entry {
@@ -305,17 +279,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["job"],
         account: "job-controller",
         folder: Some("job"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_JOB_SYNCS);
-            let gates = &context.options.gates;
-            let resets_start_time = gates.is_on(features::MUTABLE_SCHEDULING_OF_JOBS);
-            let writer = context.writer(entry);
-            let work = (context.queue_with("job", job_limiter()), workers);
-            let controller = job::Controller::new(job::Options { resets_start_time });
-            let jobs = context.start_with(&writer, Job::RESOURCE, work, controller);
-            let work = (context.queue_with("job_orphan_pod", job_limiter()), workers);
-            jobs.both(context.start_with(&writer, Pod::RESOURCE, work, job::Orphans))
-        }),
+        start: Some(workloads::job),
         ..NOT_YET
     },
     Entry {
@@ -329,14 +293,7 @@ pub static REGISTRY: &[Entry] = &[
         },
         folder: Some("clustertrustbundlepublisher"),
         on_trial: true,
-        start: Some(|entry, context| {
-            let queue = context.queue("ca_cert_publisher_cluster_trust_bundles");
-            let authority = &context.root_ca;
-            let hash = digest(&SHA256, authority.as_bytes());
-            let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
-            let controller = clustertrustbundlepublisher::Controller::new(authority, hash);
-            context.start(entry, ServingTrustBundle::RESOURCE, (queue, 1), controller)
-        }),
+        start: Some(certificates::trust_bundle),
         ..NOT_YET
     },
     Entry {
@@ -613,23 +570,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["statefulset"],
         account: "statefulset-controller",
         folder: Some("statefulset"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_STATEFULSET_SYNCS);
-            let queue = context.queue("statefulset");
-            let gates = &context.options.gates;
-            let comparison = if gates.is_on(features::SEMANTIC_REVISION_COMPARISON) {
-                Comparison::Semantic
-            } else {
-                Comparison::Bytes
-            };
-            let max_unavailable = if gates.is_on(features::MAX_UNAVAILABLE_STATEFULSET) {
-                MaxUnavailable::AsSpecified
-            } else {
-                MaxUnavailable::One
-            };
-            let controller = statefulset::Controller { comparison, max_unavailable };
-            context.start(entry, StatefulSet::RESOURCE, (queue, workers), controller)
-        }),
+        start: Some(workloads::stateful_set),
         ..NOT_YET
     },
     Entry {
