@@ -1,7 +1,8 @@
 //! Announces who expands a claim that asks for more storage than it has.
 //!
 //! Reads: PersistentVolumeClaim, and its PersistentVolume live. Writes: PersistentVolumeClaim
-//! (status: the annotation of the resizer), Event. Upstream: `pkg/controller/volume/expand` (v1.36).
+//! (status: the annotation of the resizer), Event. Upstream: `pkg/controller/volume/expand`
+//! (v1.36).
 //!
 //! No volume is expanded here: the resizer of a CSI driver does that, also for volumes of the
 //! plugins that were a part of Kubernetes. Such a volume does not name the driver, so the claim
