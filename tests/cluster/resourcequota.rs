@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, silent, since, status_code,
+    Binary, Cluster, Manager, Objects, Options, Queues, User, none_forbidden, since, status_code,
+    wait_until, writes,
 };
 use serde_json::{Value, json};
 
@@ -19,8 +20,9 @@ const ARGS: &[&str] = &[
     "--resource-quota-sync-period=5s",
 ];
 const QUOTAS: &str = "resourcequotas";
-/// How long nothing may happen until the manager counts as done.
-const CALM: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(90);
+/// So many come within some three periods.
+const LOOKS: u64 = 15;
 /// Pods can only be created where a quota counts them.
 const LIMITED: &str = "apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
@@ -48,9 +50,32 @@ async fn quotas_are_exact() -> anyhow::Result<()> {
         // What a quota refuses is forbidden, too.
         made.retain(|request, _| request.verb != "POST");
         none_forbidden(&made)?;
-        silent(&cluster, &manager, [CALM; 2], |it| it.resource.starts_with(QUOTAS)).await
+        then_none_is_written(&cluster, &manager).await
     };
     run.await.with_context(|| manager.log())
+}
+
+/// Quotas are looked at again and again here, so the queues are never quiet.
+async fn then_none_is_written(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
+    looks(manager).await?;
+    let requests = cluster.request_counts().await?;
+    looks(manager).await?;
+    let made = since(&requests, &cluster.request_counts().await?);
+    ensure!(writes(&made, |it| it.resource.starts_with(QUOTAS)) == 0, "{made:?}");
+    Ok(())
+}
+
+/// Waits until the manager has looked at quotas some more times.
+async fn looks(manager: &Manager) -> anyhow::Result<()> {
+    let looks = async || {
+        let adds = Queues::of(manager).await?.adds;
+        adds.get("resourcequota_primary").copied().context("no queue of quotas")
+    };
+    let before = looks().await?;
+    wait_until("more looks at quotas", LIMIT, async || {
+        Ok((looks().await? >= before + LOOKS).then_some(()))
+    })
+    .await
 }
 
 /// TestQuotaLimitedResourceDenial.

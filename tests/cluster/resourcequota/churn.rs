@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cluster_tests::{Cluster, CustomKind, Objects, status_code, wait_until};
+use cluster_tests::{Cluster, CustomKind, Objects, wait_until};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
@@ -73,7 +73,8 @@ async fn churn(
             wait_until(&what, LIMIT, async || {
                 match objects.create(resource, &object(&name)).await {
                     Ok(_) => Ok(Some(())),
-                    Err(error) if status_code(&error) == Some(409) => Ok(Some(())),
+                    // A conflict is the quota's, and the object was not created.
+                    Err(error) if format!("{error:#}").contains("already exists") => Ok(Some(())),
                     // Also a quota that is not counted yet.
                     Err(error) => Err(error),
                 }
