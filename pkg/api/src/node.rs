@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use prost::Message;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use crate::wire::{self, null_is_empty};
+use crate::wire::{self, WireQuantity, null_is_empty};
 use crate::{
     Codec, DecodeError, Effect, Index, Kind, Meta, Object, Resource, Status, Taint, Text, Time,
     intern,
@@ -136,27 +136,6 @@ struct WireCondition {
     last_heartbeat_time: Option<wire::Time>,
 }
 
-/// `resource.Quantity`: a text or a number in JSON.
-#[derive(Clone, PartialEq, Message)]
-struct WireQuantity {
-    #[prost(string, tag = "1")]
-    string: String,
-}
-
-impl<'de> Deserialize<'de> for WireQuantity {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let string = match serde_json::Value::deserialize(deserializer)? {
-            serde_json::Value::String(text) => text,
-            number @ (serde_json::Value::Null
-            | serde_json::Value::Bool(_)
-            | serde_json::Value::Number(_)
-            | serde_json::Value::Array(_)
-            | serde_json::Value::Object(_)) => number.to_string(),
-        };
-        Ok(Self { string })
-    }
-}
-
 impl WireNode {
     fn view(&self, meta: Meta) -> Node {
         let taints = self.spec.taints.iter().map(|taint| Taint {
@@ -175,7 +154,7 @@ impl WireNode {
             unschedulable: self.spec.unschedulable,
             conditions: conditions.collect(),
             ready: ready.map(|ready| Status::parse(&ready.status)),
-            allocatable_cpu: self.status.allocatable.get("cpu").map(|cpu| intern(&cpu.string)),
+            allocatable_cpu: self.status.allocatable.get("cpu").map(|cpu| intern(cpu.text())),
             ttl: self.metadata.annotation(Node::TTL).map(|ttl| intern(&ttl)),
         }
     }

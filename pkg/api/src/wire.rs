@@ -421,6 +421,11 @@ impl OwnerReference {
 // === impl WireQuantity ===
 
 impl WireQuantity {
+    /// As it was written down.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The amount; nothing if it cannot be read, which the API server does not admit.
     pub fn view(&self) -> Quantity {
         Quantity::parse(self.text.trim()).unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::{Codec, Edit, Key, Meta, Raw, Resource, Text};
+use api::{Codec, Edit, Key, Meta, Raw, Resource, Text, wire};
 use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
@@ -16,7 +16,6 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use mutant::Mutant;
 use runtime::Runtime;
-use serde::Deserialize;
 
 use crate::ambiguous_writes::{AmbiguousWrites, Target};
 use crate::events::Recorder;
@@ -624,15 +623,6 @@ impl Written {
 
 /// Whether an object that is being deleted has time to end.
 fn has_grace(body: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Terminating {
-        metadata: Grace,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Grace {
-        deletion_grace_period_seconds: Option<i64>,
-    }
-    let parsed = serde_json::from_slice::<Terminating>(body);
-    parsed.is_ok_and(|it| it.metadata.deletion_grace_period_seconds.is_some_and(|it| it != 0))
+    let object = wire::decode_json::<wire::MetadataOnly>(body);
+    object.is_ok_and(|it| it.metadata.deletion_grace_period_seconds.is_some_and(|it| it != 0))
 }
