@@ -173,7 +173,7 @@ async fn claim(objects: &Objects, name: &str, more: &Value) -> anyhow::Result<Va
 }
 
 /// A pod on no node, with these ephemeral volumes.
-fn pod(name: &str, volumes: &[(&str, &Value)]) -> Value {
+pub(crate) fn pod(name: &str, volumes: &[(&str, &Value)]) -> Value {
     let source = |template: &Value| json!({ "volumeClaimTemplate": template });
     let volumes = volumes.iter();
     let volumes = volumes.map(|(name, it)| json!({"name": name, "ephemeral": source(it)}));

@@ -5,6 +5,7 @@ use cluster_tests::quiet;
 use serde_json::{Value, json};
 
 use super::{CALM, Scene, Teller};
+use crate::volumes::pod;
 
 const VOLUMES: &str = "persistentvolumes";
 const CLASSES: &str = "volumeattributesclasses.v1.storage.k8s.io";
@@ -140,14 +141,4 @@ impl Teller {
 fn spec() -> Value {
     json!({"storageClassName": "", "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}}})
-}
-
-/// A pod on no node, with these volumes of its own.
-fn pod(name: &str, volumes: &[(&str, &Value)]) -> Value {
-    let source = |template: &Value| json!({ "volumeClaimTemplate": template });
-    let volumes = volumes.iter();
-    let volumes = volumes.map(|(name, it)| json!({"name": name, "ephemeral": source(it)}));
-    let volumes: Vec<_> = volumes.collect();
-    json!({"metadata": {"name": name}, "spec": {"schedulerName": "nobody", "volumes": volumes,
-        "containers": [{"name": "main", "image": "main"}]}})
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::{Key, Pod, ReplicaSet};
 use cache::fixture::{run, status};
 use controller::{Change, Controller, Enqueue, Facts, Handler, Plan, View, Watches};
+use runtime::Task;
 
 use super::fences::Lines;
 use super::world::{Cold, DRAIN_LIMIT, Feed, Log, Probe, pod, set};
@@ -85,15 +86,21 @@ impl Controller for Lenient {
     }
 }
 
+/// Such a controller that starts, with a pod.
+async fn starting() -> (Lenient, Cold, (Task, Feed)) {
+    let controller = Lenient::default();
+    let mut cold = Cold::new(controller.clone(), 1, DRAIN_LIMIT);
+    let task = cold.run();
+    let pods = Feed::begin(&mut cold.server, "/api/v1/pods", &[pod("a", 3)], 10).await;
+    (controller, cold, (task, pods))
+}
+
 /// As upstream's quota controller without resource.k8s.io.
 #[test]
 fn a_controller_starts_without_a_kind_that_need_not_be_served() {
     run(async {
-        let controller = Lenient::default();
-        let mut cold = Cold::new(controller.clone(), 1, DRAIN_LIMIT);
-        let _task = cold.run();
+        let (controller, mut cold, _running) = starting().await;
         let clock = cold.server.runtime.clock.clone();
-        let _pods = Feed::begin(&mut cold.server, "/api/v1/pods", &[pod("a", 3)], 10).await;
         let call = cold.server.find("GET", SETS).await;
         clock.sleep(Duration::from_secs(3)).await;
         assert_eq!(cold.engine.status().phase, Phase::WaitingForCaches, "it may be served");
@@ -112,11 +119,8 @@ fn a_controller_starts_without_a_kind_that_need_not_be_served() {
 #[test]
 fn a_controller_does_not_wait_for_ever_for_such_a_kind() {
     run(async {
-        let controller = Lenient::default();
-        let mut cold = Cold::new(controller.clone(), 1, DRAIN_LIMIT);
-        let _task = cold.run();
+        let (controller, mut cold, _running) = starting().await;
         let clock = cold.server.runtime.clock.clone();
-        let _pods = Feed::begin(&mut cold.server, "/api/v1/pods", &[pod("a", 3)], 10).await;
         let _hangs = cold.server.find("GET", SETS).await;
         clock.sleep(Duration::from_secs(29)).await;
         assert_eq!(cold.engine.status().phase, Phase::WaitingForCaches);
