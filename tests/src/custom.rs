@@ -81,11 +81,12 @@ impl CustomKind {
         .await
     }
 
-    /// Lets conversion be nothing to do again, and returns once this object can be read.
+    /// Lets conversion be nothing to do again, and returns once this object can be read, or has been
+    /// deleted by a manager that could read it sooner.
     pub async fn repair_conversion(&self, objects: &Objects, name: &str) -> anyhow::Result<()> {
         self.convert_by(objects, &json!({"strategy": "None", "webhook": null})).await?;
-        let read = async || Ok(Some(objects.get(&self.resource(), name).await?));
-        wait_until("the conversion to work", LIMIT, read).await.map(drop)
+        let served = async || objects.find(&self.resource(), name).await.map(Some);
+        wait_until("the conversion to work", LIMIT, served).await.map(drop)
     }
 
     /// The resource as [`Objects`] names it.
