@@ -36,6 +36,8 @@ mod namespace;
 mod node;
 mod pod;
 mod pod_certificate_request;
+mod pod_group;
+mod pool_request;
 mod raw;
 mod reference;
 mod replicaset;
@@ -43,6 +45,7 @@ mod resource;
 mod resource_claim;
 mod resource_list;
 mod resource_quota;
+mod resource_slice;
 mod revision;
 mod rollout;
 mod root_ca;
@@ -95,17 +98,22 @@ pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::{Node, NodeCondition};
 pub use pod::{
-    ClaimSource, EphemeralVolume, FailedContainer, JobPart, NamedPort, Names, Network, Observed,
-    Phase, Pod, PodQuota, PodResources,
+    ClaimName, ClaimSource, EphemeralVolume, FailedContainer, JobPart, NamedPort, Names, Network,
+    Observed, Phase, Pod, PodQuota, PodResourceClaim, PodResources,
 };
 pub use pod_certificate_request::PodCertificateRequest;
+pub use pod_group::PodGroup;
+pub use pool_request::{Answered, ResourcePoolStatusRequest};
 pub use raw::{Edit, Raw};
 pub use reference::ObjectReference;
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
 pub use resource::{InvalidName, Resource};
-pub use resource_claim::{DeviceClass, ResourceClaim};
+pub use resource_claim::{
+    AllocatedDevice, Consumer, DeviceClass, ResourceClaim, ResourceClaimTemplate,
+};
 pub use resource_list::ResourceList;
 pub use resource_quota::{QuotaScope, ResourceQuota};
+pub use resource_slice::{DeviceTaint, ResourceSlice, TaintedDevice};
 pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};
 pub use root_ca::RootCa;

@@ -5,6 +5,7 @@ mod ephemeral;
 mod job;
 mod network;
 mod quota;
+mod resource_claims;
 mod resources;
 mod secrets;
 mod tolerations;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use prost::Message;
 use serde::Deserialize;
 
-use crate::wire::{self, from_text, null_is_empty, text};
+use crate::wire::{self, from_optional_text, from_text, null_is_empty, text};
 use crate::{
     Codec, DecodeError, Index, Job, Kind, Meta, Object, Resource, Status, Text, Time, Toleration,
     intern,
@@ -26,6 +27,7 @@ pub use ephemeral::EphemeralVolume;
 pub use job::{FailedContainer, JobPart};
 pub use network::{NamedPort, Names, Network};
 pub use quota::{PodQuota, PodResources};
+pub use resource_claims::{ClaimName, PodResourceClaim};
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +77,7 @@ pub struct Pod {
     pub claims: Box<[(Text, ClaimSource)]>,
     /// The ephemeral volumes for which claims are made, in their order.
     pub ephemeral_volumes: Box<[EphemeralVolume]>,
-    /// What quotas count of it.
+    /// What quotas count of it, and what few pods have.
     pub quota: Arc<PodQuota>,
     /// What only the controller of Jobs reads; none if the pod belongs to no Job, and none may
     /// adopt it.
@@ -119,6 +121,15 @@ impl Pod {
     /// Upstream's `pod-pvc-index`: pods by the volume claims that they refer to, as
     /// `namespace/name`.
     pub const BY_CLAIM: &'static str = "pod-pvc-index";
+    /// Upstream's `podResourceClaim`: pods by the claims of devices that they refer to, as
+    /// `namespace/name`, once those have a name.
+    pub const BY_RESOURCE_CLAIM: &'static str = "podResourceClaim";
+    /// Upstream's `podResourceClaimTemplate`: pods by the templates of such claims, as
+    /// `namespace/name`.
+    pub const BY_CLAIM_TEMPLATE: &'static str = "podResourceClaimTemplate";
+    /// Upstream's `activePodSchedulingGroup`: the pods that have not ended by their PodGroup, as
+    /// `namespace/name`; those that cannot be read as `namespace/`.
+    pub const ACTIVE_BY_GROUP: &'static str = "activePodSchedulingGroup";
 
     /// Whether it has ended and will not run again.
     pub fn is_terminal(&self) -> bool {
@@ -142,6 +153,16 @@ impl Pod {
         self.shut_down && !self.meta.finalizers.is_empty()
     }
 
+    /// The claims of devices that it refers to, in their order.
+    pub fn resource_claims(&self) -> &[PodResourceClaim] {
+        &self.quota.resource_claims
+    }
+
+    /// The PodGroup that it is scheduled with.
+    pub fn group(&self) -> Option<&Text> {
+        self.quota.group.as_ref()
+    }
+
     /// Whether its `Ready` condition holds.
     pub fn is_ready(&self) -> bool {
         matches!(self.ready, Some((Status::True, _)))
@@ -150,6 +171,15 @@ impl Pod {
     /// Whether it has the finalizer by which its Job has not counted it yet.
     pub fn is_tracked(&self) -> bool {
         self.meta.finalizers.iter().any(|it| &**it == Job::TRACKING_FINALIZER)
+    }
+
+    fn active_group(&self) -> Option<Text> {
+        let namespace = &self.meta.key.namespace;
+        match self.group() {
+            _ if self.unreadable => Some(format!("{namespace}/").into()),
+            Some(group) if !self.is_terminal() => Some(format!("{namespace}/{group}").into()),
+            Some(_) | None => None,
+        }
     }
 
     /// Since when it is ready; none if it is not, or if the condition has no time.
@@ -173,6 +203,9 @@ impl Object for Pod {
         Index::by_namespace(Self::BY_NAMESPACE),
         Index::one(Self::BY_NODE, |pod| pod.node_name.clone()),
         Index::several(Self::BY_CLAIM, claims::index),
+        Index::several(Self::BY_RESOURCE_CLAIM, resource_claims::names),
+        Index::several(Self::BY_CLAIM_TEMPLATE, resource_claims::templates),
+        Index::one(Self::ACTIVE_BY_GROUP, Self::active_group),
     ];
 
     fn meta(&self) -> &Meta {
@@ -237,8 +270,22 @@ struct WireSpec {
     #[prost(message, repeated, tag = "34")]
     #[serde(deserialize_with = "null_is_empty")]
     ephemeral_containers: Vec<secrets::WireEphemeral>,
+    #[prost(message, repeated, tag = "39")]
+    #[serde(deserialize_with = "null_is_empty")]
+    resource_claims: Vec<resource_claims::WireClaim>,
     #[prost(message, optional, tag = "40")]
     resources: Option<wire::ResourceRequirements>,
+    #[prost(message, optional, tag = "43")]
+    scheduling_group: Option<WireGroup>,
+}
+
+/// `v1.PodSchedulingGroup`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireGroup {
+    #[prost(bytes = "vec", optional, tag = "1")]
+    #[serde(deserialize_with = "from_optional_text")]
+    pod_group_name: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -338,6 +385,9 @@ struct WireStatus {
     #[prost(message, repeated, tag = "13")]
     #[serde(deserialize_with = "null_is_empty")]
     ephemeral_container_statuses: Vec<WireContainerStatus>,
+    #[prost(message, repeated, tag = "15")]
+    #[serde(deserialize_with = "null_is_empty")]
+    resource_claim_statuses: Vec<resource_claims::WireStatus>,
     #[prost(int64, tag = "17")]
     observed_generation: i64,
     #[prost(message, optional, tag = "18")]
@@ -432,6 +482,11 @@ impl WirePod {
             secrets: secrets::names(spec),
             unreadable: false,
         }
+    }
+
+    fn group(&self) -> Option<Text> {
+        let name = self.spec.scheduling_group.as_ref()?.pod_group_name.as_deref()?;
+        Some(intern(&text(name)))
     }
 
     /// The node that a pod of a DaemonSet is for. As `GetTargetNodeName` in upstream's

@@ -1,4 +1,4 @@
-//! What quotas count of a pod.
+//! What quotas count of a pod, and what few pods have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +7,13 @@ use prost::Message;
 use serde::Deserialize;
 
 use super::resources::{self, PodLevel};
-use super::{Pod, WireAffinity, WirePod, WireSpec};
+use super::{Pod, PodResourceClaim, WireAffinity, WirePod, WireSpec, resource_claims};
 use crate::intern::intern_quota;
 use crate::wire::null_is_empty;
 use crate::{Meta, ResourceList, Text, Time, intern};
 
-/// What quotas count of a pod. Equal for most pods of a template, which share it.
+/// What quotas count of a pod, and what few pods have. Equal for most pods of a template, which
+/// share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PodQuota {
     /// What it asks for and may use at most.
@@ -32,6 +33,10 @@ pub struct PodQuota {
     pub grace_ends: Option<Time>,
     /// The claim for its extended resources, as its status names it; none: it has no such status.
     pub extended_claim: Option<Text>,
+    /// The claims of devices that it refers to, in their order.
+    pub resource_claims: Box<[PodResourceClaim]>,
+    /// The PodGroup that it is scheduled with.
+    pub group: Option<Text>,
 }
 
 /// The resources of a pod.
@@ -68,6 +73,8 @@ pub(super) fn of(pod: &WirePod, meta: &Meta) -> Arc<PodQuota> {
         crosses_namespaces: spec.affinity.as_ref().is_some_and(WireAffinity::crosses_namespaces),
         grace_ends: grace_ends(pod, meta),
         extended_claim: claim.map(|it| it.resource_claim_name.as_str().into()),
+        resource_claims: resource_claims::of(spec, &pod.status),
+        group: pod.group(),
     })
 }
 

@@ -70,11 +70,9 @@ fn upstreams_bytes_of_a_load_balancer_are_read_from_both_codecs() {
 }
 
 #[test]
-fn upstreams_bytes_of_claimed_devices_are_read_from_both_codecs() {
-    let claim: ResourceClaim = read(
-        include_bytes!("../../testdata/resource-claim.pb"),
-        include_bytes!("../../testdata/resource-claim.json"),
-    );
+fn upstreams_bytes_of_claimed_devices_are_read() {
+    let claim = include_bytes!("../../testdata/resource-claim.json");
+    let claim = ResourceClaim::decode(Codec::Json, claim).unwrap();
     assert_eq!(*claim.devices, [("gpu".into(), 5), ("tpu".into(), 32)]);
     assert_eq!(claim.extended_for.as_deref(), Some("pod-uid"));
     let class: DeviceClass = read(
@@ -83,6 +81,32 @@ fn upstreams_bytes_of_claimed_devices_are_read_from_both_codecs() {
     );
     assert_eq!(class.extended_resource.as_deref(), Some("example.com/gpu"));
     assert_eq!(DeviceClass::INDEXES[0].of(&class).as_slice(), ["example.com/gpu".into()]);
+}
+
+#[test]
+fn upstreams_bytes_of_a_pod_with_claims_of_devices_are_read_from_both_codecs() {
+    let pod: Pod = read(
+        include_bytes!("../../testdata/resource-claims-pod.pb"),
+        include_bytes!("../../testdata/resource-claims-pod.json"),
+    );
+    let text = |it: &PodResourceClaim| format!("{} {:?} {:?}", it.name, it.template, it.claim);
+    let claims: Vec<_> = pod.resource_claims().iter().map(text).collect();
+    let expected = [
+        "given None Given(\"shared\")",
+        "made Some(\"gpu\") Made(\"a-made-x\")",
+        "unmade Some(\"gpu\") NotMade",
+        "needless Some(\"tpu\") NotNeeded",
+        "unknown None Unsupported",
+    ];
+    assert_eq!(claims, expected);
+    let found = |name| {
+        let index = Pod::INDEXES.iter().find(|index| index.name == name).unwrap();
+        index.of(&pod).as_slice().join(" ")
+    };
+    assert_eq!(found(Pod::BY_RESOURCE_CLAIM), "shop/a-made-x shop/shared");
+    assert_eq!(found(Pod::BY_CLAIM_TEMPLATE), "shop/gpu shop/tpu");
+    assert_eq!(pod.group().map(|it| &**it), Some("gang"));
+    assert_eq!(found(Pod::ACTIVE_BY_GROUP), "shop/gang");
 }
 
 /// Amounts may be numbers; scopes are `spec.scopes` and then the selector.
@@ -109,4 +133,22 @@ fn a_quota_is_read_with_its_scopes() {
     assert_eq!(ResourceQuota::INDEXES[1].of(&quota).as_slice(), ["cpu".into(), "pods".into()]);
     let none: ResourceQuota = json(&json!({"metadata": {"name": "q"}}));
     assert!(none.hard.is_empty() && none.scopes.is_empty());
+}
+
+#[test]
+fn upstreams_bytes_of_devices_are_read_from_both_codecs() {
+    let slice: ResourceSlice = read(
+        include_bytes!("../../testdata/resource-slice.pb"),
+        include_bytes!("../../testdata/resource-slice.json"),
+    );
+    let ResourceSlice { driver, pool, generation, slices, node_name, devices, tainted, .. } =
+        &slice;
+    assert_eq!((&**driver, &**pool, *generation, *slices, *devices), ("d", "p", 7, 2, 3));
+    assert_eq!(node_name.as_deref(), Some("node-1"));
+    let noon = Time::parse("2024-05-01T12:00:00Z").ok();
+    let taint =
+        |key: &str, value: &str, added| DeviceTaint { key: key.into(), value: value.into(), added };
+    let taints = [taint("a", "x", noon), taint("c", "", None)].into();
+    assert_eq!(**tainted, [TaintedDevice { name: "bad".into(), taints }]);
+    assert_eq!(ResourceSlice::INDEXES[0].of(&slice).as_slice(), ["d/p".into()]);
 }
