@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Kind, Labels, Meta, Pod, Resource, Selector, Time};
+use api::{Kind, Labels, Meta, Pod, Resource, Selector, Status, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::{
     Action, Announce, ControllerRef, Lister, Message, ObjectRef, Write, candidates, controller_ref,
@@ -185,4 +186,19 @@ pub(crate) fn generate_name(owner: &str) -> String {
     // before it.
     let masked = owner.char_indices().next_back().map(|(last, _)| format!("{}a", &owner[..last]));
     if masked.is_some_and(|name| api::is_subdomain(&name)) { prefix } else { owner.to_owned() }
+}
+
+/// The condition `DisruptionTarget` of a pod that is about to be deleted, for a strategic merge
+/// into its status. As `UpdatePodCondition` of upstream: the time of one that holds already stays.
+pub fn disruption_target(pod: &Pod, now: Time, reason: &str, message: &str) -> Value {
+    let mut condition = json!({
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+    });
+    if !matches!(pod.disruption_target, Some((Status::True, _))) {
+        condition["lastTransitionTime"] = json!(now);
+    }
+    condition
 }

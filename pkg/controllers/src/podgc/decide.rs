@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Key, Kind, Node, Phase, Pod, Status, Time};
+use api::{Key, Kind, Node, Phase, Pod, Time};
 use controller::{
-    Action, Count, Delete, Facts, Family, ObjectRef, Plan, Query, Step, When, Write, window,
+    Action, Count, Delete, Facts, Family, ObjectRef, Plan, Query, Step, When, Write, pods, window,
 };
 use mutant::Mutant;
 use serde_json::{Value, json};
@@ -185,18 +185,10 @@ fn failed(s: &Snapshot, pod: &Pod, reason: Reason) -> Value {
         status["observedGeneration"] = generation.into();
     }
     if reason == Reason::Orphaned {
-        let mut condition = json!({
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByPodGC",
-            "message": "PodGC: node no longer exists",
-        });
+        let message = "PodGC: node no longer exists";
+        let mut condition = pods::disruption_target(pod, s.now, "DeletionByPodGC", message);
         if generation != 0 && (s.tracks_generations || pod.observed.disruption_target) {
             condition["observedGeneration"] = generation.into();
-        }
-        // Of a condition that holds already the time stays.
-        if !matches!(pod.disruption_target, Some((Status::True, _))) {
-            condition["lastTransitionTime"] = json!(s.now);
         }
         status["conditions"] = json!([condition]);
     }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Kind, Node, Pod, Status, Text};
+use api::{Kind, Node, Pod, Text};
 use controller::{
-    Action, Count, Event, EventType, Family, ObjectRef, Plan, Step, When, Why, Write,
+    Action, Count, Event, EventType, Family, ObjectRef, Plan, Step, When, Why, Write, pods,
 };
 use serde_json::json;
 
@@ -166,20 +166,12 @@ fn evict(s: &Snapshot, pod: &Pod, due: Duration, why: Why) -> (Plan, Verdict) {
 
 /// The condition that says why it is deleted, as a strategic merge patch.
 fn mark(s: &Snapshot, pod: &Pod) -> String {
-    let mut condition = json!({
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "DeletionByTaintManager",
-        "message": "Taint manager: deleting due to NoExecute taint",
-    });
+    let message = "Taint manager: deleting due to NoExecute taint";
+    let mut condition = pods::disruption_target(pod, s.now, "DeletionByTaintManager", message);
     let generation = pod.meta.generation;
     let tracks = s.controller.tracks_generations || pod.observed.disruption_target;
     if generation != 0 && tracks {
         condition["observedGeneration"] = generation.into();
-    }
-    // Of a condition that holds already the time stays.
-    if !matches!(pod.disruption_target, Some((Status::True, _))) {
-        condition["lastTransitionTime"] = json!(s.now);
     }
     let meta = json!({"uid": &*pod.meta.uid});
     json!({"metadata": meta, "status": {"conditions": [condition]}}).to_string()
