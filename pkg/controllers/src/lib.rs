@@ -30,6 +30,7 @@ pub mod podgc;
 pub mod pvcprotection;
 pub mod pvprotection;
 pub mod replicaset;
+pub mod resourceclaim;
 pub mod resourcequota;
 pub mod rootcacertpublisher;
 pub mod serviceaccount;
