@@ -15,6 +15,7 @@ pub mod csrcleaner;
 pub mod csrsigning;
 pub mod daemonset;
 pub mod deployment;
+pub mod devicetainteviction;
 pub mod disruption;
 pub mod endpoint;
 pub mod endpointslice;
