@@ -5,7 +5,9 @@
 //! table has all controllers of upstream, so that a command line for upstream works here; `NOT_YET`
 //! marks the rows that are not implemented yet.
 
+mod accounts;
 mod certificates;
+mod devices;
 mod entry;
 mod limiters;
 mod nodes;
@@ -19,14 +21,13 @@ use api::cron::Zone;
 use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
     Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
-    Pod, PodCertificateRequest, ReplicaSet, ReplicationController, Service, ServiceAccount,
-    ServiceCidr, TokenSecret, VolumeAttributesClass,
+    Pod, PodCertificateRequest, ReplicaSet, ReplicationController, Service, ServiceCidr,
+    VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
 use controllers::{
-    csrcleaner, legacytokencleaner, nodelifecycle, podcertificaterequestcleaner, podgc, replicaset,
-    serviceaccounttoken, tainteviction,
+    csrcleaner, nodelifecycle, podcertificaterequestcleaner, podgc, replicaset, tainteviction,
 };
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -159,6 +160,9 @@ pub static REGISTRY: &[Entry] = &[
         name: "device-taint-eviction-controller",
         account: "device-taint-eviction-controller",
         gates: &["DynamicResourceAllocation", "DRADeviceTaints"],
+        folder: Some("devicetainteviction"),
+        on_trial: true,
+        start: Some(devices::taints),
         ..NOT_YET
     },
     Entry {
@@ -301,15 +305,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["legacy-service-account-token-cleaner"],
         account: "legacy-service-account-token-cleaner",
         folder: Some("legacytokencleaner"),
-        start: Some(|entry, context| {
-            // Upstream has no queue.
-            let limiter = Limiter::new(token_cleaner_backoff(), TokenBucket::unlimited());
-            let queue = context.unnamed_queue(limiter);
-            let flag = handles::LEGACY_SERVICE_ACCOUNT_TOKEN_CLEAN_UP_PERIOD;
-            let clean_up_period = context.options.flags.positive(flag);
-            let controller = legacytokencleaner::Controller { clean_up_period };
-            context.start(entry, TokenSecret::RESOURCE, (queue, 1), controller)
-        }),
+        start: Some(accounts::legacy_token_cleaner),
         ..NOT_YET
     },
     Entry {
@@ -441,6 +437,9 @@ pub static REGISTRY: &[Entry] = &[
         name: "podgroup-protection-controller",
         account: "podgroup-protection-controller",
         gates: &["GenericWorkload"],
+        folder: Some("podgroupprotection"),
+        on_trial: true,
+        start: Some(workloads::pod_group_protection),
         ..NOT_YET
     },
     Entry {
@@ -476,13 +475,20 @@ pub static REGISTRY: &[Entry] = &[
         name: "resourceclaim-controller",
         aliases: &["resource-claim-controller"],
         account: "resource-claim-controller",
+        event_source: Some("resource_claim"),
         gates: &["DynamicResourceAllocation"],
+        folder: Some("resourceclaim"),
+        on_trial: true,
+        start: Some(devices::claims),
         ..NOT_YET
     },
     Entry {
         name: "resourcepoolstatusrequest-controller",
         account: "resourcepoolstatusrequest-controller",
         gates: &["DRAResourcePoolStatus"],
+        folder: Some("resourcepoolstatusrequest"),
+        on_trial: true,
+        start: Some(devices::pool_requests),
         ..NOT_YET
     },
     Entry {
@@ -551,18 +557,7 @@ pub static REGISTRY: &[Entry] = &[
             (!has_key).then_some("Controller is disabled because there is no private key")
         },
         folder: Some("serviceaccounttoken"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS);
-            let signer = context.token_signer.clone().expect("without a key it is left out");
-            let secrets = serviceaccounttoken::Secrets::new(signer, &context.root_ca);
-            let writer = context.writer(entry);
-            let name = "serviceaccount_tokens_service";
-            let work = (context.queue(name), workers);
-            let own = ServiceAccount::RESOURCE;
-            let of_accounts = context.start_with(&writer, own, work, serviceaccounttoken::Accounts);
-            let work = (context.queue(name), workers);
-            context.start_with(&writer, TokenSecret::RESOURCE, work, secrets).both(of_accounts)
-        }),
+        start: Some(accounts::tokens),
         ..NOT_YET
     },
     Entry {

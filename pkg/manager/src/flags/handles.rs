@@ -94,6 +94,9 @@ pub(crate) const CONCURRENT_CRON_JOB_SYNCS: Int = Handle::new("concurrent-cron-j
 pub(crate) const CONCURRENT_DAEMONSET_SYNCS: Int = Handle::new("concurrent-daemonset-syncs");
 /// `--concurrent-deployment-syncs`
 pub(crate) const CONCURRENT_DEPLOYMENT_SYNCS: Int = Handle::new("concurrent-deployment-syncs");
+/// `--concurrent-device-taint-eviction-syncs`
+pub(crate) const CONCURRENT_DEVICE_TAINT_EVICTION_SYNCS: Int =
+    Handle::new("concurrent-device-taint-eviction-syncs");
 /// `--concurrent-endpoint-syncs`
 pub(crate) const CONCURRENT_ENDPOINT_SYNCS: Int = Handle::new("concurrent-endpoint-syncs");
 /// `--concurrent-ephemeralvolume-syncs`
@@ -112,6 +115,9 @@ pub(crate) const CONCURRENT_REPLICASET_SYNCS: Int = Handle::new("concurrent-repl
 /// `--concurrent-resource-quota-syncs`
 pub(crate) const CONCURRENT_RESOURCE_QUOTA_SYNCS: Int =
     Handle::new("concurrent-resource-quota-syncs");
+/// `--concurrent-resourceclaim-syncs`
+pub(crate) const CONCURRENT_RESOURCECLAIM_SYNCS: Int =
+    Handle::new("concurrent-resourceclaim-syncs");
 /// `--concurrent-service-endpoint-syncs`
 pub(crate) const CONCURRENT_SERVICE_ENDPOINT_SYNCS: Int =
     Handle::new("concurrent-service-endpoint-syncs");
@@ -305,6 +311,7 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-cron-job-syncs",
     "concurrent-daemonset-syncs",
     "concurrent-deployment-syncs",
+    "concurrent-device-taint-eviction-syncs",
     "concurrent-endpoint-syncs",
     "concurrent-ephemeralvolume-syncs",
     "concurrent-gc-syncs",
@@ -313,6 +320,7 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-rc-syncs",
     "concurrent-replicaset-syncs",
     "concurrent-resource-quota-syncs",
+    "concurrent-resourceclaim-syncs",
     "concurrent-service-endpoint-syncs",
     "concurrent-serviceaccount-token-syncs",
     "concurrent-statefulset-syncs",

@@ -27,6 +27,8 @@ pub(crate) const RELEASE_LEASE: Feature =
     Feature("ControllerManagerReleaseLeaderElectionLockOnExit");
 /// Devices may be requested as extended resources.
 pub(crate) const DRA_EXTENDED_RESOURCE: Feature = Feature("DRAExtendedResource");
+/// Claims of devices may list alternatives.
+pub(crate) const DRA_PRIORITIZED_LIST: Feature = Feature("DRAPrioritizedList");
 /// ReplicaSets and Deployments report how many of their pods are being deleted.
 pub(crate) const TERMINATING_REPLICAS: Feature = Feature("DeploymentReplicaSetTerminatingReplicas");
 /// Split streams and buffers of logs are allowed.
@@ -66,6 +68,7 @@ pub(super) const NAMES: &[&str] = &[
     "ComponentStatusz",
     "ControllerManagerReleaseLeaderElectionLockOnExit",
     "DRAExtendedResource",
+    "DRAPrioritizedList",
     "DeploymentReplicaSetTerminatingReplicas",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",

@@ -1,8 +1,8 @@
 //! The start of controllers of workloads that need more than a queue.
 
-use api::{Job, Kind, Pod, PodDisruptionBudget, StatefulSet};
+use api::{Job, Kind, Pod, PodDisruptionBudget, PodGroup, StatefulSet};
 use controllers::statefulset::{self, Comparison, MaxUnavailable};
-use controllers::{disruption, job};
+use controllers::{disruption, job, podgroupprotection};
 
 use super::Entry;
 use super::limiters::job_limiter;
@@ -52,4 +52,9 @@ pub(super) fn stateful_set(entry: &Entry, context: &mut Context) -> Running {
     };
     let controller = statefulset::Controller { comparison, max_unavailable };
     context.start(entry, StatefulSet::RESOURCE, (queue, workers), controller)
+}
+
+pub(super) fn pod_group_protection(entry: &Entry, context: &mut Context) -> Running {
+    let queue = context.queue("podgroupprotection");
+    context.start(entry, PodGroup::RESOURCE, (queue, 1), podgroupprotection::Controller)
 }
