@@ -9,7 +9,7 @@ use crate::formats::dns_subdomain;
 use crate::generation;
 use crate::metadata::immutable;
 use crate::table::{AGE, NAME, age, cell, heading, name};
-use crate::value::{fill_zero, get, get_mut, items, items_mut, keep, section, set, text};
+use crate::value::{fill, fill_zero, get, get_mut, items, items_mut, keep, section, set, text};
 use crate::{Cell, Column, Environment, Invalid, Path, Strategy};
 
 const CLAIM: &[Column] = &[NAME, heading("State"), AGE];
@@ -72,8 +72,9 @@ impl Strategy for ResourceClaimTemplate {
 }
 
 impl Strategy for ResourceSlice {
-    fn prepare_create(&self, object: &mut Value, _env: &Environment<'_>) {
+    fn prepare_create(&self, object: &mut Value, env: &Environment<'_>) {
         generation::start(object);
+        time_taints(object, env.now);
     }
 
     fn validate_create(&self, object: &Value) -> Vec<Invalid> {
@@ -84,7 +85,8 @@ impl Strategy for ResourceSlice {
         }
     }
 
-    fn prepare_update(&self, new: &mut Value, old: &Value, _env: &Environment<'_>) {
+    fn prepare_update(&self, new: &mut Value, old: &Value, env: &Environment<'_>) {
+        time_taints(new, env.now);
         generation::count(new, old, &["/spec"]);
     }
 
@@ -140,6 +142,15 @@ impl Strategy for DeviceClass {
 
     fn prepare_update(&self, new: &mut Value, old: &Value, _env: &Environment<'_>) {
         generation::count(new, old, &["/spec"]);
+    }
+}
+
+/// As `SetDefaults_DeviceTaint`: a taint was added now if it does not say when.
+fn time_taints(slice: &mut Value, now: Time) {
+    for device in items_mut(section(slice, "spec"), "devices") {
+        for taint in items_mut(device, "taints") {
+            fill(taint, "timeAdded", now.to_string());
+        }
     }
 }
 
