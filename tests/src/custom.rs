@@ -81,8 +81,8 @@ impl CustomKind {
         .await
     }
 
-    /// Lets conversion be nothing to do again, and returns once this object can be read, or has been
-    /// deleted by a manager that could read it sooner.
+    /// Lets conversion be nothing to do again, and returns once this object can be read, or has
+    /// been deleted by a manager that could read it sooner.
     pub async fn repair_conversion(&self, objects: &Objects, name: &str) -> anyhow::Result<()> {
         self.convert_by(objects, &json!({"strategy": "None", "webhook": null})).await?;
         let served = async || objects.find(&self.resource(), name).await.map(Some);
