@@ -56,6 +56,8 @@ mod service;
 mod service_cidr;
 mod serviceaccount;
 mod statefulset;
+mod storage_migration;
+mod storage_version;
 mod time;
 mod token_secret;
 mod trust_bundle;
@@ -127,6 +129,8 @@ pub use statefulset::{
     ClaimRetention, PodManagement, Retention, RollingStatefulSet, StatefulSet, StatefulSetStatus,
     StatefulSetStrategy, StatefulSetUpdate,
 };
+pub use storage_migration::StorageVersionMigration;
+pub use storage_version::{ServerVersion, StorageVersion, SystemLease};
 pub use time::Time;
 pub use token_secret::TokenSecret;
 pub use trust_bundle::ServingTrustBundle;

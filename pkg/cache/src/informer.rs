@@ -544,6 +544,10 @@ impl Cache for Informer {
     fn heard(&self) -> Option<Duration> {
         self.health().heard
     }
+
+    fn version(&self) -> u64 {
+        Cache::version(&*self.read())
+    }
 }
 
 /// Treats a panic as a decoding error.

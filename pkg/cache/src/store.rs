@@ -205,6 +205,10 @@ impl Cache for Store {
     fn heard(&self) -> Option<Duration> {
         None
     }
+
+    fn version(&self) -> u64 {
+        self.version
+    }
 }
 
 // === impl ByKey ===

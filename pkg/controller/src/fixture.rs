@@ -40,6 +40,7 @@ struct Objects {
     shape: Shape,
     by_key: BTreeMap<Key, Arc<dyn AnyObject>>,
     heard: Option<Duration>,
+    version: u64,
 }
 
 /// Calls the rows of a watch table for a change, and collects the keys that it enqueues.
@@ -264,6 +265,15 @@ impl Fixture {
         self
     }
 
+    /// The cache of a kind that is only known at run time is complete up to this version.
+    #[must_use]
+    pub fn complete_to(mut self, resource: &Resource, version: u64) -> Self {
+        if let Some(held) = self.metadata.get_mut(resource).and_then(Arc::get_mut) {
+            held.version = version;
+        }
+        self
+    }
+
     /// The API server last sent something about kind `T` this long ago; none: never.
     #[must_use]
     pub fn silent<T: Kind>(mut self, silence: impl Into<Option<Duration>>) -> Self {
@@ -283,7 +293,7 @@ impl Fixture {
     }
 
     fn empty(&self, shape: Shape) -> Objects {
-        Objects { shape, by_key: BTreeMap::new(), heard: Some(self.uptime) }
+        Objects { shape, by_key: BTreeMap::new(), heard: Some(self.uptime), version: 0 }
     }
 }
 
@@ -323,6 +333,10 @@ impl Cache for Objects {
 
     fn heard(&self) -> Option<Duration> {
         self.heard
+    }
+
+    fn version(&self) -> u64 {
+        self.version
     }
 }
 

@@ -49,6 +49,11 @@ pub trait Cache: Send + Sync {
     /// When the API server last sent something about the kind that the cache shows now, as
     /// [`View::uptime`]; none: never.
     fn heard(&self) -> Option<Duration>;
+
+    /// Up to which version it holds what the API server has; 0: that is not known.
+    fn version(&self) -> u64 {
+        0
+    }
 }
 
 /// Called with objects.
@@ -143,6 +148,11 @@ impl MetadataLister {
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
         self.0.get(key)
+    }
+
+    /// Up to which version of the kind the cache is complete; 0: that is not known.
+    pub fn version(&self) -> u64 {
+        self.0.version()
     }
 
     /// All objects.
