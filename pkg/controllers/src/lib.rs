@@ -40,6 +40,7 @@ pub mod serviceaccount;
 pub mod serviceaccounttoken;
 pub mod servicecidrs;
 pub mod statefulset;
+pub mod storageversiongc;
 pub mod tainteviction;
 pub mod tokencleaner;
 pub mod ttl;
