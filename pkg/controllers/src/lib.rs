@@ -41,6 +41,7 @@ pub mod serviceaccounttoken;
 pub mod servicecidrs;
 pub mod statefulset;
 pub mod storageversiongc;
+pub mod storageversionmigrator;
 pub mod tainteviction;
 pub mod tokencleaner;
 pub mod ttl;
