@@ -12,6 +12,7 @@ mod entry;
 mod limiters;
 mod nodes;
 mod quota;
+mod storage_versions;
 mod workloads;
 
 use std::sync::Arc;
@@ -21,14 +22,11 @@ use api::cron::Zone;
 use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
     Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
-    Pod, PodCertificateRequest, ReplicaSet, ReplicationController, Service, ServiceCidr,
-    VolumeAttributesClass,
+    Pod, ReplicaSet, ReplicationController, Service, ServiceCidr, VolumeAttributesClass,
 };
 use controller::{Costs, Shared};
 use controllers::garbagecollector::{Collector, Graph, Orphaner};
-use controllers::{
-    csrcleaner, nodelifecycle, podcertificaterequestcleaner, podgc, replicaset, tainteviction,
-};
+use controllers::{nodelifecycle, podgc, replicaset, tainteviction};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
@@ -75,13 +73,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["csrcleaner"],
         account: "certificate-controller",
         folder: Some("csrcleaner"),
-        start: Some(|entry, context| {
-            // Upstream has no queue.
-            let pause = ItemBackoff::new(csrcleaner::RETRY_MIN, csrcleaner::PERIOD);
-            let queue = context.unnamed_queue(Limiter::new(pause, TokenBucket::unlimited()));
-            let own = CertificateSigningRequest::RESOURCE;
-            context.start(entry, own, (queue, 1), csrcleaner::Controller)
-        }),
+        start: Some(certificates::cleaner),
         ..NOT_YET
     },
     Entry {
@@ -422,15 +414,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "podcertificaterequestcleaner",
         gates: &["PodCertificateRequest"],
         folder: Some("podcertificaterequestcleaner"),
-        start: Some(|entry, context| {
-            // Upstream has no queue.
-            let (min, max) =
-                (podcertificaterequestcleaner::RETRY_MIN, podcertificaterequestcleaner::PERIOD);
-            let limiter = Limiter::new(ItemBackoff::new(min, max), TokenBucket::unlimited());
-            let queue = context.unnamed_queue(limiter);
-            let controller = podcertificaterequestcleaner::Controller;
-            context.start(entry, PodCertificateRequest::RESOURCE, (queue, 1), controller)
-        }),
+        start: Some(certificates::cleaner_of_pods),
         ..NOT_YET
     },
     Entry {
@@ -572,6 +556,14 @@ pub static REGISTRY: &[Entry] = &[
         name: "storage-version-migrator-controller",
         aliases: &["svm"],
         account: "storage-version-migrator-controller",
+        lacks: |options| {
+            let is_on = options.gates.is_on(features::STORAGE_VERSION_MIGRATOR);
+            (!is_on).then_some("the feature gate StorageVersionMigrator is off")
+        },
+        rate: Rate { qps_factor: 20.0, burst_factor: 100 },
+        folder: Some("storageversionmigrator"),
+        on_trial: true,
+        start: Some(storage_versions::migrator),
         ..NOT_YET
     },
     Entry {
@@ -579,6 +571,9 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["storage-version-gc"],
         account: "storage-version-garbage-collector",
         gates: &["APIServerIdentity", "StorageVersionAPI"],
+        folder: Some("storageversiongc"),
+        on_trial: true,
+        start: Some(storage_versions::collector),
         ..NOT_YET
     },
     Entry {

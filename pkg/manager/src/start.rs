@@ -180,6 +180,10 @@ impl Manager {
         if choice.runs("csrsigning") {
             context.signing = signing::authorities(&context.options)?;
         }
+        let collects = context.options.flags.switch(handles::ENABLE_GARBAGE_COLLECTOR);
+        if choice.runs("svm") && !collects {
+            bail!("storage version migrator requires garbage collector");
+        }
         let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
         let running: Vec<_> = choice.run.iter().filter_map(build).collect();
         let discovery = context.client("controller-discovery");

@@ -55,6 +55,8 @@ pub(crate) const REQUEST_HEADER_UID: Feature = Feature("RemoteRequestHeaderUID")
 /// A revision of a StatefulSet is also found if it lacks but defaults.
 pub(crate) const SEMANTIC_REVISION_COMPARISON: Feature =
     Feature("StatefulSetSemanticRevisionComparison");
+/// Objects are stored anew on demand.
+pub(crate) const STORAGE_VERSION_MIGRATOR: Feature = Feature("StorageVersionMigrator");
 /// Tolerations may compare numbers.
 pub(crate) const TOLERATION_COMPARISON: Feature = Feature("TaintTolerationComparisonOperators");
 /// Lists come as streams.
@@ -81,6 +83,7 @@ pub(super) const NAMES: &[&str] = &[
     "PodObservedGenerationTracking",
     "RemoteRequestHeaderUID",
     "StatefulSetSemanticRevisionComparison",
+    "StorageVersionMigrator",
     "TaintTolerationComparisonOperators",
     "WatchListClient",
 ];

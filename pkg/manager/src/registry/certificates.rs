@@ -2,15 +2,36 @@
 
 use std::sync::Arc;
 
-use api::{CertificateSigningRequest, Kind, ServingTrustBundle};
-use controllers::{clustertrustbundlepublisher, csrsigning};
+use api::{CertificateSigningRequest, Kind, PodCertificateRequest, ServingTrustBundle};
+use controllers::{
+    clustertrustbundlepublisher, csrcleaner, csrsigning, podcertificaterequestcleaner,
+};
 use ring::digest::{SHA256, digest};
+use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use super::Entry;
 use super::limiters::certificate_limiter;
 use crate::flags::handles;
 use crate::signing;
 use crate::start::{Context, Running};
+
+pub(super) fn cleaner(entry: &Entry, context: &mut Context) -> Running {
+    // Upstream has no queue.
+    let pause = ItemBackoff::new(csrcleaner::RETRY_MIN, csrcleaner::PERIOD);
+    let queue = context.unnamed_queue(Limiter::new(pause, TokenBucket::unlimited()));
+    let own = CertificateSigningRequest::RESOURCE;
+    context.start(entry, own, (queue, 1), csrcleaner::Controller)
+}
+
+pub(super) fn cleaner_of_pods(entry: &Entry, context: &mut Context) -> Running {
+    // Upstream has no queue.
+    let (min, max) =
+        (podcertificaterequestcleaner::RETRY_MIN, podcertificaterequestcleaner::PERIOD);
+    let limiter = Limiter::new(ItemBackoff::new(min, max), TokenBucket::unlimited());
+    let queue = context.unnamed_queue(limiter);
+    let controller = podcertificaterequestcleaner::Controller;
+    context.start(entry, PodCertificateRequest::RESOURCE, (queue, 1), controller)
+}
 
 pub(super) fn signing(entry: &Entry, context: &mut Context) -> Running {
     let queue = context.queue_with("certificate", certificate_limiter());
