@@ -67,6 +67,8 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("servicecidrs", "service-cidr-controller"),
     ("services", "endpointslice-controller"),
     ("statefulsets", "statefulset-controller"),
+    ("storageversionmigrations", "storage-version-migrator-controller"),
+    ("storageversions", "storageversion-garbage-collector-controller"),
     ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
 ];
 

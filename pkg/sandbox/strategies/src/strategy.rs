@@ -85,7 +85,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// The fields that [`Strategy::selectable`] knows.
-    fn selectable_fields(&self) -> &'static [&'static str] {
+    fn selectable_fields(&self) -> &[&'static str] {
         &[]
     }
 

@@ -1,10 +1,12 @@
 //! The rules of the objects of a CustomResourceDefinition (apiextensions' registry/customresource).
 //! Its schema is not applied: objects may hold anything.
 
+use std::borrow::Cow;
+
 use api::Time;
 use apimachinery::fields;
 use serde_json::{Value, json};
-use strategies::{Cell, Column, Environment, Plain, Strategy};
+use strategies::{Cell, Column, Environment, NameRule, Plain, Strategy};
 
 use super::jsonpath::JsonPath;
 use super::lasting;
@@ -15,9 +17,13 @@ pub(super) struct Custom {
     columns: &'static [Column],
     /// What stands in the columns after the first.
     cells: Vec<(Sort, Option<JsonPath>)>,
+    /// The fields that lists can be filtered by, and where they are.
+    selectable: Vec<(&'static str, JsonPath)>,
+    selectable_names: Vec<&'static str>,
     /// Whether the status has a path of its own.
     has_status: bool,
     scale: Option<ScalePaths>,
+    name_rule: NameRule,
 }
 
 /// The type of a column.
@@ -34,7 +40,7 @@ enum Sort {
 
 impl Custom {
     /// The rules that an item of `spec.versions` asks for.
-    pub(super) fn new(version: &Value, scale: Option<ScalePaths>) -> Self {
+    pub(super) fn new(version: &Value, scale: Option<ScalePaths>, name_rule: NameRule) -> Self {
         let name = Column { name: "Name", kind: "string", format: "name", wide: false };
         let age = json!([
             {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
@@ -54,11 +60,18 @@ impl Custom {
         }
         let has_status =
             fields::at(version, "/subresources/status").is_some_and(|it| !it.is_null());
-        Self { columns: lasting::columns(columns), cells, has_status, scale }
+        let selectable = selectable(version);
+        let selectable_names = selectable.iter().map(|(name, _)| *name).collect();
+        let columns = lasting::columns(columns);
+        Self { columns, cells, selectable, selectable_names, has_status, scale, name_rule }
     }
 }
 
 impl Strategy for Custom {
+    fn name_rule(&self) -> NameRule {
+        self.name_rule
+    }
+
     fn prepare_create(&self, object: &mut Value, _env: &Environment<'_>) {
         if let Some(fields) = object.as_object_mut().filter(|_| self.has_status) {
             fields.remove("status");
@@ -99,6 +112,19 @@ impl Strategy for Custom {
         true
     }
 
+    fn selectable(&self, object: &Value, field: &str) -> Option<Cow<'static, str>> {
+        let (_, path) = self.selectable.iter().find(|(name, _)| *name == field)?;
+        match path.first(object)? {
+            Value::String(text) => Some(text.clone().into()),
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string().into()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    fn selectable_fields(&self) -> &[&'static str] {
+        &self.selectable_names
+    }
+
     fn columns(&self) -> &'static [Column] {
         self.columns
     }
@@ -116,6 +142,17 @@ impl Strategy for Custom {
         let path = self.scale.as_ref()?.selector.as_ref()?;
         fields::at(object, path).and_then(Value::as_str).map(str::to_owned)
     }
+}
+
+/// The `selectableFields` of a version: their names, and their paths.
+fn selectable(version: &Value) -> Vec<(&'static str, JsonPath)> {
+    let said = version.get("selectableFields").and_then(Value::as_array);
+    let paths = said.into_iter().flatten().filter_map(|it| it.get("jsonPath")?.as_str());
+    let field = |path: &str| {
+        let name = lasting::text(path.strip_prefix('.').unwrap_or(path));
+        Some((name, JsonPath::parse(path)?))
+    };
+    paths.filter_map(field).collect()
 }
 
 /// A field as another object has it.

@@ -9,7 +9,7 @@ use api::{Key, Resource};
 use apimachinery::fields;
 use schema::Schema;
 use serde_json::{Value, json};
-use strategies::Subresource;
+use strategies::{NameRule, Subresource};
 
 use super::custom::Custom;
 use super::lasting;
@@ -227,6 +227,10 @@ fn serve((definition, at): (&Arc<Value>, usize), version: &Value) -> Option<Serv
     let list = |name: &str| {
         strings(definition, &format!("/status/acceptedNames/{name}")).map(str::to_owned).collect()
     };
+    // It stands in for a kind of Kubernetes that is served only behind a gate.
+    let is_kubernetes =
+        !text(definition, "/metadata/annotations/api-approved.kubernetes.io").is_empty();
+    let name_rule = if is_kubernetes { NameRule::PathSegment } else { NameRule::Subdomain };
     Some(Served {
         singular: name("singular").to_owned(),
         short_names: list("shortNames"),
@@ -235,7 +239,7 @@ fn serve((definition, at): (&Arc<Value>, usize), version: &Value) -> Option<Serv
         subresources,
         table: resource.to_string().into(),
         ty: Schema::builtin().custom(),
-        strategy: Rules::Custom(Arc::new(Custom::new(version, scale.clone()))),
+        strategy: Rules::Custom(Arc::new(Custom::new(version, scale.clone(), name_rule))),
         custom: true,
         scale,
         definition: Some((definition.clone(), at)),

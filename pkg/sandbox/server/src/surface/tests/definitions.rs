@@ -128,6 +128,36 @@ fn names_are_given_once() {
     });
 }
 
+/// TestSelectableFields of apiextensions' test/integration: a version lists the fields that its
+/// objects can be selected by; a field that is not there, or is no scalar, is empty.
+#[test]
+fn objects_are_selected_by_the_fields_of_the_definition() {
+    within(|| {
+        let mut state = state();
+        let mut it = definition("widgets", "Widget");
+        let paths = [".spec.colour", ".spec.size", ".spec.parts"];
+        it["spec"]["versions"][1]["selectableFields"] =
+            paths.into_iter().map(|path| json!({ "jsonPath": path })).collect();
+        write(&mut state, it);
+        let served = state.registry.get("example.org", "v1", "widgets").unwrap();
+        let object = json!({"spec": {"colour": "red", "size": 3, "parts": ["red"]}});
+        for (selector, expected) in [
+            ("spec.colour=red", true),
+            ("spec.colour!=red", false),
+            ("spec.colour=red,spec.size=3", true),
+            ("spec.size=", false),
+            ("spec.parts=", true),
+        ] {
+            let fields = crate::request::Fields::parse(selector, served).unwrap();
+            assert_eq!(fields.match_object(&object, served), expected, "{selector}");
+        }
+        let fields = crate::request::Fields::parse("spec.weight=1", served);
+        assert!(fields.unwrap_err().message.contains("field label not supported: spec.weight"));
+        let other = state.registry.get("example.org", "v1beta1", "widgets").unwrap();
+        assert!(crate::request::Fields::parse("spec.colour=red", other).is_err());
+    });
+}
+
 /// TestConvertToTable of apiextensions' tableconvertor_test.go.
 #[test]
 fn columns_are_those_of_the_definition() {
