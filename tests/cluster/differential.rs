@@ -4,6 +4,7 @@
 //! What is left out of the comparison: see [`Normal`]. What is compared of `managedFields`: which
 //! managers wrote which part of an object, not the fields.
 
+mod certificates;
 mod ending;
 mod services;
 mod tokens;
@@ -28,14 +29,20 @@ const ARGS: &[&str] =
     &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      replicationcontroller-controller,pod-garbage-collector-controller"];
 /// Controllers that delete, beside those that create.
-const ENDING: &[&str] =
-    &["--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
+const ENDING: &[&str] = &[
+    "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      garbage-collector-controller,namespace-controller,serviceaccount-controller,\
      root-ca-certificate-publisher-controller,ttl-after-finished-controller,\
-     certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
+     certificatesigningrequest-approving-controller,certificatesigningrequest-signing-controller,\
+     persistentvolumeclaim-protection-controller,\
      disruption-controller,ephemeral-volume-controller,persistentvolume-protection-controller,\
      volumeattributesclass-protection-controller,bootstrap-signer-controller,\
-     token-cleaner-controller"];
+     token-cleaner-controller,kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    GATE,
+];
+/// So that there are bundles of authorities, for the API server and the managers.
+const GATE: &str = "--feature-gates=ClusterTrustBundle=true";
+const BETAS_SERVED: &str = "--runtime-config=certificates.k8s.io/v1beta1=true";
 /// Controllers that list the pods of Services.
 const LISTING: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
                            endpointslice-mirroring-controller"];
@@ -160,7 +167,9 @@ struct Scene {
 
 impl Teller {
     async fn begin(binary: Binary, args: &[&str]) -> anyhow::Result<Self> {
-        let cluster = Cluster::start(Options { nodes: NODES, ..Options::default() }).await?;
+        let apiserver_args = [GATE, BETAS_SERVED].map(str::to_owned).to_vec();
+        let options = Options { nodes: NODES, apiserver_args, ..Options::default() };
+        let cluster = Cluster::start(options).await?;
         let manager = Manager::start(&cluster, binary, User::ControllerManager, args)?;
         Ok(Self { cluster, manager, normal: Normal::default(), story: Story::default() })
     }

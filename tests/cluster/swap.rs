@@ -2,14 +2,15 @@
 //! have made it itself, and writes nothing.
 
 mod bootstrap;
+mod certificates;
 mod jobs;
 mod services;
 mod volumes;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, Queues, User, certificate_request, kubectl,
-    pod_certificate_request, quiet, rolled_out, since, wait_until,
+    Binary, Cluster, Manager, Objects, Options, Queues, User, kubectl, quiet, rolled_out, since,
+    wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,24 +27,27 @@ const ARGS: &[&str] = &[
      pod-garbage-collector-controller,garbage-collector-controller,namespace-controller,\
      serviceaccount-controller,root-ca-certificate-publisher-controller,\
      clusterrole-aggregation-controller,ttl-controller,\
-     certificatesigningrequest-approving-controller,persistentvolumeclaim-protection-controller,\
+     certificatesigningrequest-approving-controller,certificatesigningrequest-signing-controller,\
+     persistentvolumeclaim-protection-controller,\
      disruption-controller,endpoints-controller,endpointslice-controller,\
      endpointslice-mirroring-controller,ephemeral-volume-controller,\
      persistentvolume-protection-controller,volumeattributesclass-protection-controller,\
      bootstrap-signer-controller,token-cleaner-controller,\
-     certificatesigningrequest-cleaner-controller,podcertificaterequest-cleaner-controller",
+     certificatesigningrequest-cleaner-controller,podcertificaterequest-cleaner-controller,\
+     kube-apiserver-serving-clustertrustbundle-publisher-controller",
     "--leader-elect=true",
-    OF_PODS_GATE,
+    GATES,
 ];
-/// So that there are certificate requests of pods, for the API server and the managers.
-const OF_PODS_GATE: &str = "--feature-gates=PodCertificateRequest=true";
-const OF_PODS_SERVED: &str = "--runtime-config=certificates.k8s.io/v1beta1=true";
+/// So that there are certificate requests of pods, and bundles of authorities, for the API server
+/// and the managers.
+const GATES: &str = "--feature-gates=PodCertificateRequest=true,ClusterTrustBundle=true";
+const BETAS_SERVED: &str = "--runtime-config=certificates.k8s.io/v1beta1=true";
 /// Templates that the workloads are made of, see there.
 const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 17] = [
     "configmaps",
     "secrets",
     "serviceaccounts",
@@ -58,13 +62,12 @@ const OTHERS: [&str; 16] = [
     "endpoints",
     SLICES,
     BUDGETS,
-    REQUESTS,
-    OF_PODS,
+    certificates::REQUESTS,
+    certificates::OF_PODS,
+    certificates::BUNDLES,
 ];
 const BUDGETS: &str = "poddisruptionbudgets.v1.policy";
 const SLICES: &str = "endpointslices.v1.discovery.k8s.io";
-const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
-const OF_PODS: &str = "podcertificaterequests.v1beta1.certificates.k8s.io";
 
 /// What exists of the kinds that are compared, whole, by resource and name.
 type Everything = BTreeMap<String, Value>;
@@ -88,7 +91,7 @@ async fn upstreams_changes_nothing_of_ours() -> anyhow::Result<()> {
 }
 
 fn options() -> Options {
-    let apiserver_args = [OF_PODS_GATE, OF_PODS_SERVED].map(str::to_owned).to_vec();
+    let apiserver_args = [GATES, BETAS_SERVED].map(str::to_owned).to_vec();
     Options { nodes: 3, apiserver_args, ..Options::default() }
 }
 
@@ -125,7 +128,7 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     volumes::make(&objects).await.with_context(|| manager.log())?;
     bootstrap::make(cluster).await.with_context(|| manager.log())?;
     budgets(&objects).await?;
-    certificates(&objects).await?;
+    certificates::make(&objects).await.with_context(|| manager.log())?;
     services::create(&objects).await.with_context(|| manager.log())?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
@@ -199,26 +202,6 @@ async fn budgets(objects: &Objects) -> anyhow::Result<()> {
     objects.merge(BUDGETS, "bare/status", &status).await?;
     let is_less = |budget: &Value| budget["status"]["currentHealthy"] == 1;
     objects.wait(BUDGETS, "bare", "to count one less", is_less).await.map(drop)
-}
-
-/// What is approved, what waits for people, what was denied just now, and what a pod asks for.
-async fn certificates(objects: &Objects) -> anyhow::Result<()> {
-    let all = objects.of_all();
-    objects.create(OF_PODS, &pod_certificate_request("of-pod")?).await?;
-    for (name, common_name) in
-        [("kubelet", "system:node:a"), ("jane", "jane"), ("denied", "denied")]
-    {
-        let request = certificate_request(common_name, &["system:nodes"], &[])?;
-        let spec = json!({"request": request, "usages": ["digital signature", "client auth"],
-            "signerName": "kubernetes.io/kube-apiserver-client-kubelet"});
-        all.create(REQUESTS, &json!({"metadata": {"name": name}, "spec": spec})).await?;
-    }
-    let mut denied = all.get(REQUESTS, "denied").await?;
-    denied["status"]["conditions"] =
-        json!([{"type": "Denied", "status": "True", "reason": "Test"}]);
-    all.replace(REQUESTS, "denied/approval", &denied).await?;
-    let is_approved = |it: &Value| it["status"]["conditions"][0]["reason"] == "AutoApproved";
-    all.wait(REQUESTS, "kubelet", "to be approved", is_approved).await.map(drop)
 }
 
 async fn deployments(
@@ -540,6 +523,7 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     objects.gone("persistentvolumeclaims", "used").await?;
     volumes::go_on(&objects).await.with_context(|| manager.log())?;
     bootstrap::go_on(cluster).await.with_context(|| manager.log())?;
+    certificates::go_on(&objects).await.with_context(|| manager.log())?;
     objects.find("configmaps", "waiting").await?.context("the owner waits")?;
     let free = json!({"metadata": {"finalizers": null}});
     for name in ["holding", "orphan"] {

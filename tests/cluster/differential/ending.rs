@@ -2,14 +2,13 @@
 
 use super::{CALM, LIMIT, Scene, Teller};
 use anyhow::Context;
-use cluster_tests::{certificate_request, quiet, wait_until};
+use cluster_tests::{quiet, wait_until};
 use serde_json::{Value, json};
 
 /// What is compared beside the workloads.
 const OTHERS: [&str; 5] = ["configmaps", "serviceaccounts", "jobs.v1.batch", CLAIMS, BUDGETS];
 const BUDGETS: &str = "poddisruptionbudgets.v1.policy";
 const CLAIMS: &str = "persistentvolumeclaims";
-const REQUESTS: &str = "certificatesigningrequests.v1.certificates.k8s.io";
 
 pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.deployments_end().await?;
@@ -22,7 +21,8 @@ pub(super) async fn tell(teller: &mut Teller) -> anyhow::Result<()> {
     teller.pods_get_volumes().await?;
     teller.tokens_sign_and_end().await?;
     teller.guarded_pods_end().await?;
-    teller.certificates_are_approved().await?;
+    teller.certificates_are_signed().await?;
+    teller.authorities_are_published().await?;
     teller.namespaces_end().await
 }
 
@@ -192,29 +192,6 @@ impl Teller {
         objects.gone("pods", name).await?;
         objects.wait(BUDGETS, "guard", "to allow two again", allows).await?;
         self.ended(&scene, "evicted").await
-    }
-
-    async fn certificates_are_approved(&mut self) -> anyhow::Result<()> {
-        let scene = self.scene(REQUESTS, "certificates").await?;
-        let all = scene.objects.of_all();
-        for (name, common_name) in [("kubelet", "system:node:a"), ("jane", "jane")] {
-            let request = certificate_request(common_name, &["system:nodes"], &[])?;
-            let spec = json!({"request": request, "usages": ["digital signature", "client auth"],
-                "signerName": "kubernetes.io/kube-apiserver-client-kubelet"});
-            all.create(REQUESTS, &json!({"metadata": {"name": name}, "spec": spec})).await?;
-        }
-        let is_decided = |it: &Value| it["status"]["conditions"].is_array();
-        all.wait(REQUESTS, "kubelet", "to be decided", is_decided).await?;
-        quiet(&self.cluster, &self.manager, CALM).await.with_context(|| self.manager.log())?;
-        let mut requests = all.list(REQUESTS).await?;
-        for request in &mut requests {
-            // The clusters have keys and people of their own.
-            for field in ["request", "extra"] {
-                request["spec"][field] = Value::Null;
-            }
-        }
-        self.keep(&scene, "approved", &requests);
-        Ok(())
     }
 
     /// One that a finalizer holds, and then not.
