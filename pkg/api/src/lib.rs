@@ -38,6 +38,7 @@ mod pod;
 mod pod_certificate_request;
 mod pod_group;
 mod pool_request;
+mod prefix;
 mod raw;
 mod reference;
 mod replicaset;
@@ -106,6 +107,7 @@ pub use pod::{
 pub use pod_certificate_request::PodCertificateRequest;
 pub use pod_group::PodGroup;
 pub use pool_request::{Answered, ResourcePoolStatusRequest};
+pub use prefix::Prefix;
 pub use raw::{Edit, Raw};
 pub use reference::ObjectReference;
 pub use replicaset::{ReplicaSet, ReplicaSetStatus, ReplicationController};
@@ -123,7 +125,7 @@ pub use scheduling::{Effect, Placement, Taint, Toleration};
 pub use selector::{Requirement, Selector, SelectorError, check_requirement};
 pub use served::{Served, ServedKind, Subresource, Verb};
 pub use service::{Service, ServicePort, TargetPort};
-pub use service_cidr::{IpAddress, Prefix, ReadyCidr, ServiceCidr};
+pub use service_cidr::{IpAddress, ReadyCidr, ServiceCidr};
 pub use serviceaccount::ServiceAccount;
 pub use statefulset::{
     ClaimRetention, PodManagement, Retention, RollingStatefulSet, StatefulSet, StatefulSetStatus,

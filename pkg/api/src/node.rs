@@ -20,6 +20,8 @@ pub struct Node {
     pub taints: Box<[Taint]>,
     /// Whether no new pods are to be put there.
     pub unschedulable: bool,
+    /// `spec.podCIDRs`.
+    pub pod_cidrs: Box<[Text]>,
     /// The `Ready` condition; none if there is none.
     pub ready: Option<Status>,
     /// Its conditions, in their order.
@@ -97,6 +99,9 @@ struct WireSpec {
     #[prost(message, repeated, tag = "5")]
     #[serde(deserialize_with = "null_is_empty")]
     taints: Vec<WireTaint>,
+    #[prost(string, repeated, tag = "7")]
+    #[serde(rename = "podCIDRs", deserialize_with = "null_is_empty")]
+    pod_cidrs: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -152,6 +157,7 @@ impl WireNode {
             meta,
             taints: taints.collect(),
             unschedulable: self.spec.unschedulable,
+            pod_cidrs: self.spec.pod_cidrs.iter().map(|cidr| Text::from(cidr.as_str())).collect(),
             conditions: conditions.collect(),
             ready: ready.map(|ready| Status::parse(&ready.status)),
             allocatable_cpu: self.status.allocatable.get("cpu").map(|cpu| intern(cpu.text())),

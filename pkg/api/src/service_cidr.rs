@@ -1,12 +1,12 @@
 //! ServiceCIDR and IPAddress: which addresses Services may have, and which they have.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 use prost::Message;
 use serde::Deserialize;
 
 use crate::wire::{self, from_text, null_is_empty, text};
-use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Resource, Status};
+use crate::{Codec, DecodeError, Index, Kind, Meta, Object, Prefix, Resource, Status};
 
 /// What controllers read of a ServiceCIDR.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +37,6 @@ pub struct ReadyCidr {
 pub struct IpAddress {
     /// Its labels and so on; its name is the address.
     pub meta: Meta,
-}
-
-/// A range of addresses, such as `10.0.0.0/16`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    address: IpAddr,
-    bits: u8,
 }
 
 impl ServiceCidr {
@@ -108,73 +101,6 @@ impl Object for IpAddress {
     fn unreadable(meta: Meta, _: &DecodeError) -> Self {
         Self { meta }
     }
-}
-
-// === impl Prefix ===
-
-impl Prefix {
-    /// As Go's `netip.ParsePrefix`: bits of the host may be set, leading zeros may not.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (address, bits) = text.rsplit_once('/')?;
-        let is_number = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
-        let is_plain = bits == "0" || !bits.starts_with('0');
-        let address: IpAddr = address.parse().ok()?;
-        let bits: u8 = bits.parse().ok().filter(|_| is_number && is_plain)?;
-        (bits <= length(address)).then_some(Self { address, bits })
-    }
-
-    /// Whether they have an address in common.
-    pub fn overlaps(self, other: Self) -> bool {
-        let bits = self.bits.min(other.bits);
-        is_v4(self.address) == is_v4(other.address)
-            && masked(self.address, bits) == masked(other.address, bits)
-    }
-
-    /// Whether it is the same range as the other, or a larger one with it inside.
-    pub fn covers(self, other: Self) -> bool {
-        self.overlaps(other) && self.bits <= other.bits
-    }
-
-    /// Whether it is the range of IPv4 addresses, not of IPv6 addresses.
-    pub fn is_v4(self) -> bool {
-        is_v4(self.address)
-    }
-
-    /// Whether a Service can have this address of it. As `PrefixContainsIP` in upstream's
-    /// pkg/api/servicecidr: not the first one, and of IPv4 not the last one.
-    pub fn offers(self, ip: IpAddr) -> bool {
-        let first = masked(self.address, self.bits);
-        let is_inside = is_v4(ip) == self.is_v4() && masked(ip, self.bits) == first;
-        is_inside && number(ip) != first && !(self.is_v4() && number(ip) == self.last_v4())
-    }
-
-    /// The last address of a range of IPv4.
-    fn last_v4(self) -> u128 {
-        let hosts = u128::from(u32::MAX).checked_shr(self.bits.into()).unwrap_or(0);
-        masked(self.address, self.bits) | hosts
-    }
-}
-
-fn is_v4(ip: IpAddr) -> bool {
-    matches!(ip, IpAddr::V4(_))
-}
-
-fn length(ip: IpAddr) -> u8 {
-    if is_v4(ip) { 32 } else { 128 }
-}
-
-fn number(ip: IpAddr) -> u128 {
-    match ip {
-        IpAddr::V4(ip) => u128::from(Ipv4Addr::to_bits(ip)),
-        IpAddr::V6(ip) => ip.to_bits(),
-    }
-}
-
-/// The first bits of an address, and then zeros.
-fn masked(ip: IpAddr, bits: u8) -> u128 {
-    let hosts = u32::from(length(ip).saturating_sub(bits));
-    let keep = u128::MAX.checked_shl(hosts).unwrap_or(0);
-    number(ip) & keep
 }
 
 // === Wire ===
