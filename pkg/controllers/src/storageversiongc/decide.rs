@@ -55,7 +55,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
 }
 
 fn names(gone: &BTreeSet<&Text>) -> String {
-    let names: Vec<_> = gone.iter().map(|it| it.to_string()).collect();
+    let names: Vec<&str> = gone.iter().map(|it| &***it).collect();
     names.join(", ")
 }
 

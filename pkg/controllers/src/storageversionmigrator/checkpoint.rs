@@ -32,7 +32,10 @@ impl controller::Controller for Checkpoint {
 
     fn watches(&self, table: &mut impl Watches<Self>) {
         table.on::<StorageVersionMigration>(|_, change, _, queue| queue.own(change));
-        table.everything(Everything { served: remember, changed: |_, _, _, _, _, _| {} });
+        table.everything(Everything {
+            served: |_, memory, served, _| memory.served = Some(Arc::clone(served)),
+            changed: |_, _, _, _, _, _| {},
+        });
     }
 
     fn observe(&self, key: &Key, view: &View<'_>, memory: &Memory) -> Option<Noted> {
@@ -55,10 +58,6 @@ impl controller::Controller for Checkpoint {
         let until = if until.is_empty() { "not known yet".to_owned() } else { until.to_string() };
         vec![("kind", kind), ("stored anew up to", until)]
     }
-}
-
-fn remember(_: &Checkpoint, memory: &mut Memory, served: &Arc<Served>, _: &mut Enqueue) {
-    memory.served = Some(Arc::clone(served));
 }
 
 /// As `sync`.
@@ -87,7 +86,7 @@ fn decide(s: &Noted, facts: &Facts) -> Plan {
         }
     };
     if !VERBS.iter().all(|verb| kind.verbs.contains(verb)) {
-        let kind = api::go::quote(&printed(kind));
+        let kind = api::go::quote(printed(kind));
         let why =
             format!("resource {kind} does not support discovery operations: [update patch list]");
         return one("its kind cannot be migrated", fail(&why));
