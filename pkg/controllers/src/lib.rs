@@ -25,6 +25,7 @@ pub mod garbagecollector;
 pub mod job;
 pub mod legacytokencleaner;
 pub mod namespace;
+pub mod nodeipam;
 pub mod nodelifecycle;
 pub mod podcertificaterequestcleaner;
 pub mod podgc;
