@@ -133,10 +133,10 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
 fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let output = run(&[
         "--leader-elect=false",
-        "--node-cidr-mask-size=24",
+        "--contention-profiling=false",
         "--node-sync-period=1s",
         "--feature-gates=PodDeletionCost=false,NativeHistograms=true,AtomicFIFO=true",
-        "--controllers=replicaset,svm,service,podgroup-protection-controller",
+        "--controllers=replicaset,selinux-warning-controller,service,podgroup-protection-controller",
         "-v=1",
         "--master=ftp://example.com",
     ])?;
@@ -144,13 +144,13 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let once = [
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
-        "FLAG: --controllers=\"[replicaset,svm,service,podgroup-protection-controller]\"",
-        "\"accepted, without effect yet: --node-cidr-mask-size; feature gates AtomicFIFO, \
+        "FLAG: --controllers=\"[replicaset,selinux-warning-controller,service,podgroup-protection-controller]\"",
+        "\"accepted, without effect yet: --contention-profiling; feature gates AtomicFIFO, \
          NativeHistograms\"\n",
         "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",
         "\"skipping a cloud provider controller\" controller=\"service-lb-controller\"",
         "\"controller is disabled\" controller=\"deployment-controller\"",
-        "\"skipping controllers that are not written yet: storage-version-migrator-controller\"\n",
+        "\"skipping controllers that are not written yet: selinux-warning-controller\"\n",
         "Controller is disabled because there is no private key",
     ];
     for line in once {
@@ -182,7 +182,7 @@ fn streams_can_be_split() -> anyhow::Result<()> {
         "--feature-gates=LoggingAlphaOptions=true",
         "--log-text-split-stream",
         "--log-text-info-buffer-size=1Mi",
-        "--node-cidr-mask-size=24",
+        "--contention-profiling=false",
         "--leader-elect=false",
         "-v=1",
         "--master=ftp://example.com",

@@ -20,6 +20,7 @@ mod join;
 mod leader;
 mod machinery;
 mod namespace;
+mod nodeipam;
 mod nodelifecycle;
 mod pvcprotection;
 mod replicaset;

@@ -10,6 +10,7 @@ pub mod gates;
 mod hmac;
 pub mod logging;
 pub mod options;
+mod pod_ranges;
 pub mod registry;
 pub mod selection;
 mod serve;

@@ -33,7 +33,7 @@ use crate::flags::handles;
 use crate::gates::features;
 use crate::hmac::RingHmac;
 use crate::start::Context;
-use crate::{authority, signing, token_signer};
+use crate::{authority, pod_ranges, signing, token_signer};
 
 use limiters::{certificate_limiter, slice_limiter};
 
@@ -323,6 +323,11 @@ pub static REGISTRY: &[Entry] = &[
         name: "node-ipam-controller",
         aliases: &["nodeipam"],
         account: "node-controller",
+        event_source: Some("cidrAllocator"),
+        lacks: pod_ranges::lacks,
+        folder: Some("nodeipam"),
+        on_trial: true,
+        start: Some(nodes::ranges),
         ..NOT_YET
     },
     Entry {

@@ -14,6 +14,7 @@ use cache::SharedInformerFactory;
 use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
 use controller::{Controller, Shared};
 use controllers::csrsigning::Profile;
+use controllers::nodeipam;
 use engine::events::Recorder;
 use engine::{Both, Engine, Inspect, Parts};
 use futures::future::BoxFuture;
@@ -32,7 +33,7 @@ use crate::selection::{Choice, choose};
 use crate::serve::{self, Shown, Site};
 use crate::signing::FileAuthority;
 use crate::token_signer::{JwtSigner, token_signer};
-use crate::{authority, expiry, signing};
+use crate::{authority, expiry, pod_ranges, signing};
 
 /// How long to wait for the API server, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -55,6 +56,8 @@ pub struct Context {
     pub(crate) token_signer: Option<Arc<JwtSigner>>,
     /// The authorities of the signers of certificates; none if that controller does not run.
     pub(crate) signing: BTreeMap<Profile, Arc<FileAuthority>>,
+    /// The controller of the ranges of nodes; none if it does not run.
+    pub(crate) node_ranges: Option<nodeipam::Controller>,
     connection: Connection,
     /// The connection for controllers' writes, closed while this process does not lead.
     gated: Connection,
@@ -179,6 +182,9 @@ impl Manager {
         let mut context = Context::new(options, connection, metrics, runtime, &shown.registry)?;
         if choice.runs("csrsigning") {
             context.signing = signing::authorities(&context.options)?;
+        }
+        if choice.runs("nodeipam") {
+            context.node_ranges = Some(pod_ranges::controller(&context.options)?);
         }
         let collects = context.options.flags.switch(handles::ENABLE_GARBAGE_COLLECTOR);
         if choice.runs("svm") && !collects {
@@ -457,6 +463,7 @@ impl Context {
             root_ca,
             token_signer,
             signing: BTreeMap::new(),
+            node_ranges: None,
             connection,
             gated,
             gated_root,

@@ -27,6 +27,8 @@ pub(crate) type Float32 = Handle<f32>;
 /// A duration.
 pub(crate) type Span = Handle<Duration>;
 
+/// `--allocate-node-cidrs`
+pub(crate) const ALLOCATE_NODE_CIDRS: Switch = Handle::new("allocate-node-cidrs");
 /// `--allow-metric-labels`
 pub(crate) const ALLOW_METRIC_LABELS: List = Handle::new("allow-metric-labels");
 /// `--allow-metric-labels-manifest`
@@ -56,8 +58,12 @@ pub(crate) const AUTHORIZATION_WEBHOOK_CACHE_UNAUTHORIZED_TTL: Span =
 pub(crate) const BIND_ADDRESS: Text = Handle::new("bind-address");
 /// `--cert-dir`
 pub(crate) const CERT_DIR: Text = Handle::new("cert-dir");
+/// `--cidr-allocator-type`
+pub(crate) const CIDR_ALLOCATOR_TYPE: Text = Handle::new("cidr-allocator-type");
 /// `--client-ca-file`
 pub(crate) const CLIENT_CA_FILE: Text = Handle::new("client-ca-file");
+/// `--cluster-cidr`
+pub(crate) const CLUSTER_CIDR: Text = Handle::new("cluster-cidr");
 /// `--cluster-signing-cert-file`
 pub(crate) const CLUSTER_SIGNING_CERT_FILE: Text = Handle::new("cluster-signing-cert-file");
 /// `--cluster-signing-duration`
@@ -214,6 +220,12 @@ pub(crate) const MIRRORING_MAX_ENDPOINTS_PER_SUBSET: Int =
     Handle::new("mirroring-max-endpoints-per-subset");
 /// `--namespace-sync-period`
 pub(crate) const NAMESPACE_SYNC_PERIOD: Span = Handle::new("namespace-sync-period");
+/// `--node-cidr-mask-size`
+pub(crate) const NODE_CIDR_MASK_SIZE: Int = Handle::new("node-cidr-mask-size");
+/// `--node-cidr-mask-size-ipv4`
+pub(crate) const NODE_CIDR_MASK_SIZE_IPV4: Int = Handle::new("node-cidr-mask-size-ipv4");
+/// `--node-cidr-mask-size-ipv6`
+pub(crate) const NODE_CIDR_MASK_SIZE_IPV6: Int = Handle::new("node-cidr-mask-size-ipv6");
 /// `--node-eviction-rate`
 pub(crate) const NODE_EVICTION_RATE: Float32 = Handle::new("node-eviction-rate");
 /// `--node-monitor-grace-period`
@@ -252,6 +264,8 @@ pub(crate) const SECURE_PORT: Int = Handle::new("secure-port");
 /// `--service-account-private-key-file`
 pub(crate) const SERVICE_ACCOUNT_PRIVATE_KEY_FILE: Text =
     Handle::new("service-account-private-key-file");
+/// `--service-cluster-ip-range`
+pub(crate) const SERVICE_CLUSTER_IP_RANGE: Text = Handle::new("service-cluster-ip-range");
 /// `--show-hidden-metrics-for-version`
 pub(crate) const SHOW_HIDDEN_METRICS_FOR_VERSION: Text =
     Handle::new("show-hidden-metrics-for-version");
@@ -284,6 +298,7 @@ pub(crate) const VMODULE: Text = Handle::new("vmodule");
 /// All their names. The list does not use the constants: a constant that only this list uses would
 /// count as read.
 pub(super) const NAMES: &[&str] = &[
+    "allocate-node-cidrs",
     "allow-metric-labels",
     "allow-metric-labels-manifest",
     "authentication-kubeconfig",
@@ -296,7 +311,9 @@ pub(super) const NAMES: &[&str] = &[
     "authorization-webhook-cache-unauthorized-ttl",
     "bind-address",
     "cert-dir",
+    "cidr-allocator-type",
     "client-ca-file",
+    "cluster-cidr",
     "cluster-signing-cert-file",
     "cluster-signing-duration",
     "cluster-signing-key-file",
@@ -364,6 +381,9 @@ pub(super) const NAMES: &[&str] = &[
     "mirroring-endpointslice-updates-batch-period",
     "mirroring-max-endpoints-per-subset",
     "namespace-sync-period",
+    "node-cidr-mask-size",
+    "node-cidr-mask-size-ipv4",
+    "node-cidr-mask-size-ipv6",
     "node-eviction-rate",
     "node-monitor-grace-period",
     "node-monitor-period",
@@ -381,6 +401,7 @@ pub(super) const NAMES: &[&str] = &[
     "secondary-node-eviction-rate",
     "secure-port",
     "service-account-private-key-file",
+    "service-cluster-ip-range",
     "show-hidden-metrics-for-version",
     "terminated-pod-gc-threshold",
     "tls-cert-file",

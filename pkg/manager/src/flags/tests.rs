@@ -285,10 +285,10 @@ fn deprecated_flags_say_so() {
 #[test]
 fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
-                --kube-api-qps=1 --feature-gates=A=true --node-cidr-mask-size=1 \
+                --kube-api-qps=1 --feature-gates=A=true --contention-profiling=false \
                 --version=v1.36.3+a \
                 --concurrent-horizontal-pod-autoscaler-syncs=20";
-    let expected = ["concurrent-horizontal-pod-autoscaler-syncs", "node-cidr-mask-size"];
+    let expected = ["concurrent-horizontal-pod-autoscaler-syncs", "contention-profiling"];
     assert_eq!(good(line).without_effect(), expected);
 }
 

@@ -1,10 +1,13 @@
 //! What the controllers of nodes read of flags and gates.
 
-use controllers::{nodelifecycle, tainteviction};
+use api::{Kind, Node};
+use controllers::{nodeipam, nodelifecycle, tainteviction};
+
+use super::Entry;
 
 use crate::flags::handles;
 use crate::gates::features;
-use crate::start::Context;
+use crate::start::{Context, Running};
 
 /// The controller of the life of nodes.
 pub(super) fn life(context: &Context) -> nodelifecycle::Controller {
@@ -29,4 +32,13 @@ pub(super) fn evictions(context: &Context) -> tainteviction::Controller {
         compares_tolerations: gates.is_on(features::TOLERATION_COMPARISON),
         tracks_generations: gates.is_on(features::POD_OBSERVED_GENERATION),
     }
+}
+
+/// The controller of the ranges of nodes.
+pub(super) fn ranges(entry: &Entry, context: &mut Context) -> Running {
+    let queue = context.queue("cidrallocator_node");
+    // There always are some: this controller runs, so its flags were read.
+    let none = || nodeipam::Controller { ranges: Vec::new().into(), services: Vec::new() };
+    let controller = context.node_ranges.take().unwrap_or_else(none);
+    context.start(entry, Node::RESOURCE, (queue, nodeipam::WORKERS), controller)
 }

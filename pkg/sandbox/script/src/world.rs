@@ -51,6 +51,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("jobs", "job-controller"),
     ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
+    ("nodes", "node-ipam-controller"),
     ("nodes", "node-lifecycle-controller"),
     ("nodes", "ttl-controller"),
     ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
