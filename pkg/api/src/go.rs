@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use crate::Time;
 
 /// As `strconv.Quote` and `%q`: what is no text or has no shape is written as an escape.
@@ -33,6 +35,33 @@ pub fn escape_html(json: String) -> String {
         |json, (char, escape)| {
             if json.contains(*char) { json.replace(*char, escape) } else { json }
         },
+    )
+}
+
+/// A `metav1.LabelSelector`, from its JSON, as its method `String` writes it.
+pub fn label_selector(selector: &Value) -> String {
+    let Some(selector) = selector.as_object() else { return "nil".to_owned() };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    let mut labels: Vec<_> = labels.into_iter().flatten().collect();
+    labels.sort_by_key(|(key, _)| *key);
+    let labels = labels.into_iter().map(|(key, value)| format!("{key}: {},", text(Some(value))));
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    let expressions = expressions.into_iter().flatten().map(|expression| {
+        let values = expression.get("values").and_then(Value::as_array);
+        let values: Vec<_> = values.into_iter().flatten().map(|it| text(Some(it))).collect();
+        format!(
+            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
+            text(expression.get("key")),
+            text(expression.get("operator")),
+            values.join(" "),
+        )
+    });
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{}}},\
+         MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+        labels.collect::<String>(),
+        expressions.collect::<String>(),
     )
 }
 

@@ -1,5 +1,7 @@
 //! Label selectors.
 
+mod text;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
@@ -7,6 +9,8 @@ use serde::Deserialize;
 
 use crate::wire::null_is_empty;
 use crate::{Labels, is_label_key, is_label_value};
+
+pub use text::SelectorText;
 
 /// A parsed `metav1.LabelSelector`: all requirements must hold. One without requirements matches
 /// everything; pod owners, for which it means "nothing", check [`Selector::is_empty`].
@@ -138,6 +142,16 @@ impl From<BTreeMap<String, String>> for WireSelector {
 }
 
 impl WireSelector {
+    /// As `labels.Selector.String` of what `LabelSelectorAsSelector` makes of it: `a=b,c in (d,e)`.
+    pub(crate) fn text(&self) -> String {
+        let labels = self.match_labels.iter();
+        let labels = labels.map(|(key, value)| (key, format!("{key}={value}")));
+        let expressions = self.match_expressions.iter().map(|it| (&it.key, it.text()));
+        let mut all: Vec<_> = labels.chain(expressions).collect();
+        all.sort_by_key(|(key, _)| *key);
+        all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+    }
+
     /// As upstream's `LabelSelectorAsSelector`.
     pub(crate) fn parse(self) -> Result<Selector, SelectorError> {
         let labels = self.match_labels.into_iter();
@@ -152,6 +166,19 @@ impl WireSelector {
 }
 
 impl WireRequirement {
+    fn text(&self) -> String {
+        let Self { key, operator, values } = self;
+        let mut values: Vec<_> = values.iter().map(String::as_str).collect();
+        values.sort_unstable();
+        let values = values.join(",");
+        match operator.as_str() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.clone(),
+        }
+    }
+
     fn parse(self) -> Result<(String, Requirement), SelectorError> {
         let values = self.values.into_iter().collect();
         let requirement = Requirement::read(&self.key, &self.operator, values)?;

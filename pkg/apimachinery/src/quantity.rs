@@ -67,6 +67,17 @@ impl Quantity {
         Self { nanos: i128::from(count) * NANOS, format: Format::Decimal }
     }
 
+    /// So many thousandths.
+    pub fn of_milli(count: i64) -> Self {
+        Self { nanos: i128::from(count) * (NANOS / 1000), format: Format::Decimal }
+    }
+
+    /// The same amount, which prints with binary suffixes where it can, such as `12Mi`.
+    #[must_use]
+    pub fn in_binary(self) -> Self {
+        Self { format: Format::Binary, ..self }
+    }
+
     /// Reads text as upstream's ParseQuantity; the error is upstream's.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const WRONG: &str = "quantities must match the regular expression \
@@ -126,6 +137,14 @@ impl Quantity {
     /// In thousandths, rounded away from zero.
     pub fn milli_value(self) -> i64 {
         i64::try_from(away_from_zero(self.nanos, NANOS / 1000)).unwrap_or(i64::MAX)
+    }
+
+    /// As `AsApproximateFloat64` of the amount in canonical form: `100m` is 100 times 0.001.
+    #[expect(clippy::cast_precision_loss, reason = "as upstream")]
+    pub fn approximate(self) -> f64 {
+        let (mantissa, power) = thousands(self.nanos);
+        let ten = 10_f64.powi(power.abs());
+        mantissa as f64 * if power < 0 { 1.0 / ten } else { ten }
     }
 
     /// Rounded to thousandths, away from zero.

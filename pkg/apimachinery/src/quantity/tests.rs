@@ -121,3 +121,18 @@ fn amounts_saturate() {
     }
     assert_eq!(Quantity::parse("1e-99").unwrap().to_string(), "1e-9");
 }
+
+/// As NewMilliQuantity and AsApproximateFloat64.
+#[test]
+fn amounts_are_made_of_thousandths_and_become_floats() {
+    assert_eq!(Quantity::of_milli(1500).to_string(), "1500m");
+    assert_eq!(Quantity::of_milli(i64::MAX).milli_value(), i64::MAX);
+    assert_eq!(Quantity::of_milli(2_048_000).in_binary().to_string(), "2Ki");
+    assert_eq!(Quantity::of_milli(2_048_001).in_binary().to_string(), "2048001m");
+    for (text, expected) in
+        [("0", 0.0), ("100m", 0.1), ("0.05", 0.05), ("2", 2.0), ("3k", 3000.0), ("7u", 7.0 * 1e-6)]
+    {
+        let found = Quantity::parse(text).unwrap().approximate();
+        assert!((found - expected).abs() < f64::EPSILON, "{text}: {found}");
+    }
+}

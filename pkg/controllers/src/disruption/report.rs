@@ -1,7 +1,7 @@
 //! The status of a budget. As `updatePdbStatus` and `failSafe` in upstream's
 //! `pkg/controller/disruption/disruption.go`.
 
-use api::{Amount, BudgetCondition, Edit, Kind, PodDisruptionBudget, Status, Time};
+use api::{Amount, BudgetCondition, Edit, Kind, PodDisruptionBudget, Status, Time, go};
 use controller::{ObjectRef, Retry, Write};
 use serde_json::{Map, Value, json};
 
@@ -52,31 +52,7 @@ pub(super) fn summary(s: &Snapshot) -> Vec<(&'static str, String)> {
 pub(super) fn selector(budget: &PodDisruptionBudget) -> String {
     let spec = budget.raw.field("spec").map(|spec| serde_json::from_str(spec.get()));
     let spec: Value = spec.and_then(Result::ok).unwrap_or_default();
-    let Some(selector) = spec.get("selector").and_then(Value::as_object) else {
-        return "nil".to_owned();
-    };
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-    let labels = selector.get("matchLabels").and_then(Value::as_object);
-    let mut labels: Vec<_> = labels.into_iter().flatten().collect();
-    labels.sort_by_key(|(key, _)| *key);
-    let labels = labels.into_iter().map(|(key, value)| format!("{key}: {},", text(Some(value))));
-    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    let expressions = expressions.into_iter().flatten().map(|expression| {
-        let values = expression.get("values").and_then(Value::as_array);
-        let values: Vec<_> = values.into_iter().flatten().map(|it| text(Some(it))).collect();
-        format!(
-            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
-            text(expression.get("key")),
-            text(expression.get("operator")),
-            values.join(" "),
-        )
-    });
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{}}},\
-         MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
-        labels.collect::<String>(),
-        expressions.collect::<String>(),
-    )
+    go::label_selector(spec.get("selector").unwrap_or(&Value::Null))
 }
 
 /// The fields to write: all numbers; none if they are right.

@@ -57,7 +57,7 @@ fn found(scale: Value) -> (Query, Answer) {
 }
 
 fn refused(code: u16, text: &str) -> (Query, Answer) {
-    read(Answer::Failed(Refused { code: Some(code), text: text.to_owned() }))
+    read(Answer::Failed(Refused { code: Some(code), ..Refused::from(text) }))
 }
 
 fn world() -> World {

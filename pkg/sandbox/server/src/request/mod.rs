@@ -2,7 +2,6 @@
 
 mod body;
 mod fields;
-mod labels;
 mod list;
 mod media;
 mod path;
@@ -22,9 +21,9 @@ use crate::registry::Served;
 use crate::server::State;
 use crate::status::Status;
 
+pub(crate) use api::SelectorText as Labels;
 pub(crate) use body::check as check_body;
 pub(crate) use fields::Fields;
-pub(crate) use labels::Labels;
 pub(crate) use list::{ListOptions, Match};
 pub(crate) use media::{Form, Include, negotiate, wants_pretty};
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use api::go;
-
 use super::Requirement;
 use super::validity::{key_fault, value_fault};
+use crate::go;
 
 /// As upstream prints the operators that stand between a key and values.
 const BINARY: &str = "in, notin, =, ==, !=, gt, lt";
