@@ -7,6 +7,7 @@
 
 mod address;
 mod attributes_class;
+mod autoscaler;
 mod bootstrap_token;
 mod budget;
 mod certificate;
@@ -70,6 +71,11 @@ mod tests;
 
 pub use address::{Family, parse_ip};
 pub use attributes_class::VolumeAttributesClass;
+pub use autoscaler::{
+    AutoscalerStatus, Behavior, CrossVersionReference, HorizontalPodAutoscaler, MetricName,
+    MetricSource, MetricSpec, MetricTarget, ScalingPolicy, ScalingPolicyKind, ScalingRules,
+    SelectPolicy,
+};
 pub use bootstrap_token::{BootstrapToken, Expiration, TokenSecretValue};
 pub use budget::{BudgetCondition, BudgetStatus, PodDisruptionBudget};
 pub use certificate_request::{
@@ -122,7 +128,7 @@ pub use revision::ControllerRevision;
 pub use rollout::{Amount, Rounding};
 pub use root_ca::RootCa;
 pub use scheduling::{Effect, Placement, Taint, Toleration};
-pub use selector::{Requirement, Selector, SelectorError, check_requirement};
+pub use selector::{Requirement, Selector, SelectorError, SelectorText, check_requirement};
 pub use served::{Served, ServedKind, Subresource, Verb};
 pub use service::{Service, ServicePort, TargetPort};
 pub use service_cidr::{IpAddress, ReadyCidr, ServiceCidr};

@@ -47,6 +47,8 @@ pub struct Pod {
     pub evicted: bool,
     /// The `Ready` condition: its status and since when.
     pub ready: Option<(Status, Option<Time>)>,
+    /// When its node took it: `status.startTime`.
+    pub start_time: Option<Time>,
     /// The `DisruptionTarget` condition: its status and since when.
     pub disruption_target: Option<(Status, Option<Time>)>,
     /// Whether that condition says that the pod's node ends it (`TerminationByKubelet`), which may
@@ -77,7 +79,7 @@ pub struct Pod {
     pub claims: Box<[(Text, ClaimSource)]>,
     /// The ephemeral volumes for which claims are made, in their order.
     pub ephemeral_volumes: Box<[EphemeralVolume]>,
-    /// What quotas count of it, and what few pods have.
+    /// What quotas and autoscalers count of it, and what few pods have.
     pub quota: Arc<PodQuota>,
     /// What only the controller of Jobs reads; none if the pod belongs to no Job, and none may
     /// adopt it.
@@ -371,6 +373,8 @@ struct WireStatus {
     #[prost(string, tag = "6")]
     #[serde(rename = "podIP")]
     pod_ip: String,
+    #[prost(message, optional, tag = "7")]
+    start_time: Option<wire::Time>,
     #[prost(message, repeated, tag = "8")]
     #[serde(deserialize_with = "null_is_empty")]
     container_statuses: Vec<WireContainerStatus>,
@@ -466,6 +470,7 @@ impl WirePod {
             phase: Phase::parse(&text(&status.phase)),
             evicted: status.reason == b"Evicted",
             ready: status.condition("Ready"),
+            start_time: status.start_time.and_then(wire::Time::view),
             disruption_target: status.condition("DisruptionTarget"),
             ended_by_kubelet: status
                 .find("DisruptionTarget")

@@ -1,6 +1,7 @@
 //! Tests. `testdata/` holds objects as upstream's own serializers write them (k8s.io/api v0.36.3),
 //! in both codecs, which holds our field numbers to `generated.proto`.
 
+mod autoscaler;
 mod bootstrap;
 mod certificates;
 mod claims;

@@ -1,4 +1,4 @@
-//! What quotas count of a pod, and what few pods have.
+//! What quotas and autoscalers count of a pod, and what few pods have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::intern::intern_quota;
 use crate::wire::null_is_empty;
 use crate::{Meta, ResourceList, Text, Time, intern};
 
-/// What quotas count of a pod, and what few pods have. Equal for most pods of a template, which
-/// share it.
+/// What quotas and autoscalers count of a pod, and what few pods have. Equal for most pods of a
+/// template, which share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PodQuota {
     /// What it asks for and may use at most.
@@ -37,6 +37,12 @@ pub struct PodQuota {
     pub resource_claims: Box<[PodResourceClaim]>,
     /// The PodGroup that it is scheduled with.
     pub group: Option<Text>,
+    /// What each container asks for, and each init container that restarts, in their order. As the
+    /// spec says.
+    pub containers: Box<[(Text, ResourceList)]>,
+    /// What the pod asks for as its spec says; none: it asks for nothing as a whole. As
+    /// `IsPodLevelRequestsSet` of component-helpers/resource.
+    pub whole: Option<ResourceList>,
 }
 
 /// The resources of a pod.
@@ -75,6 +81,8 @@ pub(super) fn of(pod: &WirePod, meta: &Meta) -> Arc<PodQuota> {
         extended_claim: claim.map(|it| it.resource_claim_name.as_str().into()),
         resource_claims: resource_claims::of(spec, &pod.status),
         group: pod.group(),
+        containers: resources::each_container(spec),
+        whole: resources::whole(pod).map(Into::into),
     })
 }
 

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{WireContainer, WireContainerStatus, WirePod};
+use super::{WireContainer, WireContainerStatus, WirePod, WireSpec};
 use crate::resource_list::{Amounts, add, amounts, raise};
 use crate::wire::{ResourceRequirements, WireQuantity};
+use crate::{ResourceList, Text, intern};
 
 /// Whether it counts what a pod asks for as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,28 @@ pub(super) fn limits(pod: &WirePod, level: PodLevel) -> Amounts {
     overhead.retain(|name, _| sum.get(name).is_some_and(|limit| !limit.is_zero()));
     add(&mut sum, &overhead);
     sum
+}
+
+/// What each container that runs for good asks for.
+pub(super) fn each_container(spec: &WireSpec) -> Box<[(Text, ResourceList)]> {
+    let sidecars = spec.init_containers.iter().filter(|it| it.restart_policy == "Always");
+    let requests = |it: &WireContainer| {
+        let requests = it.resources.as_ref().map(|it| amounts(&it.requests));
+        (intern(&it.name), requests.unwrap_or_default().into())
+    };
+    spec.containers.iter().chain(sidecars).map(requests).collect()
+}
+
+/// What a pod asks for that asks for something as a whole, whatever its status says.
+pub(super) fn whole(pod: &WirePod) -> Option<Amounts> {
+    let whole = pod.spec.resources.as_ref()?;
+    if !whole.requests.keys().any(|name| may_be_whole(name)) {
+        return None;
+    }
+    let mut sum = of_containers(pod, |it| &it.requests, |_, _| None);
+    override_with(&mut sum, &whole.requests);
+    add(&mut sum, &amounts(&pod.spec.overhead));
+    Some(sum)
 }
 
 /// Whether they ask for processors or memory.
@@ -103,10 +126,15 @@ fn with_spec(pod: &WirePod, container: &WireContainer, side: Side, most: Amounts
     all
 }
 
-/// What a pod asks for as a whole, of the kinds of which it may. As `IsSupportedPodLevelResource`.
+/// As `IsSupportedPodLevelResource`.
+fn may_be_whole(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+}
+
+/// What a pod asks for as a whole, of the kinds of which it may.
 fn override_with(sum: &mut Amounts, whole: &BTreeMap<String, WireQuantity>) {
     let mut whole = amounts(whole);
-    whole.retain(|name, _| matches!(&**name, "cpu" | "memory") || name.starts_with("hugepages-"));
+    whole.retain(|name, _| may_be_whole(name));
     sum.extend(whole);
 }
 

@@ -401,6 +401,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         controller,
         block_owner_deletion: controller,
     };
+    let cpu = || BTreeMap::from([("cpu".into(), Quantity::parse("100m").unwrap())]).into();
     let expected = Pod {
         meta: Meta {
             key: Key::new("shop", "web-7d4b9-x2x4z"),
@@ -430,6 +431,7 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         phase: Phase::Running,
         evicted: false,
         ready: Some((Status::True, time("2024-05-01T12:00:09Z"))),
+        start_time: None,
         disruption_target: None,
         ended_by_kubelet: false,
         observed: Observed::default(),
@@ -444,10 +446,8 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         claims: Box::default(),
         ephemeral_volumes: Box::default(),
         quota: Arc::new(PodQuota {
-            resources: PodResources {
-                requests: BTreeMap::from([("cpu".into(), Quantity::parse("100m").unwrap())]).into(),
-                limits: ResourceList::default(),
-            },
+            resources: PodResources { requests: cpu(), limits: ResourceList::default() },
+            containers: [("main".into(), cpu()), ("proxy".into(), ResourceList::default())].into(),
             grace_ends: time("2024-05-01T12:30:30Z"),
             ..PodQuota::default()
         }),
