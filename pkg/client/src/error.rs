@@ -57,6 +57,7 @@ impl ApiError {
             if body.starts_with(wire::PROTOBUF_MAGIC) { Codec::Protobuf } else { Codec::Json };
         let mut status = Status::decode(codec, body).unwrap_or_default();
         if status.message.is_empty() {
+            status.bare = true;
             let text = String::from_utf8_lossy(body);
             let text: String = text.trim().chars().take(1024).collect();
             status.message = if text.is_empty() {

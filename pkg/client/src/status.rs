@@ -22,6 +22,8 @@ pub struct Status {
     pub causes: Vec<Cause>,
     /// How long the server asks to wait.
     pub retry_after: Option<Duration>,
+    /// The response was no `Status`: the message is made of what it was.
+    pub bare: bool,
 }
 
 /// An entry of `details.causes`.
@@ -93,6 +95,7 @@ impl WireStatus {
             name: details.name,
             causes: details.causes.into_iter().map(cause).collect(),
             retry_after: seconds.map(Duration::from_secs),
+            bare: false,
         }
     }
 }

@@ -70,6 +70,10 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// After how many failures in a row a key is given up until something changes; none: never.
     const RETRIES_MAX: Option<u32> = None;
 
+    /// Whether a key is enqueued once the caches show its writes. Not if keys are synced at their
+    /// own times, whatever changes.
+    const FOLLOWS_WRITES: bool = true;
+
     /// The watch table: the kinds that it reads, and the keys that each change of them enqueues.
     fn watches(&self, table: &mut impl Watches<Self>);
 

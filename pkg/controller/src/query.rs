@@ -129,6 +129,8 @@ pub struct Refused {
     pub code: Option<u16>,
     /// The error.
     pub text: String,
+    /// Whether the response was no `Status`: the text is not the API server's.
+    pub bare: bool,
 }
 
 /// The results of earlier rounds.
@@ -244,7 +246,7 @@ impl fmt::Debug for Body {
 // === impl Answer ===
 
 /// An answer of another form than its query, which no engine returns.
-static MISFIT: Refused = Refused { code: None, text: String::new() };
+static MISFIT: Refused = Refused { code: None, text: String::new(), bare: false };
 
 impl Answer {
     /// The answer to a get in [`Form::Whole`]; none: there is no such object.
@@ -329,7 +331,7 @@ impl<const N: usize> From<[(Query, Answer); N]> for Facts {
 impl From<&str> for Refused {
     /// Without a response.
     fn from(text: &str) -> Self {
-        Self { code: None, text: text.to_owned() }
+        Self { code: None, text: text.to_owned(), bare: false }
     }
 }
 

@@ -305,6 +305,13 @@ impl Write {
         Self::new(object, Verb::Update(Update { content, retry }))
     }
 
+    /// Writes an object of another kind, such as a `Scale`, to a subresource that takes it. Its own
+    /// metadata guards it.
+    pub fn other(object: ObjectRef, subresource: &'static str, body: impl Into<Arc<str>>) -> Self {
+        let (content, retry) = (Content::Other(body.into()), Retry::Never);
+        Self::new(object, Verb::Update(Update { content, retry })).at(subresource)
+    }
+
     /// Writes the status of the object that was decided on with these changes.
     pub fn status(object: ObjectRef, raw: Raw, edits: Vec<Edit>, retry: Retry) -> Self {
         let content = Content::Edited { raw, edits };

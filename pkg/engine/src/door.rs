@@ -52,6 +52,7 @@ pub(crate) struct Constants {
     pub(crate) metrics: &'static [Family],
     pub(crate) seeds: &'static [&'static str],
     pub(crate) retries_max: Option<u32>,
+    pub(crate) follows_writes: bool,
 }
 
 /// A controller and its memory.
@@ -93,7 +94,12 @@ impl<C: Controller> Typed<C> {
 
 impl<C: Controller> Door for Typed<C> {
     fn constants(&self) -> Constants {
-        Constants { metrics: C::METRICS, seeds: C::SEEDS, retries_max: C::RETRIES_MAX }
+        Constants {
+            metrics: C::METRICS,
+            seeds: C::SEEDS,
+            retries_max: C::RETRIES_MAX,
+            follows_writes: C::FOLLOWS_WRITES,
+        }
     }
 
     fn kinds(&self, factory: &mut SharedInformerFactory) -> Kinds {

@@ -283,5 +283,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<(Meta, Raw), ApiError> {
 
 /// The error as a fact.
 pub(crate) fn refused(error: &ApiError) -> Refused {
-    Refused { code: error.status().map(|status| status.code), text: error.to_string() }
+    let status = error.status();
+    let bare = status.is_some_and(|status| status.bare);
+    Refused { code: status.map(|status| status.code), text: error.to_string(), bare }
 }

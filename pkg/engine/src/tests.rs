@@ -9,6 +9,7 @@ mod fences;
 mod guards;
 mod idle;
 mod inspect;
+mod pace;
 mod patches;
 mod reads;
 mod record;

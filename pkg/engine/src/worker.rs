@@ -592,7 +592,7 @@ impl Engine {
         deleted: Option<(Deletion, &Text)>,
     ) {
         if let Some(deleted) = deleted {
-            self.add_all(self.act.expectations().deleted(&selection(), deleted));
+            self.add_settled(self.act.expectations().deleted(&selection(), deleted));
         }
     }
 
@@ -633,7 +633,13 @@ impl Engine {
     }
 
     pub(crate) fn reached(&self, selection: &Selection, version: u64) {
-        self.add_all(self.act.expectations().reached(selection, version));
+        self.add_settled(self.act.expectations().reached(selection, version));
+    }
+
+    fn add_settled(&self, keys: Vec<Key>) {
+        if self.constants.follows_writes {
+            self.add_all(keys);
+        }
     }
 
     fn add_all(&self, keys: Vec<Key>) {

@@ -76,7 +76,7 @@ fn a_volume_that_is_not_read_is_a_failure() {
         ),
         (
             claim("vol-3", "1Gi", "2Gi"),
-            Some(Answer::Failed(Refused { code: Some(403), text: "forbidden".to_owned() })),
+            Some(Answer::Failed(Refused { code: Some(403), ..Refused::from("forbidden") })),
             r#"failed to get PV "vol-3": forbidden"#,
         ),
     ];

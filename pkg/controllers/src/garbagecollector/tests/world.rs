@@ -272,7 +272,7 @@ impl World {
                 text.extend([format!("get {resource} {key}\n")]);
                 let answer = match self.live.get(query) {
                     _ if self.broken.contains(query) => {
-                        Answer::Failed(Refused { code: Some(500), text: "broken".to_owned() })
+                        Answer::Failed(Refused { code: Some(500), ..Refused::from("broken") })
                     }
                     Some(found) => Answer::Metadata(Box::new(found.clone())),
                     None => Answer::NotFound,

@@ -68,7 +68,7 @@ pub(super) fn kind_with(name: &str, verbs: &[Verb]) -> ServedKind {
 
 /// Refused for ever.
 pub(super) fn always(code: u16, text: &str) -> (usize, Refused) {
-    (usize::MAX, Refused { code: Some(code), text: text.to_owned() })
+    (usize::MAX, Refused { code: Some(code), ..Refused::from(text) })
 }
 
 /// Refused once.
