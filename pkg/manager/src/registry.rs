@@ -6,7 +6,9 @@
 //! marks the rows that are not implemented yet.
 
 mod accounts;
+mod autoscaling;
 mod certificates;
+mod collector;
 mod devices;
 mod entry;
 mod limiters;
@@ -24,8 +26,7 @@ use api::{
     Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
     Pod, ReplicaSet, ReplicationController, Service, ServiceCidr, VolumeAttributesClass,
 };
-use controller::{Costs, Shared};
-use controllers::garbagecollector::{Collector, Graph, Orphaner};
+use controller::Costs;
 use controllers::{nodelifecycle, podgc, replicaset, tainteviction};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
@@ -245,29 +246,16 @@ pub static REGISTRY: &[Entry] = &[
             (!is_on).then_some("--enable-garbage-collector is false")
         },
         folder: Some("garbagecollector"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_GC_SYNCS);
-            // The graph has no queue here; the series is for dashboards.
-            context.queue("garbage_collector_graph_changes");
-            let graph = Arc::new(Shared::<Graph>::default());
-            let writer = context.writer(entry);
-            // The first one keeps the graph: it must hear of changes before the other one.
-            let work = (context.queue("garbage_collector_attempt_to_delete"), workers);
-            let collector = context.start_sharing(&writer, None, work, (Collector, &graph));
-            let work = (context.queue("garbage_collector_attempt_to_orphan"), workers);
-            let orphaner = context.start_sharing(&writer, None, work, (Orphaner, &graph));
-            let page = move |uids: &[&str]| {
-                let picture = graph.read().picture(uids);
-                picture.dot()
-            };
-            collector.both(orphaner).with_graph(Arc::new(page))
-        }),
+        start: Some(collector::start),
         ..NOT_YET
     },
     Entry {
         name: "horizontal-pod-autoscaler-controller",
         aliases: &["horizontalpodautoscaling"],
         account: "horizontal-pod-autoscaler",
+        folder: Some("podautoscaler"),
+        on_trial: true,
+        start: Some(autoscaling::start),
         ..NOT_YET
     },
     Entry {

@@ -24,6 +24,8 @@ pub(crate) type List = Handle<Vec<String>>;
 pub(crate) type Int = Handle<i64>;
 /// A number of single precision.
 pub(crate) type Float32 = Handle<f32>;
+/// A number of double precision.
+pub(crate) type Float64 = Handle<f64>;
 /// A duration.
 pub(crate) type Span = Handle<Duration>;
 
@@ -110,6 +112,9 @@ pub(crate) const CONCURRENT_EPHEMERAL_VOLUME_SYNCS: Int =
     Handle::new("concurrent-ephemeralvolume-syncs");
 /// `--concurrent-gc-syncs`
 pub(crate) const CONCURRENT_GC_SYNCS: Int = Handle::new("concurrent-gc-syncs");
+/// `--concurrent-horizontal-pod-autoscaler-syncs`
+pub(crate) const CONCURRENT_HORIZONTAL_POD_AUTOSCALER_SYNCS: Int =
+    Handle::new("concurrent-horizontal-pod-autoscaler-syncs");
 /// `--concurrent-job-syncs`
 pub(crate) const CONCURRENT_JOB_SYNCS: Int = Handle::new("concurrent-job-syncs");
 /// `--concurrent-namespace-syncs`
@@ -160,6 +165,21 @@ pub(crate) const ENDPOINTSLICE_UPDATES_BATCH_PERIOD: Span =
 pub(crate) const FEATURE_GATES: List = Handle::new("feature-gates");
 /// `--help`
 pub(crate) const HELP: Switch = Handle::new("help");
+/// `--horizontal-pod-autoscaler-cpu-initialization-period`
+pub(crate) const HORIZONTAL_POD_AUTOSCALER_CPU_INITIALIZATION_PERIOD: Span =
+    Handle::new("horizontal-pod-autoscaler-cpu-initialization-period");
+/// `--horizontal-pod-autoscaler-downscale-stabilization`
+pub(crate) const HORIZONTAL_POD_AUTOSCALER_DOWNSCALE_STABILIZATION: Span =
+    Handle::new("horizontal-pod-autoscaler-downscale-stabilization");
+/// `--horizontal-pod-autoscaler-initial-readiness-delay`
+pub(crate) const HORIZONTAL_POD_AUTOSCALER_INITIAL_READINESS_DELAY: Span =
+    Handle::new("horizontal-pod-autoscaler-initial-readiness-delay");
+/// `--horizontal-pod-autoscaler-sync-period`
+pub(crate) const HORIZONTAL_POD_AUTOSCALER_SYNC_PERIOD: Span =
+    Handle::new("horizontal-pod-autoscaler-sync-period");
+/// `--horizontal-pod-autoscaler-tolerance`
+pub(crate) const HORIZONTAL_POD_AUTOSCALER_TOLERANCE: Float64 =
+    Handle::new("horizontal-pod-autoscaler-tolerance");
 /// `--http2-max-streams-per-connection`
 pub(crate) const HTTP2_MAX_STREAMS_PER_CONNECTION: Int =
     Handle::new("http2-max-streams-per-connection");
@@ -332,6 +352,7 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-endpoint-syncs",
     "concurrent-ephemeralvolume-syncs",
     "concurrent-gc-syncs",
+    "concurrent-horizontal-pod-autoscaler-syncs",
     "concurrent-job-syncs",
     "concurrent-namespace-syncs",
     "concurrent-rc-syncs",
@@ -354,6 +375,11 @@ pub(super) const NAMES: &[&str] = &[
     "endpointslice-updates-batch-period",
     "feature-gates",
     "help",
+    "horizontal-pod-autoscaler-cpu-initialization-period",
+    "horizontal-pod-autoscaler-downscale-stabilization",
+    "horizontal-pod-autoscaler-initial-readiness-delay",
+    "horizontal-pod-autoscaler-sync-period",
+    "horizontal-pod-autoscaler-tolerance",
     "http2-max-streams-per-connection",
     "kube-api-burst",
     "kube-api-qps",

@@ -166,6 +166,11 @@ impl Flags {
         self.value(flag.name()).float32()
     }
 
+    /// A number of double precision.
+    pub(crate) fn float64(&self, flag: handles::Float64) -> f64 {
+        self.value(flag.name()).float64()
+    }
+
     /// A duration, or nothing if a negative one was given.
     pub(crate) fn positive(&self, flag: handles::Span) -> Duration {
         self.value(flag.name()).duration().to_std()

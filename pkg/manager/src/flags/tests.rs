@@ -287,8 +287,8 @@ fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
                 --kube-api-qps=1 --feature-gates=A=true --contention-profiling=false \
                 --version=v1.36.3+a \
-                --concurrent-horizontal-pod-autoscaler-syncs=20";
-    let expected = ["concurrent-horizontal-pod-autoscaler-syncs", "contention-profiling"];
+                --concurrent-service-syncs=20";
+    let expected = ["concurrent-service-syncs", "contention-profiling"];
     assert_eq!(good(line).without_effect(), expected);
 }
 
@@ -316,7 +316,7 @@ fn flags_that_are_read_are_flags() {
             Value::Duration(_) => "Span",
             Value::Int(_) => "Int",
             Value::Float32(_) => "Float32",
-            Value::Float64(_) => "none",
+            Value::Float64(_) => "Float64",
         };
         assert_eq!(read, kind, "{name}");
     }

@@ -86,6 +86,7 @@ impl Value {
     reader!(list, List, &[String], value => value);
     reader!(int, Int, i64, value => *value);
     reader!(float32, Float32, f32, value => *value);
+    reader!(float64, Float64, f64, value => *value);
     reader!(duration, Duration, GoDuration, value => *value);
 }
 

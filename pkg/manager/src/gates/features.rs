@@ -31,6 +31,10 @@ pub(crate) const DRA_EXTENDED_RESOURCE: Feature = Feature("DRAExtendedResource")
 pub(crate) const DRA_PRIORITIZED_LIST: Feature = Feature("DRAPrioritizedList");
 /// ReplicaSets and Deployments report how many of their pods are being deleted.
 pub(crate) const TERMINATING_REPLICAS: Feature = Feature("DeploymentReplicaSetTerminatingReplicas");
+/// Autoscalers may have tolerances of their own.
+pub(crate) const HPA_CONFIGURABLE_TOLERANCE: Feature = Feature("HPAConfigurableTolerance");
+/// Autoscalers may scale to nothing, and back.
+pub(crate) const HPA_SCALE_TO_ZERO: Feature = Feature("HPAScaleToZero");
 /// Split streams and buffers of logs are allowed.
 pub(crate) const LOGGING_ALPHA_OPTIONS: Feature = Feature("LoggingAlphaOptions");
 /// JSON logs are allowed.
@@ -72,6 +76,8 @@ pub(super) const NAMES: &[&str] = &[
     "DRAExtendedResource",
     "DRAPrioritizedList",
     "DeploymentReplicaSetTerminatingReplicas",
+    "HPAConfigurableTolerance",
+    "HPAScaleToZero",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "MaxUnavailableStatefulSet",

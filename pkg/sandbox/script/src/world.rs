@@ -48,6 +48,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("daemonsets", "daemonset-controller"),
     ("deployments", "deployment-controller"),
     ("endpoints", "endpoints-controller"),
+    ("horizontalpodautoscalers", "horizontal-pod-autoscaler-controller"),
     ("jobs", "job-controller"),
     ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
