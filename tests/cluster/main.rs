@@ -30,6 +30,7 @@ mod resourcequota;
 mod sandbox;
 mod schema;
 mod serviceaccount;
+mod servicecidrs;
 mod serving;
 mod statefulset;
 mod storageversions;

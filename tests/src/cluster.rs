@@ -242,9 +242,14 @@ impl Cluster {
     /// Starts the API server, at the same address and with the same data as before, and waits until
     /// it is ready. An error if it is running.
     pub async fn start_apiserver(&self) -> anyhow::Result<()> {
+        self.start_apiserver_with(&[]).await
+    }
+
+    /// The same with more flags, which this start alone has.
+    pub async fn start_apiserver_with(&self, more: &[String]) -> anyhow::Result<()> {
         anyhow::ensure!(self.running_apiserver().is_none(), "kube-apiserver is running");
         let mut args = components::apiserver(&self.dir, &self.ports, &self.options);
-        args.extend(self.options.apiserver_args.iter().cloned());
+        args.extend(self.options.apiserver_args.iter().chain(more).cloned());
         let mut process =
             self.spawn("kube-apiserver", &components::tool("kube-apiserver")?, args)?;
         ready(&mut process, &self.admin()?, "/readyz").await?;
