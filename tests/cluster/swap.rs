@@ -4,6 +4,8 @@
 mod bootstrap;
 mod certificates;
 mod jobs;
+mod quotas;
+mod ranges;
 mod services;
 mod volumes;
 
@@ -34,7 +36,8 @@ const ARGS: &[&str] = &[
      persistentvolume-protection-controller,volumeattributesclass-protection-controller,\
      bootstrap-signer-controller,token-cleaner-controller,\
      certificatesigningrequest-cleaner-controller,podcertificaterequest-cleaner-controller,\
-     kube-apiserver-serving-clustertrustbundle-publisher-controller",
+     kube-apiserver-serving-clustertrustbundle-publisher-controller,\
+     resourcequota-controller,service-cidr-controller",
     "--leader-elect=true",
     GATES,
 ];
@@ -47,7 +50,7 @@ const MOST: &str = include_str!("workloads/most.yaml");
 const REST: &str = include_str!("workloads/rest.yaml");
 
 /// What is compared beside the workloads.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 19] = [
     "configmaps",
     "secrets",
     "serviceaccounts",
@@ -58,6 +61,8 @@ const OTHERS: [&str; 17] = [
     "persistentvolumeclaims",
     volumes::VOLUMES,
     volumes::CLASSES,
+    quotas::QUOTAS,
+    ranges::RANGES,
     "services",
     "endpoints",
     SLICES,
@@ -130,6 +135,8 @@ async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> 
     budgets(&objects).await?;
     certificates::make(&objects).await.with_context(|| manager.log())?;
     services::create(&objects).await.with_context(|| manager.log())?;
+    ranges::make(&objects).await.with_context(|| manager.log())?;
+    quotas::make(cluster, &objects).await.with_context(|| manager.log())?;
     quiet(cluster, &manager, CALM).await.with_context(|| manager.log())?;
     Ok(manager)
 }
@@ -412,6 +419,8 @@ async fn takes_over(
         ("disruption", BUDGETS),
         ("job", "jobs.v1.batch"),
         ("cronjob", "cronjobs.v1.batch"),
+        ("resourcequota_primary", quotas::QUOTAS),
+        ("ipaddresses", ranges::RANGES),
     ];
     let queues = queues.iter().chain(&sets);
     let count = |resource: &str| {
@@ -524,6 +533,8 @@ async fn rollouts_go_on(cluster: &Cluster, manager: &Manager) -> anyhow::Result<
     volumes::go_on(&objects).await.with_context(|| manager.log())?;
     bootstrap::go_on(cluster).await.with_context(|| manager.log())?;
     certificates::go_on(&objects).await.with_context(|| manager.log())?;
+    ranges::go_on(&objects).await.with_context(|| manager.log())?;
+    quotas::go_on(cluster).await.with_context(|| manager.log())?;
     objects.find("configmaps", "waiting").await?.context("the owner waits")?;
     let free = json!({"metadata": {"finalizers": null}});
     for name in ["holding", "orphan"] {
