@@ -62,7 +62,11 @@ fn services(text: &str) -> anyhow::Result<Vec<Prefix>> {
             Some(prefix) => all.push(prefix),
             None => {
                 let flag = "--service-cluster-ip-range";
-                tracing::warn!(flag, cidr = text, "a range of Services cannot be read, and is left out");
+                tracing::warn!(
+                    flag,
+                    cidr = text,
+                    "a range of Services cannot be read, and is left out"
+                );
             }
         }
     }
@@ -97,13 +101,9 @@ fn node_bits(flags: &Flags, ranges: &[Prefix]) -> anyhow::Result<Vec<i32>> {
              IPFamily specific flags"
         );
     } else if v4.is_some() && !is_v4 {
-        bail!(
-            "usage of --node-cidr-mask-size-ipv4 is not allowed for a single-stack IPv6 cluster"
-        );
+        bail!("usage of --node-cidr-mask-size-ipv4 is not allowed for a single-stack IPv6 cluster");
     } else if v6.is_some() && is_v4 {
-        bail!(
-            "usage of --node-cidr-mask-size-ipv6 is not allowed for a single-stack IPv4 cluster"
-        );
+        bail!("usage of --node-cidr-mask-size-ipv6 is not allowed for a single-stack IPv4 cluster");
     }
     let bits = |range: &Prefix| {
         let (own, default) = if range.is_v4() { (v4, NODE_BITS_V4) } else { (v6, NODE_BITS_V6) };

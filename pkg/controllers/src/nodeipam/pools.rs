@@ -175,9 +175,8 @@ impl Pools {
 
     /// The gauges of all ranges.
     pub(super) fn gauges(&self, controller: &Controller) -> Vec<Count> {
-        let mut all = vec![
-            Count::of(&RUNNING, 1.0).labels(["kube-controller-manager", "nodeipam"]),
-        ];
+        let mut all =
+            vec![Count::of(&RUNNING, 1.0).labels(["kube-controller-manager", "nodeipam"])];
         let mut begun = Self::default();
         begun.begin(controller, &mut Enqueue::default());
         let pools = if self.pools.is_empty() { &begun.pools } else { &self.pools };

@@ -83,8 +83,10 @@ impl Snapshot {
 
     pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
         let ranges: Vec<_> = self.ranges.iter().map(|it| it.prefix().to_string()).collect();
-        let mut facts =
-            vec![("podCIDRs", self.node.pod_cidrs.join(", ")), ("--cluster-cidr", ranges.join(","))];
+        let mut facts = vec![
+            ("podCIDRs", self.node.pod_cidrs.join(", ")),
+            ("--cluster-cidr", ranges.join(",")),
+        ];
         if let Choice::Again(blocks, failures) = &self.choice {
             facts.push(("offered", self.written(blocks).join(", ")));
             facts.push(("written in vain", format!("{failures} times")));

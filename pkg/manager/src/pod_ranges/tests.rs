@@ -36,7 +36,10 @@ fn sizes_follow_the_family() {
             "cluster-cidr=10.0.0.0/8 service-cluster-ip-range=10.96.0.0/12,fd00::/108",
             "10.0.0.0/8 24, 10.96.0.0/12, fd00::/108",
         ),
-        ("cluster-cidr=10.0.0.0/8 service-cluster-ip-range=a,fd00::/108", "10.0.0.0/8 24, fd00::/108"),
+        (
+            "cluster-cidr=10.0.0.0/8 service-cluster-ip-range=a,fd00::/108",
+            "10.0.0.0/8 24, fd00::/108",
+        ),
     ] {
         assert_eq!(with(words).as_deref(), Ok(shown), "{words}");
     }
