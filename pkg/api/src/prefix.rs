@@ -26,9 +26,10 @@ impl Prefix {
     /// inside IPv6 stays an IPv6 address.
     pub fn parse_sloppy(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
-        let address = match address.contains(':') {
-            true => IpAddr::V6(address.parse::<Ipv6Addr>().ok()?),
-            false => parse_ip(address)?,
+        let address = if address.contains(':') {
+            IpAddr::V6(address.parse::<Ipv6Addr>().ok()?)
+        } else {
+            parse_ip(address)?
         };
         Self::new(address, digits(bits)?)
     }
