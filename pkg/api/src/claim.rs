@@ -1,5 +1,7 @@
 //! PersistentVolumeClaim: a view beside the whole object.
 
+mod binding;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::Quantity;
@@ -10,6 +12,8 @@ use crate::{
     Codec, DecodeError, Index, Kind, Meta, Object, Raw, Resource, Status, Text,
     VolumeAttributesClass, intern,
 };
+
+pub use binding::ClaimBinding;
 
 /// What controllers read of a claim for storage, and the whole of it.
 #[derive(Clone, Debug)]
@@ -25,8 +29,12 @@ pub struct PersistentVolumeClaim {
     /// The storage that quotas count: what it asks for in whole bytes, or what it has if that is
     /// more; none: it asks for none.
     pub storage: Option<Quantity>,
+    /// The name of the VolumeAttributesClass that it asks for.
+    pub attributes_class: Option<Text>,
     /// Whether its phase is `Bound`.
     pub is_bound: bool,
+    /// Whether its binding was completed once, as an annotation says.
+    pub is_bind_completed: bool,
     /// The name of the volume that it is bound to, or asks for.
     pub volume: Option<Text>,
     /// The storage that it asks for.
@@ -46,6 +54,8 @@ impl PersistentVolumeClaim {
     pub const PROTECTION: &'static str = "kubernetes.io/pvc-protection";
     /// The annotation that named the StorageClass before there was a field for it.
     pub const BETA_CLASS: &'static str = "volume.beta.kubernetes.io/storage-class";
+    /// The annotation of a claim whose binding was completed, whatever it says.
+    pub const BIND_COMPLETED: &'static str = "pv.kubernetes.io/bind-completed";
     /// The annotation that names the CSI driver whose resizer expands the claim.
     pub const RESIZER: &'static str = "volume.kubernetes.io/storage-resizer";
     /// Upstream's `namespace`: all claims of a namespace.
@@ -55,6 +65,16 @@ impl PersistentVolumeClaim {
     /// Upstream's `volumeAttributesClassName`: the claims by the VolumeAttributesClasses that they
     /// refer to; under [`VolumeAttributesClass::UNKNOWN`] those that cannot be read.
     pub const BY_ATTRIBUTES_CLASS: &'static str = "volumeAttributesClassName";
+    /// The claims by the name of the volume that they are bound to, or ask for.
+    pub const BY_VOLUME: &'static str = "volume";
+    /// The claims for which any volume may be found, by the name of their StorageClass, which may
+    /// be empty.
+    pub const PENDING_BY_CLASS: &'static str = "pending";
+
+    /// Whether any volume may be found for it.
+    pub fn is_pending(&self) -> bool {
+        self.volume.is_none() && !self.is_bind_completed && self.unreadable.is_none()
+    }
 
     /// Whether it has the finalizer that protects it.
     pub fn is_protected(&self) -> bool {
@@ -80,6 +100,10 @@ impl Object for PersistentVolumeClaim {
         }),
         Index::by_namespace(Self::BY_NAMESPACE),
         Index::several(Self::BY_ATTRIBUTES_CLASS, |claim| claim.attributes_classes.to_vec()),
+        Index::one(Self::BY_VOLUME, |claim| claim.volume.clone()),
+        Index::one(Self::PENDING_BY_CLASS, |claim| {
+            claim.is_pending().then(|| claim.class.clone().unwrap_or_default())
+        }),
     ];
 
     fn meta(&self) -> &Meta {
@@ -95,7 +119,9 @@ impl Object for PersistentVolumeClaim {
             attributes_classes: attributes_classes(&wire),
             class: class(&wire),
             storage: storage(&wire),
+            attributes_class: attributes_class(&wire),
             is_bound: wire.status.phase == "Bound",
+            is_bind_completed: wire.metadata.annotation(Self::BIND_COMPLETED).is_some(),
             volume: wire.spec.volume_name.as_deref().filter(|it| !it.is_empty()).map(Text::from),
             request: amount(&wire.spec.resources.requests),
             capacity: amount(&wire.status.capacity),
@@ -112,7 +138,9 @@ impl Object for PersistentVolumeClaim {
             attributes_classes: [intern(VolumeAttributesClass::UNKNOWN)].into(),
             class: None,
             storage: None,
+            attributes_class: None,
             is_bound: false,
+            is_bind_completed: false,
             volume: None,
             request: Quantity::default(),
             capacity: Quantity::default(),
@@ -135,6 +163,11 @@ fn attributes_classes(claim: &WireClaim) -> Box<[Text]> {
     let names: BTreeSet<_> = names.into_iter().flatten().filter(|name| !name.is_empty()).collect();
     // Most claims have none, and then this takes no memory.
     names.into_iter().map(|name| intern(&text(name))).collect()
+}
+
+fn attributes_class(claim: &WireClaim) -> Option<Text> {
+    let class = claim.spec.volume_attributes_class_name.as_deref();
+    class.filter(|name| !name.is_empty()).map(|name| intern(&text(name)))
 }
 
 /// As `GetPersistentVolumeClaimClass` in component-helpers: the older annotation counts first.

@@ -58,6 +58,7 @@ mod service;
 mod service_cidr;
 mod serviceaccount;
 mod statefulset;
+mod storage_class;
 mod storage_migration;
 mod storage_version;
 mod time;
@@ -81,7 +82,7 @@ pub use budget::{BudgetCondition, BudgetStatus, PodDisruptionBudget};
 pub use certificate_request::{
     Alternatives, CertificateRequest, Proof, RequestError, Subject as CertificateSubject,
 };
-pub use claim::PersistentVolumeClaim;
+pub use claim::{ClaimBinding, PersistentVolumeClaim};
 pub use cluster_info::ClusterInfo;
 pub use clusterrole::{ClusterRole, PolicyRule};
 pub use condition::{Condition, Status};
@@ -137,9 +138,10 @@ pub use statefulset::{
     ClaimRetention, PodManagement, Retention, RollingStatefulSet, StatefulSet, StatefulSetStatus,
     StatefulSetStrategy, StatefulSetUpdate,
 };
+pub use storage_class::{BindingMode, StorageClass};
 pub use storage_migration::StorageVersionMigration;
 pub use storage_version::{ServerVersion, StorageVersion, SystemLease};
 pub use time::Time;
 pub use token_secret::TokenSecret;
 pub use trust_bundle::ServingTrustBundle;
-pub use volume::{InTreePlugin, PersistentVolume};
+pub use volume::{AccessModes, InTreePlugin, PersistentVolume, VolumePhase, VolumeSource};

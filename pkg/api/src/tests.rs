@@ -14,6 +14,7 @@ mod scheduling;
 mod selector;
 mod served;
 mod service_cidr;
+mod storage;
 mod text;
 mod workloads;
 

@@ -1,21 +1,40 @@
 //! PersistentVolume: a view beside the whole object.
 
+mod plugin;
+
+use std::collections::BTreeMap;
+
+use apimachinery::Quantity;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::wire::{self, from_optional_text, from_text, text};
+use crate::wire::{self, WireQuantity, from_optional_text, from_text, null_is_empty, text};
 use crate::{
-    Codec, DecodeError, Index, Key, Kind, Meta, Object, Raw, Resource, Text, VolumeAttributesClass,
-    intern,
+    Codec, DecodeError, Index, Key, Kind, Meta, Object, PersistentVolumeClaim, Raw, Resource, Text,
+    VolumeAttributesClass, intern,
 };
+
+pub use plugin::{InTreePlugin, VolumeSource};
 
 /// What controllers read of a piece of storage, and the whole of it.
 #[derive(Clone, Debug)]
 pub struct PersistentVolume {
     /// Name, finalizers and so on.
     pub meta: Meta,
-    /// Whether its phase is `Bound`.
-    pub bound: bool,
+    /// Its phase.
+    pub phase: VolumePhase,
+    /// How much it holds; none: it does not say.
+    pub capacity: Option<Quantity>,
+    /// The ways in which it can be used, each once.
+    pub modes: AccessModes,
+    /// Whether it is a device without a filesystem.
+    pub is_block: bool,
+    /// The name of its StorageClass; none: it has none, or an empty one.
+    pub class: Option<Text>,
+    /// What becomes of it once its claim is deleted.
+    pub reclaim_policy: Text,
+    /// Where its data is, as far as that matters here.
+    pub source: VolumeSource,
     /// The claim that it is bound to, or kept for.
     pub claim: Option<Key>,
     /// The uid of that claim.
@@ -34,15 +53,25 @@ pub struct PersistentVolume {
     pub unreadable: Option<DecodeError>,
 }
 
-/// A volume plugin that was a part of Kubernetes and is a CSI driver today. As
-/// k8s.io/csi-translation-lib's plugins.
-#[derive(Debug, PartialEq, Eq)]
-pub struct InTreePlugin {
-    /// The name that it had.
-    pub name: &'static str,
-    /// The name of the driver.
-    pub driver: &'static str,
+/// `status.phase` of a volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VolumePhase {
+    /// None yet, or an unknown one.
+    #[default]
+    Pending,
+    /// No claim is bound to it.
+    Available,
+    /// A claim is bound to it.
+    Bound,
+    /// Its claim was deleted.
+    Released,
+    /// It could not be reclaimed.
+    Failed,
 }
+
+/// A set of access modes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AccessModes(u8);
 
 impl PersistentVolume {
     /// The annotation of a volume whose expansion its node is to end.
@@ -52,6 +81,31 @@ impl PersistentVolume {
     /// Upstream's `volumeAttributesClassName`: the volumes by their VolumeAttributesClass; under
     /// [`VolumeAttributesClass::UNKNOWN`] those that cannot be read.
     pub const BY_ATTRIBUTES_CLASS: &'static str = "volumeAttributesClassName";
+    /// The volumes by the claim that they are bound to or kept for, as `namespace/name`.
+    pub const BY_CLAIM: &'static str = "claim";
+    /// The volumes that a claim may be bound to, by the name of their StorageClass, which may be
+    /// empty.
+    pub const FREE_BY_CLASS: &'static str = "free";
+
+    /// Whether its phase is `Bound`.
+    pub fn is_bound(&self) -> bool {
+        self.phase == VolumePhase::Bound
+    }
+
+    /// Whether it waits for any claim.
+    pub fn is_free(&self) -> bool {
+        self.claim.is_none()
+            && self.phase == VolumePhase::Available
+            && !self.meta.is_terminating()
+            && self.unreadable.is_none()
+    }
+
+    /// Whether it is bound to this claim, or kept for one of its name. As `IsVolumeBoundToClaim` in
+    /// component-helpers.
+    pub fn is_of(&self, claim: &PersistentVolumeClaim) -> bool {
+        let uid = self.claim_uid.as_deref().unwrap_or_default();
+        self.claim.as_ref() == Some(&claim.meta.key) && (uid.is_empty() || *uid == *claim.meta.uid)
+    }
 }
 
 impl Kind for PersistentVolume {
@@ -61,8 +115,15 @@ impl Kind for PersistentVolume {
 
 impl Object for PersistentVolume {
     const CODEC: Codec = Codec::Json;
-    const INDEXES: &'static [Index<Self>] =
-        &[Index::one(Self::BY_ATTRIBUTES_CLASS, |volume| volume.attributes_class.clone())];
+    const INDEXES: &'static [Index<Self>] = &[
+        Index::one(Self::BY_ATTRIBUTES_CLASS, |volume| volume.attributes_class.clone()),
+        Index::one(Self::BY_CLAIM, |volume| {
+            volume.claim.as_ref().map(|claim| claim.to_string().into())
+        }),
+        Index::one(Self::FREE_BY_CLASS, |volume| {
+            volume.is_free().then(|| volume.class.clone().unwrap_or_default())
+        }),
+    ];
 
     fn meta(&self) -> &Meta {
         &self.meta
@@ -76,7 +137,13 @@ impl Object for PersistentVolume {
         let spec = &wire.spec;
         Ok(Self {
             meta: wire.metadata.meta()?,
-            bound: wire.status.phase == b"Bound",
+            phase: VolumePhase::parse(&wire.status.phase),
+            capacity: spec.capacity.get("storage").map(WireQuantity::view),
+            modes: AccessModes::parse(spec.access_modes.iter().map(String::as_str)),
+            is_block: spec.volume_mode.as_deref() == Some("Block"),
+            class: class_of(&wire),
+            reclaim_policy: intern(&spec.persistent_volume_reclaim_policy),
+            source: spec.source(),
             claim: spec.claim_ref.as_ref().map(claim),
             claim_uid: spec.claim_ref.as_ref().map(|claim| text(&claim.uid).into()),
             plugin: spec.plugin(),
@@ -92,7 +159,13 @@ impl Object for PersistentVolume {
         let attributes_class = Some(intern(VolumeAttributesClass::UNKNOWN));
         Self {
             meta,
-            bound: false,
+            phase: VolumePhase::Pending,
+            capacity: None,
+            modes: AccessModes::default(),
+            is_block: false,
+            class: None,
+            reclaim_policy: Text::default(),
+            source: VolumeSource::Other,
             claim: None,
             claim_uid: None,
             plugin: None,
@@ -102,6 +175,65 @@ impl Object for PersistentVolume {
             raw: Raw::default(),
             unreadable: Some(error.clone()),
         }
+    }
+}
+
+/// As `GetPersistentVolumeClass` in component-helpers: the older annotation counts first.
+fn class_of(volume: &WireVolume) -> Option<Text> {
+    let annotated = volume.metadata.annotation(PersistentVolumeClaim::BETA_CLASS);
+    let class = annotated.or_else(|| volume.spec.storage_class_name.as_deref().map(Into::into));
+    class.filter(|class| !class.is_empty()).map(|class| intern(&class))
+}
+
+// === impl VolumePhase ===
+
+impl VolumePhase {
+    fn parse(phase: &[u8]) -> Self {
+        match phase {
+            b"Available" => Self::Available,
+            b"Bound" => Self::Bound,
+            b"Released" => Self::Released,
+            b"Failed" => Self::Failed,
+            _ => Self::Pending,
+        }
+    }
+
+    /// The word of the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Available => "Available",
+            Self::Bound => "Bound",
+            Self::Released => "Released",
+            Self::Failed => "Failed",
+        }
+    }
+}
+
+// === impl AccessModes ===
+
+impl AccessModes {
+    /// Reads words of the API; unknown ones are left out, as in upstream's
+    /// `GetAccessModesAsString`.
+    pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        let bit = |word| match word {
+            "ReadWriteOnce" => 1,
+            "ReadOnlyMany" => 2,
+            "ReadWriteMany" => 4,
+            "ReadWriteOncePod" => 8,
+            _ => 0,
+        };
+        Self(words.into_iter().map(bit).fold(0, |all, bit| all | bit))
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether all of these are among them.
+    pub fn contain(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
     }
 }
 
@@ -119,7 +251,18 @@ struct WireVolume {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSpec {
+    #[serde(deserialize_with = "null_is_empty")]
+    capacity: BTreeMap<String, WireQuantity>,
+    #[serde(deserialize_with = "null_is_empty")]
+    access_modes: Vec<String>,
+    volume_mode: Option<String>,
+    storage_class_name: Option<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    persistent_volume_reclaim_policy: String,
     claim_ref: Option<WireClaim>,
+    host_path: Option<IgnoredAny>,
+    nfs: Option<IgnoredAny>,
+    csi: Option<IgnoredAny>,
     #[serde(deserialize_with = "from_optional_text")]
     volume_attributes_class_name: Option<Vec<u8>>,
     gce_persistent_disk: Option<IgnoredAny>,
@@ -156,18 +299,6 @@ struct WireStatus {
 impl WireSpec {
     /// The first that is there, of those that a CSI driver has replaced.
     fn plugin(&self) -> Option<&'static InTreePlugin> {
-        const fn was(name: &'static str, driver: &'static str) -> InTreePlugin {
-            InTreePlugin { name, driver }
-        }
-        static PLUGINS: [InTreePlugin; 7] = [
-            was("kubernetes.io/gce-pd", "pd.csi.storage.gke.io"),
-            was("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
-            was("kubernetes.io/cinder", "cinder.csi.openstack.org"),
-            was("kubernetes.io/azure-disk", "disk.csi.azure.com"),
-            was("kubernetes.io/azure-file", "file.csi.azure.com"),
-            was("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
-            was("kubernetes.io/portworx-volume", "pxd.portworx.com"),
-        ];
         let there = [
             &self.gce_persistent_disk,
             &self.aws_elastic_block_store,
@@ -177,7 +308,19 @@ impl WireSpec {
             &self.vsphere_volume,
             &self.portworx_volume,
         ];
-        let mut plugins = PLUGINS.iter().zip(there);
+        let mut plugins = InTreePlugin::ALL.iter().zip(there);
         plugins.find(|(_, there)| there.is_some()).map(|(plugin, _)| plugin)
+    }
+
+    fn source(&self) -> VolumeSource {
+        if self.csi.is_some() {
+            VolumeSource::Csi
+        } else if self.host_path.is_some() {
+            VolumeSource::HostPath
+        } else if self.nfs.is_some() {
+            VolumeSource::Nfs
+        } else {
+            VolumeSource::Other
+        }
     }
 }

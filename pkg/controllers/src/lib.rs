@@ -27,6 +27,7 @@ pub mod legacytokencleaner;
 pub mod namespace;
 pub mod nodeipam;
 pub mod nodelifecycle;
+pub mod persistentvolume;
 pub mod podautoscaler;
 pub mod podcertificaterequestcleaner;
 pub mod podgc;

@@ -11,6 +11,7 @@ mod hmac;
 pub mod logging;
 pub mod options;
 mod pod_ranges;
+mod recyclers;
 pub mod registry;
 pub mod selection;
 mod serve;

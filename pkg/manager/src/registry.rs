@@ -15,6 +15,7 @@ mod limiters;
 mod nodes;
 mod quota;
 mod storage_versions;
+mod volumes;
 mod workloads;
 
 use std::sync::Arc;
@@ -23,8 +24,8 @@ use std::time::Duration;
 use api::cron::Zone;
 use api::{
     BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
-    Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
-    Pod, ReplicaSet, ReplicationController, Service, ServiceCidr, VolumeAttributesClass,
+    Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolumeClaim, Pod, ReplicaSet,
+    ReplicationController, Service, ServiceCidr, VolumeAttributesClass,
 };
 use controller::Costs;
 use controllers::{nodelifecycle, podgc, replicaset, tainteviction};
@@ -344,6 +345,10 @@ pub static REGISTRY: &[Entry] = &[
         name: "persistentvolume-binder-controller",
         aliases: &["persistentvolume-binder"],
         account: "persistent-volume-binder",
+        event_source: Some("persistentvolume-controller"),
+        folder: Some("persistentvolume"),
+        on_trial: true,
+        start: Some(volumes::binder),
         ..NOT_YET
     },
     Entry {
@@ -353,11 +358,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("volume_expand"),
         folder: Some("volumeexpand"),
         on_trial: true,
-        start: Some(|entry, context| {
-            let queue = context.queue("volume_expand");
-            let controller = controllers::volumeexpand::Controller;
-            context.start(entry, PersistentVolumeClaim::RESOURCE, (queue, 10), controller)
-        }),
+        start: Some(volumes::expander),
         ..NOT_YET
     },
     Entry {
@@ -365,11 +366,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["pv-protection"],
         account: "pv-protection-controller",
         folder: Some("pvprotection"),
-        start: Some(|entry, context| {
-            let queue = context.queue("pvprotection");
-            let controller = controllers::pvprotection::Controller;
-            context.start(entry, PersistentVolume::RESOURCE, (queue, 1), controller)
-        }),
+        start: Some(volumes::protection),
         ..NOT_YET
     },
     Entry {

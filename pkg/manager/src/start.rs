@@ -15,6 +15,7 @@ use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
 use controller::{Controller, Shared};
 use controllers::csrsigning::Profile;
 use controllers::nodeipam;
+use controllers::persistentvolume::Recyclers;
 use engine::events::Recorder;
 use engine::{Both, Engine, Inspect, Parts};
 use futures::future::BoxFuture;
@@ -33,7 +34,7 @@ use crate::selection::{Choice, choose};
 use crate::serve::{self, Shown, Site};
 use crate::signing::FileAuthority;
 use crate::token_signer::{JwtSigner, token_signer};
-use crate::{authority, expiry, pod_ranges, signing};
+use crate::{authority, expiry, pod_ranges, recyclers, signing};
 
 /// How long to wait for the API server, as upstream's `WaitForAPIServer`.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -58,6 +59,8 @@ pub struct Context {
     pub(crate) signing: BTreeMap<Profile, Arc<FileAuthority>>,
     /// The controller of the ranges of nodes; none if it does not run.
     pub(crate) node_ranges: Option<nodeipam::Controller>,
+    /// How volumes are emptied; none if that controller does not run.
+    pub(crate) recyclers: Option<Arc<Recyclers>>,
     connection: Connection,
     /// The connection for controllers' writes, closed while this process does not lead.
     gated: Connection,
@@ -185,6 +188,9 @@ impl Manager {
         }
         if choice.runs("nodeipam") {
             context.node_ranges = Some(pod_ranges::controller(&context.options)?);
+        }
+        if choice.runs("persistentvolume") {
+            context.recyclers = Some(Arc::new(recyclers::recyclers(&context.options)?));
         }
         let collects = context.options.flags.switch(handles::ENABLE_GARBAGE_COLLECTOR);
         if choice.runs("svm") && !collects {
@@ -464,6 +470,7 @@ impl Context {
             token_signer,
             signing: BTreeMap::new(),
             node_ranges: None,
+            recyclers: None,
             connection,
             gated,
             gated_root,

@@ -109,12 +109,12 @@ fn a_volume_and_a_class_are_read_and_kept() {
         "status": {"phase": "Bound"},
     });
     let found = PersistentVolume::decode(Codec::Json, volume.to_string().as_bytes()).unwrap();
-    assert!(found.bound && found.meta.is_held_by(PersistentVolume::PROTECTION));
+    assert!(found.is_bound() && found.meta.is_held_by(PersistentVolume::PROTECTION));
     assert_eq!(found.claim, Some(Key::new("shop", "data")));
     let body = found.raw.edited(&PersistentVolume::RESOURCE, &[]).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), volume);
     let bare = PersistentVolume::decode(Codec::Json, br#"{"metadata":{}}"#).unwrap();
-    assert!(!bare.bound && bare.claim.is_none());
+    assert!(!bare.is_bound() && bare.claim.is_none());
 
     let class = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass",

@@ -14,7 +14,7 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
         return Plan::rest(format!("the volume cannot be read: {error}"));
     }
     if meta.is_held_by(finalizer) {
-        if s.volume.bound && !mutant::is(Mutant::BoundVolumeGoes) {
+        if s.volume.is_bound() && !mutant::is(Mutant::BoundVolumeGoes) {
             return Plan::rest(match &s.volume.claim {
                 Some(claim) => format!("claim {claim} is bound to it"),
                 None => "its phase is Bound".to_owned(),

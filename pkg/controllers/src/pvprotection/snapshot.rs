@@ -20,13 +20,13 @@ pub(super) fn observe(key: &Key, view: &View<'_>) -> Option<Snapshot> {
 
 impl Snapshot {
     pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
-        let PersistentVolume { meta, bound, claim, .. } = &*self.volume;
+        let PersistentVolume { meta, claim, .. } = &*self.volume;
         let none = || "none".to_owned();
         let finalizers = meta.finalizers.join(", ");
         vec![
             ("being deleted", meta.is_terminating().to_string()),
             ("finalizers", if finalizers.is_empty() { none() } else { finalizers }),
-            ("bound", bound.to_string()),
+            ("bound", self.volume.is_bound().to_string()),
             ("claim", claim.as_ref().map_or_else(none, Key::to_string)),
         ]
     }

@@ -154,6 +154,8 @@ pub(crate) const DISABLE_HTTP2_SERVING: Switch = Handle::new("disable-http2-serv
 pub(crate) const DISABLED_METRICS: List = Handle::new("disabled-metrics");
 /// `--emulated-version`
 pub(crate) const EMULATED_VERSION: List = Handle::new("emulated-version");
+/// `--enable-dynamic-provisioning`
+pub(crate) const ENABLE_DYNAMIC_PROVISIONING: Switch = Handle::new("enable-dynamic-provisioning");
 /// `--enable-garbage-collector`
 pub(crate) const ENABLE_GARBAGE_COLLECTOR: Switch = Handle::new("enable-garbage-collector");
 /// `--endpoint-updates-batch-period`
@@ -258,6 +260,26 @@ pub(crate) const NODE_STARTUP_GRACE_PERIOD: Span = Handle::new("node-startup-gra
 pub(crate) const PERMIT_PORT_SHARING: Switch = Handle::new("permit-port-sharing");
 /// `--profiling`
 pub(crate) const PROFILING: Switch = Handle::new("profiling");
+/// `--pv-recycler-increment-timeout-nfs`
+pub(crate) const PV_RECYCLER_INCREMENT_TIMEOUT_NFS: Int =
+    Handle::new("pv-recycler-increment-timeout-nfs");
+/// `--pv-recycler-minimum-timeout-hostpath`
+pub(crate) const PV_RECYCLER_MINIMUM_TIMEOUT_HOST_PATH: Int =
+    Handle::new("pv-recycler-minimum-timeout-hostpath");
+/// `--pv-recycler-minimum-timeout-nfs`
+pub(crate) const PV_RECYCLER_MINIMUM_TIMEOUT_NFS: Int =
+    Handle::new("pv-recycler-minimum-timeout-nfs");
+/// `--pv-recycler-pod-template-filepath-hostpath`
+pub(crate) const PV_RECYCLER_POD_TEMPLATE_HOST_PATH: Text =
+    Handle::new("pv-recycler-pod-template-filepath-hostpath");
+/// `--pv-recycler-pod-template-filepath-nfs`
+pub(crate) const PV_RECYCLER_POD_TEMPLATE_NFS: Text =
+    Handle::new("pv-recycler-pod-template-filepath-nfs");
+/// `--pv-recycler-timeout-increment-hostpath`
+pub(crate) const PV_RECYCLER_TIMEOUT_INCREMENT_HOST_PATH: Int =
+    Handle::new("pv-recycler-timeout-increment-hostpath");
+/// `--pvclaimbinder-sync-period`
+pub(crate) const PV_CLAIM_BINDER_SYNC_PERIOD: Span = Handle::new("pvclaimbinder-sync-period");
 /// `--requestheader-allowed-names`
 pub(crate) const REQUESTHEADER_ALLOWED_NAMES: List = Handle::new("requestheader-allowed-names");
 /// `--requestheader-client-ca-file`
@@ -370,6 +392,7 @@ pub(super) const NAMES: &[&str] = &[
     "disable-http2-serving",
     "disabled-metrics",
     "emulated-version",
+    "enable-dynamic-provisioning",
     "enable-garbage-collector",
     "endpoint-updates-batch-period",
     "endpointslice-updates-batch-period",
@@ -416,6 +439,13 @@ pub(super) const NAMES: &[&str] = &[
     "node-startup-grace-period",
     "permit-port-sharing",
     "profiling",
+    "pv-recycler-increment-timeout-nfs",
+    "pv-recycler-minimum-timeout-hostpath",
+    "pv-recycler-minimum-timeout-nfs",
+    "pv-recycler-pod-template-filepath-hostpath",
+    "pv-recycler-pod-template-filepath-nfs",
+    "pv-recycler-timeout-increment-hostpath",
+    "pvclaimbinder-sync-period",
     "requestheader-allowed-names",
     "requestheader-client-ca-file",
     "requestheader-extra-headers-prefix",

@@ -30,7 +30,9 @@
 //!
 //! Each volume claim gets a volume of its own, `pvc-` and the uid of the claim, and is bound to it
 //! at once, whatever class it names; the volume is deleted after the claim. One with the annotation
-//! `sandbox/unbound`, or that names another volume, is left alone.
+//! `sandbox/unbound`, or that names another volume, is left alone. Where a controller binds,
+//! volumes are only made for the claims that ask for the provisioner `sandbox/hollow`, and deleted
+//! once they are released.
 //!
 //! # Limits
 //!

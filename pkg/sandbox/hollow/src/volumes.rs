@@ -17,14 +17,23 @@ const PROVISIONER: &str = "sandbox/hollow";
 /// What is asked for and not seen is asked for again after this.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A provisioner and a binder: a claim that waits gets a volume, and is bound to it; the volume
-/// is deleted after its claim.
-#[derive(Default)]
+/// A provisioner and, if nobody else binds, a binder: a claim that waits gets a volume, and is
+/// bound to it; the volume is deleted after its claim.
 pub struct Volumes {
+    binder: Binder,
     claims: BTreeMap<Key, Arc<Value>>,
     /// Those that were made here, by their claim and its uid.
     made: BTreeMap<(Key, String), Arc<Value>>,
     alarms: Alarms<Key>,
+}
+
+/// Who binds claims and volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Binder {
+    /// This part, whatever class a claim names.
+    Itself,
+    /// A controller, which asks for volumes by an annotation.
+    Controller,
 }
 
 impl Part for Volumes {
@@ -55,6 +64,22 @@ impl Part for Volumes {
 }
 
 impl Volumes {
+    /// Binds each claim to a volume of its own.
+    pub fn binding() -> Self {
+        Self::with(Binder::Itself)
+    }
+
+    /// Makes volumes for the claims that a controller asks it for, and deletes those that it
+    /// releases: the provisioner `sandbox/hollow` of a StorageClass.
+    pub fn provisioning() -> Self {
+        Self::with(Binder::Controller)
+    }
+
+    fn with(binder: Binder) -> Self {
+        let (claims, made) = (BTreeMap::new(), BTreeMap::new());
+        Self { binder, claims, made, alarms: Alarms::default() }
+    }
+
     fn see_claim(&mut self, change: &Change) -> Key {
         let key = key(&change.object);
         if change.gone {
@@ -89,10 +114,28 @@ impl Volumes {
         let uid = claim.map_or("", |claim| text(claim, "/metadata/uid"));
         let of_key = self.made.range((key.clone(), String::new())..);
         let of_key = of_key.take_while(|((claim, _), _)| claim == key);
-        let left = of_key.filter(|((_, claim), _)| claim != uid);
+        let left = of_key.filter(|((_, claim), volume)| claim != uid && self.may_drop(volume));
         let mut requests: Vec<Request> = left.map(|(_, volume)| drop_volume(volume)).collect();
         requests.extend(claim.into_iter().flat_map(|claim| self.bind(key, claim, uid)));
         requests
+    }
+
+    /// Whether a volume whose claim does not exist may be deleted.
+    fn may_drop(&self, volume: &Value) -> bool {
+        match self.binder {
+            Binder::Itself => true,
+            Binder::Controller => text(volume, "/status/phase") == "Released",
+        }
+    }
+
+    /// Whether a volume is to be made for a claim.
+    fn is_asked(&self, claim: &Value) -> bool {
+        let asked = "volume.kubernetes.io/storage-provisioner";
+        match self.binder {
+            Binder::Itself => true,
+            Binder::Controller => at(claim, "/metadata/annotations")
+                .is_some_and(|all| all.get(asked).and_then(Value::as_str) == Some(PROVISIONER)),
+        }
     }
 
     fn bind(&self, key: &Key, claim: &Value, uid: &str) -> Vec<Request> {
@@ -101,13 +144,16 @@ impl Volumes {
         let is_over = at(claim, "/metadata/deletionTimestamp").is_some();
         let wants_none = at(claim, "/metadata/annotations")
             .is_some_and(|annotations| annotations.get("sandbox/unbound").is_some());
-        if is_over || wants_none || !(bound.is_empty() || bound == name) {
+        if is_over || wants_none || !(bound.is_empty() || bound == name) || !self.is_asked(claim) {
             return Vec::new();
         }
         let of_volume = Key::new("", &name);
         let Some(volume) = self.made.get(&(key.clone(), uid.to_owned())) else {
             return vec![Request::Create(target(&VOLUMES, &of_volume, ""), volume(claim, &name))];
         };
+        if self.binder == Binder::Controller {
+            return Vec::new();
+        }
         let mut requests = Vec::new();
         if bound.is_empty() {
             let annotations = json!({

@@ -42,7 +42,7 @@ impl World {
             fresh: Vec::new(),
             kubelet: Kubelet::new(nodes, 7),
             scheduler: Scheduler::new(7),
-            volumes: Volumes::default(),
+            volumes: Volumes::binding(),
             again: None,
             drop_every: None,
             requests: 0,

@@ -55,7 +55,9 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("nodes", "node-ipam-controller"),
     ("nodes", "node-lifecycle-controller"),
     ("nodes", "ttl-controller"),
+    ("persistentvolumeclaims", "persistentvolume-binder-controller"),
     ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
+    ("persistentvolumes", "persistentvolume-binder-controller"),
     ("persistentvolumes", "persistentvolume-protection-controller"),
     ("poddisruptionbudgets", "disruption-controller"),
     ("pods", "device-taint-eviction-controller"),
@@ -74,6 +76,8 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
 ];
 
+/// The controller that binds volumes, which runs only if it is named. Without it the sandbox does.
+const BINDER: &str = "persistentvolume-binder";
 /// The user of the manager's requests that are no controller's.
 const MANAGER: &str = "system:kube-controller-manager";
 
@@ -103,7 +107,10 @@ impl World {
         };
         let server = sandbox::Server::new(runtime, settings);
         let nodes = sandbox::Nodes::new(options.nodes);
-        let cluster = sandbox::Cluster::start(server, &nodes, options.seed).providing_volumes();
+        let cluster = sandbox::Cluster::start(server, &nodes, options.seed);
+        let binds = options.flags.iter().any(|flag| flag.contains(BINDER));
+        let cluster =
+            if binds { cluster.provisioning_volumes() } else { cluster.providing_volumes() };
         Self::on(cluster, &options.flags, runtime)
     }
 

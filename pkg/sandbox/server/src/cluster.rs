@@ -36,7 +36,17 @@ impl Cluster {
     /// The same, with volumes for all volume claims.
     #[must_use]
     pub fn providing_volumes(self) -> Self {
-        let volumes = Arc::new(Mutex::new(Volumes::default()));
+        self.with_volumes(Volumes::binding())
+    }
+
+    /// The same, with a provisioner of volumes, for a manager that binds them.
+    #[must_use]
+    pub fn provisioning_volumes(self) -> Self {
+        self.with_volumes(Volumes::provisioning())
+    }
+
+    fn with_volumes(self, volumes: Volumes) -> Self {
+        let volumes = Arc::new(Mutex::new(volumes));
         runtime::spawn("volumes", drive(self.server.clone(), volumes, Arc::new(Notify::new())));
         self
     }
