@@ -6,6 +6,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod address;
+mod attachable;
 mod attributes_class;
 mod autoscaler;
 mod bootstrap_token;
@@ -19,6 +20,7 @@ mod clusterrole;
 mod condition;
 pub mod cron;
 mod cronjob;
+mod csi_driver;
 mod csr;
 mod daemonset;
 mod deployment;
@@ -65,12 +67,14 @@ mod time;
 mod token_secret;
 mod trust_bundle;
 mod volume;
+mod volume_attachment;
 pub mod wire;
 
 #[cfg(test)]
 mod tests;
 
 pub use address::{Family, parse_ip};
+pub use attachable::{AttachPlugin, InlineVolume};
 pub use attributes_class::VolumeAttributesClass;
 pub use autoscaler::{
     AutoscalerStatus, Behavior, CrossVersionReference, HorizontalPodAutoscaler, MetricName,
@@ -87,6 +91,7 @@ pub use cluster_info::ClusterInfo;
 pub use clusterrole::{ClusterRole, PolicyRule};
 pub use condition::{Condition, Status};
 pub use cronjob::{ActiveJob, ConcurrencyPolicy, CronJob, CronJobStatus};
+pub use csi_driver::CsiDriver;
 pub use csr::{CertificateSigningRequest, Requestor};
 pub use daemonset::{DaemonSet, DaemonSetStatus, DaemonSetStrategy};
 pub use deployment::{Deployment, DeploymentStatus, DeploymentStrategy};
@@ -145,3 +150,4 @@ pub use time::Time;
 pub use token_secret::TokenSecret;
 pub use trust_bundle::ServingTrustBundle;
 pub use volume::{AccessModes, InTreePlugin, PersistentVolume, VolumePhase, VolumeSource};
+pub use volume_attachment::{VolumeAttachment, VolumeError};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prost::Message;
 use serde::Deserialize;
 
-use crate::wire::{self, WireQuantity, null_is_empty};
+use crate::wire::{self, WireQuantity, from_text, from_texts, null_is_empty, text};
 use crate::{
     Codec, DecodeError, Effect, Index, Kind, Meta, Object, Resource, Status, Taint, Text, Time,
     intern,
@@ -30,6 +30,13 @@ pub struct Node {
     pub allocatable_cpu: Option<Text>,
     /// The annotation [`Node::TTL`]; none if there is none.
     pub ttl: Option<Text>,
+    /// Whether volumes are attached for it, as its kubelet asks by the annotation
+    /// [`Node::ATTACHED_FOR`].
+    pub is_attached_for: bool,
+    /// `status.volumesInUse`: the volumes that are mounted, or that its kubelet is about to mount.
+    pub volumes_in_use: Box<[Text]>,
+    /// `status.volumesAttached`: the names of volumes, with the paths of their devices.
+    pub volumes_attached: Box<[(Text, Text)]>,
 }
 
 /// An entry of `status.conditions`.
@@ -50,6 +57,29 @@ impl Node {
     /// The label that says in which zone it is. Upstream's `LabelTopologyZone`.
     pub const ZONE: &'static str = "topology.kubernetes.io/zone";
 
+    /// The annotation of a node whose volumes are not attached by its kubelet, whatever it says.
+    /// Upstream's `ControllerManagedAttachAnnotation`.
+    pub const ATTACHED_FOR: &'static str = "volumes.kubernetes.io/controller-managed-attach-detach";
+    /// The key of the taint of a node that is known to be down for good.
+    pub const OUT_OF_SERVICE: &'static str = "node.kubernetes.io/out-of-service";
+    /// The nodes by the volumes that are attached there as their statuses say.
+    pub const BY_ATTACHED_VOLUME: &'static str = "volumesAttached";
+
+    /// Whether its status says that this volume is attached.
+    pub fn lists(&self, volume: &str) -> bool {
+        self.volumes_attached.iter().any(|(name, _)| &**name == volume)
+    }
+
+    /// Whether its kubelet says that this volume is in use.
+    pub fn uses(&self, volume: &str) -> bool {
+        self.volumes_in_use.iter().any(|name| &**name == volume)
+    }
+
+    /// Whether it is known to be down for good.
+    pub fn is_out_of_service(&self) -> bool {
+        self.taints.iter().any(|taint| &*taint.key == Self::OUT_OF_SERVICE)
+    }
+
     /// The condition of this type.
     pub fn condition(&self, r#type: &str) -> Option<&NodeCondition> {
         self.conditions.iter().find(|condition| &*condition.r#type == r#type)
@@ -62,7 +92,9 @@ impl Kind for Node {
 
 impl Object for Node {
     const CODEC: Codec = Codec::Protobuf;
-    const INDEXES: &'static [Index<Self>] = &[];
+    const INDEXES: &'static [Index<Self>] = &[Index::several(Self::BY_ATTACHED_VOLUME, |node| {
+        node.volumes_attached.iter().map(|(name, _)| name.clone()).collect()
+    })];
 
     fn meta(&self) -> &Meta {
         &self.meta
@@ -127,6 +159,24 @@ struct WireStatus {
     #[prost(message, repeated, tag = "4")]
     #[serde(deserialize_with = "null_is_empty")]
     conditions: Vec<WireCondition>,
+    #[prost(bytes = "vec", repeated, tag = "9")]
+    #[serde(rename = "volumesInUse", deserialize_with = "from_texts")]
+    volumes_in_use: Vec<Vec<u8>>,
+    #[prost(message, repeated, tag = "10")]
+    #[serde(rename = "volumesAttached", deserialize_with = "null_is_empty")]
+    volumes_attached: Vec<WireAttached>,
+}
+
+/// `v1.AttachedVolume`.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireAttached {
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "from_text")]
+    name: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(deserialize_with = "from_text")]
+    device_path: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
@@ -152,6 +202,8 @@ impl WireNode {
             status: Status::parse(&condition.status),
             heartbeat: condition.last_heartbeat_time.and_then(wire::Time::view),
         });
+        let attached = self.status.volumes_attached.iter();
+        let attached = attached.map(|it| (intern(&text(&it.name)), intern(&text(&it.device_path))));
         let ready = self.status.conditions.iter().find(|condition| condition.r#type == "Ready");
         Node {
             meta,
@@ -162,6 +214,9 @@ impl WireNode {
             ready: ready.map(|ready| Status::parse(&ready.status)),
             allocatable_cpu: self.status.allocatable.get("cpu").map(|cpu| intern(cpu.text())),
             ttl: self.metadata.annotation(Node::TTL).map(|ttl| intern(&ttl)),
+            is_attached_for: self.metadata.annotation(Node::ATTACHED_FOR).is_some(),
+            volumes_in_use: self.status.volumes_in_use.iter().map(|it| intern(&text(it))).collect(),
+            volumes_attached: attached.collect(),
         }
     }
 }

@@ -18,8 +18,8 @@ use serde::Deserialize;
 
 use crate::wire::{self, from_optional_text, from_text, null_is_empty, text};
 use crate::{
-    Codec, DecodeError, Index, Job, Kind, Meta, Object, Resource, Status, Text, Time, Toleration,
-    intern,
+    Codec, DecodeError, Index, InlineVolume, Job, Kind, Meta, Object, Resource, Status, Text, Time,
+    Toleration, attachable, intern,
 };
 
 pub use claims::ClaimSource;
@@ -28,6 +28,7 @@ pub use job::{FailedContainer, JobPart};
 pub use network::{NamedPort, Names, Network};
 pub use quota::{PodQuota, PodResources};
 pub use resource_claims::{ClaimName, PodResourceClaim};
+pub(crate) use secrets::{WireVolume, WireVolumeSource};
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub struct Pod {
     pub claims: Box<[(Text, ClaimSource)]>,
     /// The ephemeral volumes for which claims are made, in their order.
     pub ephemeral_volumes: Box<[EphemeralVolume]>,
+    /// The volumes without a claim that are attached to its node, in their order.
+    pub inline_volumes: Box<[InlineVolume]>,
     /// What quotas and autoscalers count of it, and what few pods have.
     pub quota: Arc<PodQuota>,
     /// What only the controller of Jobs reads; none if the pod belongs to no Job, and none may
@@ -132,6 +135,10 @@ impl Pod {
     /// Upstream's `activePodSchedulingGroup`: the pods that have not ended by their PodGroup, as
     /// `namespace/name`; those that cannot be read as `namespace/`.
     pub const ACTIVE_BY_GROUP: &'static str = "activePodSchedulingGroup";
+    /// Pods by their [`Pod::inline_volumes`].
+    pub const BY_INLINE_VOLUME: &'static str = "inline volume";
+    /// Those of which nothing but the metadata could be read, all under an empty text.
+    pub const UNREADABLE: &'static str = "unreadable";
 
     /// Whether it has ended and will not run again.
     pub fn is_terminal(&self) -> bool {
@@ -208,6 +215,10 @@ impl Object for Pod {
         Index::several(Self::BY_RESOURCE_CLAIM, resource_claims::names),
         Index::several(Self::BY_CLAIM_TEMPLATE, resource_claims::templates),
         Index::one(Self::ACTIVE_BY_GROUP, Self::active_group),
+        Index::several(Self::BY_INLINE_VOLUME, |pod| {
+            pod.inline_volumes.iter().map(|inline| inline.volume.clone()).collect()
+        }),
+        Index::one(Self::UNREADABLE, |pod| pod.unreadable.then(Text::default)),
     ];
 
     fn meta(&self) -> &Meta {
@@ -460,6 +471,7 @@ impl WirePod {
             nothing_runs: status.nothing_runs(),
             claims: claims::of(spec, &meta.key.name),
             ephemeral_volumes: ephemeral::of(spec),
+            inline_volumes: attachable::of_pod(&spec.volumes, &meta.key.namespace),
             network: network::of(spec, status),
             job: job::part(self, &meta),
             quota: quota::of(self, &meta),

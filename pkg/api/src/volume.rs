@@ -8,6 +8,10 @@ use apimachinery::Quantity;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::attachable::{
+    self, Around, AwsDisk, AzureDisk, AzureFile, CinderVolume, CsiVolume, FibreChannel, GceDisk,
+    Iscsi, PortworxVolume, Sources, VsphereDisk,
+};
 use crate::wire::{self, WireQuantity, from_optional_text, from_text, null_is_empty, text};
 use crate::{
     Codec, DecodeError, Index, Key, Kind, Meta, Object, PersistentVolumeClaim, Raw, Resource, Text,
@@ -18,6 +22,7 @@ pub use plugin::{InTreePlugin, VolumeSource};
 
 /// What controllers read of a piece of storage, and the whole of it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct PersistentVolume {
     /// Name, finalizers and so on.
     pub meta: Meta,
@@ -41,6 +46,11 @@ pub struct PersistentVolume {
     pub claim_uid: Option<Text>,
     /// The plugin of Kubernetes that it was of, before a CSI driver replaced that.
     pub plugin: Option<&'static InTreePlugin>,
+    /// The name that nodes have for it, if it is attached to nodes: of the volume that it is
+    /// translated to if a driver replaced its plugin. Upstream's `UniqueVolumeName`.
+    pub attached_as: Option<Text>,
+    /// Whether it may be attached to several nodes.
+    pub is_shared: bool,
     /// Whether it is a FlexVolume.
     pub is_flex: bool,
     /// Whether an expansion that its node is to end has begun, as an annotation says.
@@ -81,6 +91,8 @@ impl PersistentVolume {
     /// Upstream's `volumeAttributesClassName`: the volumes by their VolumeAttributesClass; under
     /// [`VolumeAttributesClass::UNKNOWN`] those that cannot be read.
     pub const BY_ATTRIBUTES_CLASS: &'static str = "volumeAttributesClassName";
+    /// The volumes by [`PersistentVolume::attached_as`].
+    pub const BY_ATTACHED: &'static str = "attached";
     /// The volumes by the claim that they are bound to or kept for, as `namespace/name`.
     pub const BY_CLAIM: &'static str = "claim";
     /// The volumes that a claim may be bound to, by the name of their StorageClass, which may be
@@ -123,6 +135,7 @@ impl Object for PersistentVolume {
         Index::one(Self::FREE_BY_CLASS, |volume| {
             volume.is_free().then(|| volume.class.clone().unwrap_or_default())
         }),
+        Index::one(Self::BY_ATTACHED, |volume| volume.attached_as.clone()),
     ];
 
     fn meta(&self) -> &Meta {
@@ -147,6 +160,8 @@ impl Object for PersistentVolume {
             claim: spec.claim_ref.as_ref().map(claim),
             claim_uid: spec.claim_ref.as_ref().map(|claim| text(&claim.uid).into()),
             plugin: spec.plugin(),
+            attached_as: attached_as(&wire),
+            is_shared: spec.sources().is_shared(spec.access_modes.iter().map(String::as_str)),
             is_flex: spec.flex_volume.is_some(),
             is_being_resized: wire.metadata.annotation(Self::PRE_RESIZE).is_some(),
             attributes_class: class.map(|name| intern(&text(name))),
@@ -169,6 +184,8 @@ impl Object for PersistentVolume {
             claim: None,
             claim_uid: None,
             plugin: None,
+            attached_as: None,
+            is_shared: false,
             is_flex: false,
             is_being_resized: false,
             attributes_class,
@@ -183,6 +200,21 @@ fn class_of(volume: &WireVolume) -> Option<Text> {
     let annotated = volume.metadata.annotation(PersistentVolumeClaim::BETA_CLASS);
     let class = annotated.or_else(|| volume.spec.storage_class_name.as_deref().map(Into::into));
     class.filter(|class| !class.is_empty()).map(|class| intern(&class))
+}
+
+/// None also if it cannot be translated.
+fn attached_as(volume: &WireVolume) -> Option<Text> {
+    let (metadata, spec) = (&volume.metadata, &volume.spec);
+    let name = metadata.name();
+    let zones = attachable::ZONES.map(|label| metadata.label(label));
+    let zones = zones.into_iter().flatten().find(|zones| !zones.is_empty());
+    let around = Around {
+        name: &name,
+        claim_namespace: spec.claim_ref.as_ref().map(|claim| text(&claim.namespace)),
+        zones: zones.as_deref().unwrap_or_default(),
+        resource_group: metadata.annotation(attachable::RESOURCE_GROUP).unwrap_or_default(),
+    };
+    spec.sources().volume(&around).ok().flatten().map(|name| intern(&name))
 }
 
 // === impl VolumePhase ===
@@ -262,16 +294,18 @@ struct WireSpec {
     claim_ref: Option<WireClaim>,
     host_path: Option<IgnoredAny>,
     nfs: Option<IgnoredAny>,
-    csi: Option<IgnoredAny>,
     #[serde(deserialize_with = "from_optional_text")]
     volume_attributes_class_name: Option<Vec<u8>>,
-    gce_persistent_disk: Option<IgnoredAny>,
-    aws_elastic_block_store: Option<IgnoredAny>,
-    cinder: Option<IgnoredAny>,
-    azure_disk: Option<IgnoredAny>,
-    azure_file: Option<IgnoredAny>,
-    vsphere_volume: Option<IgnoredAny>,
-    portworx_volume: Option<IgnoredAny>,
+    gce_persistent_disk: Option<GceDisk>,
+    aws_elastic_block_store: Option<AwsDisk>,
+    cinder: Option<CinderVolume>,
+    azure_disk: Option<AzureDisk>,
+    azure_file: Option<AzureFile>,
+    vsphere_volume: Option<VsphereDisk>,
+    portworx_volume: Option<PortworxVolume>,
+    csi: Option<CsiVolume>,
+    fc: Option<FibreChannel>,
+    iscsi: Option<Iscsi>,
     flex_volume: Option<IgnoredAny>,
 }
 
@@ -300,16 +334,31 @@ impl WireSpec {
     /// The first that is there, of those that a CSI driver has replaced.
     fn plugin(&self) -> Option<&'static InTreePlugin> {
         let there = [
-            &self.gce_persistent_disk,
-            &self.aws_elastic_block_store,
-            &self.cinder,
-            &self.azure_disk,
-            &self.azure_file,
-            &self.vsphere_volume,
-            &self.portworx_volume,
+            self.gce_persistent_disk.is_some(),
+            self.aws_elastic_block_store.is_some(),
+            self.cinder.is_some(),
+            self.azure_disk.is_some(),
+            self.azure_file.is_some(),
+            self.vsphere_volume.is_some(),
+            self.portworx_volume.is_some(),
         ];
         let mut plugins = InTreePlugin::ALL.iter().zip(there);
-        plugins.find(|(_, there)| there.is_some()).map(|(plugin, _)| plugin)
+        plugins.find(|(_, there)| *there).map(|(plugin, _)| plugin)
+    }
+
+    fn sources(&self) -> Sources<'_> {
+        Sources {
+            csi: self.csi.as_ref(),
+            gce: self.gce_persistent_disk.as_ref(),
+            aws: self.aws_elastic_block_store.as_ref(),
+            cinder: self.cinder.as_ref(),
+            azure_disk: self.azure_disk.as_ref(),
+            azure_file: self.azure_file.as_ref(),
+            vsphere: self.vsphere_volume.as_ref(),
+            portworx: self.portworx_volume.as_ref(),
+            fc: self.fc.as_ref(),
+            iscsi: self.iscsi.as_ref(),
+        }
     }
 
     fn source(&self) -> VolumeSource {

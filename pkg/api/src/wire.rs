@@ -347,6 +347,16 @@ impl ObjectMeta {
         Ok(Meta { labels: Labels::new(labels), ..self.without_labels()? })
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        text(&self.name)
+    }
+
+    /// The value of a label.
+    pub(crate) fn label(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.labels.get(key).map(|value| text(value))
+    }
+
     /// The value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<Cow<'_, str>> {
         self.annotations.get(key).map(|value| text(value))

@@ -6,6 +6,10 @@ use prost::Message;
 use serde::Deserialize;
 
 use super::{WireContainer, WireSpec};
+use crate::attachable::{
+    AwsDisk, AzureDisk, AzureFile, CinderVolume, FibreChannel, GceDisk, Iscsi, PortworxVolume,
+    VsphereDisk,
+};
 use crate::wire::{from_text, null_is_empty, text};
 use crate::{Text, intern};
 
@@ -87,22 +91,26 @@ pub(super) struct WireSelector {
 /// `v1.Volume`.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
-pub(super) struct WireVolume {
+pub(crate) struct WireVolume {
     #[prost(string, tag = "1")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[prost(message, required, tag = "2")]
     #[serde(flatten)]
-    pub(super) volume_source: WireVolumeSource,
+    pub(crate) volume_source: WireVolumeSource,
 }
 
 /// `v1.VolumeSource`, of which one field is set.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireVolumeSource {
+pub(crate) struct WireVolumeSource {
+    #[prost(message, optional, tag = "3")]
+    pub(crate) gce_persistent_disk: Option<GceDisk>,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) aws_elastic_block_store: Option<AwsDisk>,
     #[prost(message, optional, tag = "6")]
     secret: Option<WireSecretName>,
     #[prost(message, optional, tag = "8")]
-    iscsi: Option<WireIscsi>,
+    pub(crate) iscsi: Option<Iscsi>,
     #[prost(message, optional, tag = "10")]
     pub(super) persistent_volume_claim: Option<super::claims::WireClaim>,
     #[prost(message, optional, tag = "11")]
@@ -110,11 +118,19 @@ pub(super) struct WireVolumeSource {
     #[prost(message, optional, tag = "12")]
     flex_volume: Option<WireThird>,
     #[prost(message, optional, tag = "13")]
-    cinder: Option<WireCinder>,
+    pub(crate) cinder: Option<CinderVolume>,
     #[prost(message, optional, tag = "14")]
     cephfs: Option<WireFifth>,
+    #[prost(message, optional, tag = "17")]
+    pub(crate) fc: Option<FibreChannel>,
     #[prost(message, optional, tag = "18")]
-    azure_file: Option<WireSecretName>,
+    pub(crate) azure_file: Option<AzureFile>,
+    #[prost(message, optional, tag = "20")]
+    pub(crate) vsphere_volume: Option<VsphereDisk>,
+    #[prost(message, optional, tag = "22")]
+    pub(crate) azure_disk: Option<AzureDisk>,
+    #[prost(message, optional, tag = "24")]
+    pub(crate) portworx_volume: Option<PortworxVolume>,
     #[prost(message, optional, tag = "25")]
     #[serde(rename = "scaleIO")]
     scale_io: Option<WireThird>,
@@ -128,7 +144,7 @@ pub(super) struct WireVolumeSource {
     pub(super) ephemeral: Option<super::ephemeral::WireSource>,
 }
 
-/// `v1.SecretVolumeSource` and `v1.AzureFileVolumeSource`.
+/// `v1.SecretVolumeSource`.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSecretName {
@@ -142,14 +158,6 @@ struct WireSecretName {
 #[serde(rename_all = "camelCase", default)]
 struct WireThird {
     #[prost(message, optional, tag = "3")]
-    secret_ref: Option<WireReference>,
-}
-
-/// `v1.CinderVolumeSource`.
-#[derive(Clone, PartialEq, Message, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireCinder {
-    #[prost(message, optional, tag = "4")]
     secret_ref: Option<WireReference>,
 }
 
@@ -177,14 +185,6 @@ struct WireRbd {
     secret_ref: Option<WireReference>,
 }
 
-/// `v1.ISCSIVolumeSource`.
-#[derive(Clone, PartialEq, Message, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireIscsi {
-    #[prost(message, optional, tag = "10")]
-    secret_ref: Option<WireReference>,
-}
-
 /// `v1.ProjectedVolumeSource`.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
@@ -204,13 +204,16 @@ struct WireProjection {
 
 impl WireVolumeSource {
     fn secret_names(&self) -> impl Iterator<Item = &[u8]> {
-        let named = [&self.secret, &self.azure_file].into_iter().flatten();
-        let named = named.map(|source| source.secret_name.as_slice());
+        let named = [
+            self.secret.as_ref().map(|it| &it.secret_name),
+            self.azure_file.as_ref().map(|it| &it.secret_name),
+            self.iscsi.as_ref().and_then(|it| it.secret_ref.as_ref()).map(|it| &it.name),
+            self.cinder.as_ref().and_then(|it| it.secret_ref.as_ref()).map(|it| &it.name),
+        ];
+        let named = named.into_iter().flatten().map(Vec::as_slice);
         let references = [
-            self.iscsi.as_ref().and_then(|it| it.secret_ref.as_ref()),
             self.rbd.as_ref().and_then(|it| it.secret_ref.as_ref()),
             self.flex_volume.as_ref().and_then(|it| it.secret_ref.as_ref()),
-            self.cinder.as_ref().and_then(|it| it.secret_ref.as_ref()),
             self.cephfs.as_ref().and_then(|it| it.secret_ref.as_ref()),
             self.scale_io.as_ref().and_then(|it| it.secret_ref.as_ref()),
             self.storageos.as_ref().and_then(|it| it.secret_ref.as_ref()),
