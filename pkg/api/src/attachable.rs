@@ -10,6 +10,9 @@
 mod inline;
 mod sources;
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 use crate::Text;
