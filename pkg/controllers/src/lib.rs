@@ -6,6 +6,7 @@
 //! status it writes) and `tests.rs`.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod attachdetach;
 pub mod bootstrapsigner;
 pub mod clusterroleaggregation;
 pub mod clustertrustbundlepublisher;
