@@ -43,6 +43,9 @@ mod metrics;
 mod snapshot;
 mod worlds;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
