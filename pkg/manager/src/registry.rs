@@ -339,6 +339,10 @@ pub static REGISTRY: &[Entry] = &[
         name: "persistentvolume-attach-detach-controller",
         aliases: &["attachdetach"],
         account: "attachdetach-controller",
+        event_source: Some("attachdetach-controller"),
+        folder: Some("attachdetach"),
+        on_trial: true,
+        start: Some(volumes::attach),
         ..NOT_YET
     },
     Entry {

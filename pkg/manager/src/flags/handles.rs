@@ -35,6 +35,9 @@ pub(crate) const ALLOCATE_NODE_CIDRS: Switch = Handle::new("allocate-node-cidrs"
 pub(crate) const ALLOW_METRIC_LABELS: List = Handle::new("allow-metric-labels");
 /// `--allow-metric-labels-manifest`
 pub(crate) const ALLOW_METRIC_LABELS_MANIFEST: Text = Handle::new("allow-metric-labels-manifest");
+/// `--attach-detach-reconcile-sync-period`
+pub(crate) const ATTACH_DETACH_RECONCILE_SYNC_PERIOD: Span =
+    Handle::new("attach-detach-reconcile-sync-period");
 /// `--authentication-kubeconfig`
 pub(crate) const AUTHENTICATION_KUBECONFIG: Text = Handle::new("authentication-kubeconfig");
 /// `--authentication-skip-lookup`
@@ -148,6 +151,12 @@ pub(crate) const CONTROLLER_SHUTDOWN_TIMEOUT: Span = Handle::new("controller-shu
 pub(crate) const CONTROLLER_START_INTERVAL: Span = Handle::new("controller-start-interval");
 /// `--controllers`
 pub(crate) const CONTROLLERS: List = Handle::new("controllers");
+/// `--disable-attach-detach-reconcile-sync`
+pub(crate) const DISABLE_ATTACH_DETACH_RECONCILE_SYNC: Switch =
+    Handle::new("disable-attach-detach-reconcile-sync");
+/// `--disable-force-detach-on-timeout`
+pub(crate) const DISABLE_FORCE_DETACH_ON_TIMEOUT: Switch =
+    Handle::new("disable-force-detach-on-timeout");
 /// `--disable-http2-serving`
 pub(crate) const DISABLE_HTTP2_SERVING: Switch = Handle::new("disable-http2-serving");
 /// `--disabled-metrics`
