@@ -58,16 +58,11 @@ fn cluster(text: &str) -> anyhow::Result<Vec<Prefix>> {
 fn services(text: &str) -> anyhow::Result<Vec<Prefix>> {
     let mut all = Vec::new();
     for text in text.split(',').filter(|text| !text.trim().is_empty()) {
-        match Prefix::parse_sloppy(text) {
-            Some(prefix) => all.push(prefix),
-            None => {
-                let flag = "--service-cluster-ip-range";
-                tracing::warn!(
-                    flag,
-                    cidr = text,
-                    "a range of Services cannot be read, and is left out"
-                );
-            }
+        if let Some(prefix) = Prefix::parse_sloppy(text) {
+            all.push(prefix);
+        } else {
+            let flag = "--service-cluster-ip-range";
+            tracing::warn!(flag, cidr = text, "a range of Services cannot be read: left out");
         }
     }
     if let [first, second] = all[..] {

@@ -52,7 +52,7 @@ impl Oracle {
             return;
         };
         let Some(owner) = controller(pod) else { return };
-        let Some(job) = self.objects.find(owner) else { return };
+        let Some((_, job)) = self.objects.find(owner) else { return };
         let is_counted = ["succeeded", "failed"].iter().any(|word| {
             let uncounted = list(job, &format!("/status/uncountedTerminatedPods/{word}"));
             uncounted.iter().any(|it| it == uid(pod))

@@ -12,16 +12,17 @@ fn attached(fields: &Value) -> Option<String> {
     for part in ["metadata", "spec"] {
         let fields = fields[part].as_object().into_iter().flatten();
         let fields = fields.map(|(name, value)| (name.clone(), value.clone()));
-        volume[part].as_object_mut().unwrap().extend(fields);
+        volume[part].as_object_mut()?.extend(fields);
     }
-    let volume = PersistentVolume::decode(Codec::Json, volume.to_string().as_bytes()).unwrap();
-    volume.attached_as.map(|name| name.to_string())
+    let read = PersistentVolume::decode(Codec::Json, volume.to_string().as_bytes());
+    read.ok()?.attached_as.map(|name| name.to_string())
 }
 
 fn of_source(source: &Value) -> Option<String> {
     attached(&json!({"spec": source}))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what is expected of [`attached`]")]
 fn csi(name: &str) -> Option<String> {
     Some(format!("kubernetes.io/csi/{name}"))
 }

@@ -23,7 +23,7 @@ fn a_volume_says_what_it_can_be_used_for() {
         "persistentVolumeReclaimPolicy": "Recycle",
     });
     let read = volume(&spec, "Available");
-    assert_eq!(read.capacity.map(|size| size.value()), Some(1536 << 20));
+    assert_eq!(read.capacity.map(apimachinery::Quantity::value), Some(1536 << 20));
     assert_eq!(read.modes, AccessModes::parse(["ReadWriteOnce", "ReadOnlyMany"]));
     assert_eq!(read.modes.count(), 2);
     assert!(read.modes.contain(AccessModes::parse(["ReadOnlyMany"])));

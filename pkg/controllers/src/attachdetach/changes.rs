@@ -29,7 +29,7 @@ pub(super) fn pod(change: &Change<Pod>, view: &View<'_>, queue: &mut Enqueue) {
     if let Some(node) = pod.node_name.as_ref().filter(|_| !is_whole) {
         volumes.extend(on_node(node, view, None));
     }
-    add_volumes(volumes, queue);
+    add_volumes(&volumes, queue);
 }
 
 pub(super) fn claim(change: &Change<PersistentVolumeClaim>, view: &View<'_>, queue: &mut Enqueue) {
@@ -40,7 +40,7 @@ pub(super) fn claim(change: &Change<PersistentVolumeClaim>, view: &View<'_>, que
         Change::Added(claim) | Change::Deleted(claim) => (None, claim),
     };
     let names = [old, Some(new)].into_iter().flatten().filter_map(|claim| claim.volume.as_ref());
-    add_volumes(names.filter_map(|name| of_volume(name, view)).collect(), queue);
+    add_volumes(&names.filter_map(|name| of_volume(name, view)).collect(), queue);
 }
 
 pub(super) fn volume(
@@ -74,7 +74,7 @@ pub(super) fn volume(
             }
         }
     }
-    add_volumes(volumes, queue);
+    add_volumes(&volumes, queue);
 }
 
 pub(super) fn driver(change: &Change<CsiDriver>, view: &View<'_>, queue: &mut Enqueue) {
@@ -91,7 +91,7 @@ pub(super) fn driver(change: &Change<CsiDriver>, view: &View<'_>, queue: &mut En
     };
     let volumes = view.of::<PersistentVolume>().all().into_iter();
     let volumes = volumes.filter_map(|volume| volume.attached_as.clone()).filter(is_its);
-    add_volumes(volumes.collect(), queue);
+    add_volumes(&volumes.collect(), queue);
 }
 
 pub(super) fn attachment(
@@ -104,7 +104,7 @@ pub(super) fn attachment(
     if let Some(node) = &attachment.node {
         queue.add(&node_key(node));
     }
-    add_volumes(of_attachment(attachment, view, Some(worlds)).into_iter().collect(), queue);
+    add_volumes(&of_attachment(attachment, view, Some(worlds)).into_iter().collect(), queue);
     if let Change::Deleted(_) = change {
         let is_last =
             |index: &str, value: &Text| view.of::<VolumeAttachment>().by(index, value).is_empty();
@@ -173,10 +173,10 @@ pub(super) fn node(
     if let Change::Added(node) | Change::Deleted(node) = change {
         volumes.extend(node.volumes_attached.iter().map(|(volume, _)| volume.clone()));
     }
-    add_volumes(volumes, queue);
+    add_volumes(&volumes, queue);
 }
 
-fn add_volumes(volumes: BTreeSet<Text>, queue: &mut Enqueue) {
+fn add_volumes(volumes: &BTreeSet<Text>, queue: &mut Enqueue) {
     for volume in volumes.iter().filter(|volume| AttachPlugin::of(volume).is_some()) {
         queue.add(&volume_key(volume));
     }

@@ -93,7 +93,7 @@ pub(super) enum Ending {
 /// Whether the claim that a volume is bound to exists.
 enum Bound {
     /// It has to be read.
-    Ask(Query),
+    Ask(Box<Query>),
     /// It could not be read.
     Unknown(String),
     /// It does.
@@ -277,7 +277,7 @@ fn decide(s: &VolumeSnapshot, facts: &Facts) -> (Plan, VolumeVerdict) {
     match claim_of(s, key, uid, facts) {
         Bound::Ask(query) => {
             let why = format!("claim {key} is not in the cache; was it deleted?");
-            resting(Plan::fetch(why, vec![query]))
+            resting(Plan::fetch(why, vec![*query]))
         }
         Bound::Unknown(error) => {
             resting(Plan::failed(format!("claim {key} cannot be read"), error))
@@ -297,7 +297,7 @@ fn claim_of(s: &VolumeSnapshot, key: &Key, uid: &Text, facts: &Facts) -> Bound {
         return Bound::Deleted;
     }
     let query = Query::view::<PersistentVolumeClaim>(key.clone());
-    let Some(answer) = facts.get(&query) else { return Bound::Ask(query) };
+    let Some(answer) = facts.get(&query) else { return Bound::Ask(Box::new(query)) };
     match answer.view::<PersistentVolumeClaim>() {
         Ok(Some(claim)) if claim.meta.uid == *uid => Bound::There(Arc::clone(claim)),
         Ok(Some(_) | None) => Bound::Deleted,

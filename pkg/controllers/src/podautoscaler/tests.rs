@@ -60,7 +60,7 @@ fn seconds_ago(value: &Value) -> Time {
 
 /// The same on the clock that cannot be set.
 fn uptime_ago(value: &Value) -> Duration {
-    UPTIME - Duration::from_secs_f64(value.as_f64().unwrap())
+    UPTIME.checked_sub(Duration::from_secs_f64(value.as_f64().unwrap())).unwrap()
 }
 
 /// The rules of an autoscaler.

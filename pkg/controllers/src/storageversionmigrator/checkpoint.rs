@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use api::{Key, ServedKind, StorageVersionMigration, Time, Verb};
-use controller::{Answer, Enqueue, Everything, Facts, Plan, Query, Step, View, Watches, Write};
+use controller::{Answer, Everything, Facts, Plan, Query, Step, View, Watches, Write};
 
 use super::{Found, Memory, conditions, may_appear, printed, version};
 

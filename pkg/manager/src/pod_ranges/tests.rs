@@ -4,7 +4,7 @@ use super::*;
 
 fn with(words: &str) -> Result<String, String> {
     let words = words.split_whitespace().map(|word| format!("--{word}"));
-    let options = Options::parse(words).unwrap();
+    let options = Options::parse(words).map_err(|failure| failure.text().to_owned())?;
     let made = controller(&options).map_err(|error| error.to_string())?;
     let services: Vec<_> = made.services.iter().map(ToString::to_string).collect();
     let ranges = made.ranges.iter().map(|range| format!("{range:?}"));

@@ -60,7 +60,7 @@ fn a_volume_without_an_attachment_is_not_listed_for_long() {
     let mut world = self::world(&["ReadWriteOnce"]);
     world.options.sync_period = None;
     world.set_node("node-1", listed);
-    world.uptime += Duration::from_mins(60);
+    world.uptime += Duration::from_hours(1);
     assert_eq!(world.sync("node-1"), "why: the node lists what is attached\n");
 }
 

@@ -51,7 +51,7 @@ fn what_cannot_be_seen_may_be_needed() {
         change(&mut world);
         let plan = world.sync(VOLUME);
         assert!(plan.contains("stays attached") && plan.contains(why), "{why}: {plan}");
-        world.uptime += Duration::from_mins(60);
+        world.uptime += Duration::from_hours(1);
         assert_eq!(world.settle(VOLUME), 0, "{why}");
     }
 }

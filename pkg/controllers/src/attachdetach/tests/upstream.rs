@@ -133,7 +133,7 @@ fn force_can_be_forbidden_but_not_for_nodes_out_of_service() {
     world.pods.clear();
     world.not_ready("node-1");
     world.settle(VOLUME);
-    world.uptime += Duration::from_mins(60);
+    world.uptime += Duration::from_hours(1);
     assert_eq!(world.settle(VOLUME), 0);
     assert!(world.sync(VOLUME).contains("it is never detached by force"));
     let taint = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);

@@ -185,7 +185,9 @@ impl World {
             let writes = self.writes;
             self.sync(volume);
             let nodes: Vec<String> = self.nodes.keys().cloned().collect();
-            nodes.iter().for_each(|node| drop(self.sync(node)));
+            for node in nodes {
+                self.sync(&node);
+            }
             if writes == self.writes {
                 return writes - before;
             }

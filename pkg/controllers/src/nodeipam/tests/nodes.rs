@@ -40,7 +40,9 @@ impl World {
         let controller = controller(ranges, services);
         let (memory, counted) = (Shared::default(), Vec::new());
         let mut world = Self { controller, memory, nodes: Vec::new(), counted };
-        nodes.iter().for_each(|node| drop(world.shows(node)));
+        for node in nodes {
+            world.shows(node);
+        }
         world
     }
 
@@ -53,15 +55,12 @@ impl World {
         let name = &node["metadata"]["name"];
         let old = self.nodes.iter().position(|it| it["metadata"]["name"] == *name);
         let new = decode::<Node>(node);
-        let change = match old {
-            Some(at) => {
-                let old = std::mem::replace(&mut self.nodes[at], node.clone());
-                Change::Updated { old: decode::<Node>(&old), new }
-            }
-            None => {
-                self.nodes.push(node.clone());
-                Change::Added(new)
-            }
+        let change = if let Some(at) = old {
+            let old = std::mem::replace(&mut self.nodes[at], node.clone());
+            Change::Updated { old: decode::<Node>(&old), new }
+        } else {
+            self.nodes.push(node.clone());
+            Change::Added(new)
         };
         self.hears(&change)
     }

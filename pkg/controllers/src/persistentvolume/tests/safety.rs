@@ -63,7 +63,8 @@ fn an_unread_claim_is_not_absent() {
     let memory = world.volume_memory.read();
     let snapshot = world.volumes.observe(&Key::new("", "v"), &fixture.view(), &memory).unwrap();
     let query = Query::view::<PersistentVolumeClaim>(Key::new("default", "c"));
-    let refused = controller::Refused { code: Some(500), text: "etcd is gone".to_owned() };
+    let refused =
+        controller::Refused { code: Some(500), text: "etcd is gone".to_owned(), bare: false };
     let facts = Facts::from([(query, controller::Answer::Failed(refused))]);
     let (plan, _) = world.volumes.decide(&snapshot, &facts);
     assert_eq!(plan.to_string(), "why: claim default/c cannot be read\nerror: etcd is gone\n");

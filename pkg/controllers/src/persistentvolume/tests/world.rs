@@ -79,8 +79,12 @@ impl World {
             queue: VecDeque::new(),
             version: 100,
         };
-        volumes.iter().for_each(|line| world.hold::<PersistentVolume>(volume(line)));
-        claims.iter().for_each(|line| world.hold::<PersistentVolumeClaim>(claim(line)));
+        for line in volumes {
+            world.hold::<PersistentVolume>(volume(line));
+        }
+        for line in claims {
+            world.hold::<PersistentVolumeClaim>(claim(line));
+        }
         world
     }
 

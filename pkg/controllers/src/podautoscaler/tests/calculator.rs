@@ -90,17 +90,14 @@ fn numbers_of_replicas_are_upstreams() {
                 (computed, (&resource["expectedValue"], &resource["expectedUtilization"]))
             }
         };
-        match case["expectedError"].as_str() {
-            Some(error) => {
-                let found = computed.expect_err("an error");
-                assert!(error.contains(&found) || found.contains(error), "{name}: {found}");
-            }
-            None => {
-                let computed = computed.unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert_eq!(computed.replicas, int(&case["expectedReplicas"]), "{name}");
-                assert_eq!(computed.usage, long(expected.0), "{name}");
-                assert_eq!(computed.utilization, int(expected.1), "{name}");
-            }
+        if let Some(error) = case["expectedError"].as_str() {
+            let found = computed.expect_err("an error");
+            assert!(error.contains(&found) || found.contains(error), "{name}: {found}");
+        } else {
+            let computed = computed.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(computed.replicas, int(&case["expectedReplicas"]), "{name}");
+            assert_eq!(computed.usage, long(expected.0), "{name}");
+            assert_eq!(computed.utilization, int(expected.1), "{name}");
         }
     }
 }

@@ -344,7 +344,7 @@ fn a_lower_size_waits() {
          recent recommendation: 4",
     );
     assert_eq!(synced.conditions()[0], "AbleToScale True ScaleDownStabilized");
-    world.uptime += Duration::from_secs(300);
+    world.uptime += Duration::from_mins(5);
     assert_eq!(world.sync().size, None);
     world.uptime += Duration::from_secs(1);
     assert_eq!(world.sync().size, Some(1));
