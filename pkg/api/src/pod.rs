@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::wire::{self, from_optional_text, from_text, null_is_empty, text};
 use crate::{
     Codec, DecodeError, Index, InlineVolume, Job, Kind, Meta, Object, Resource, Status, Text, Time,
-    Toleration, attachable, intern,
+    Toleration, intern,
 };
 
 pub use claims::ClaimSource;
@@ -80,8 +80,6 @@ pub struct Pod {
     pub claims: Box<[(Text, ClaimSource)]>,
     /// The ephemeral volumes for which claims are made, in their order.
     pub ephemeral_volumes: Box<[EphemeralVolume]>,
-    /// The volumes without a claim that are attached to its node, in their order.
-    pub inline_volumes: Box<[InlineVolume]>,
     /// What quotas and autoscalers count of it, and what few pods have.
     pub quota: Arc<PodQuota>,
     /// What only the controller of Jobs reads; none if the pod belongs to no Job, and none may
@@ -135,7 +133,7 @@ impl Pod {
     /// Upstream's `activePodSchedulingGroup`: the pods that have not ended by their PodGroup, as
     /// `namespace/name`; those that cannot be read as `namespace/`.
     pub const ACTIVE_BY_GROUP: &'static str = "activePodSchedulingGroup";
-    /// Pods by their [`Pod::inline_volumes`].
+    /// Pods by [`Pod::inline_volumes`].
     pub const BY_INLINE_VOLUME: &'static str = "inline volume";
     /// Those of which nothing but the metadata could be read, all under an empty text.
     pub const UNREADABLE: &'static str = "unreadable";
@@ -165,6 +163,11 @@ impl Pod {
     /// The claims of devices that it refers to, in their order.
     pub fn resource_claims(&self) -> &[PodResourceClaim] {
         &self.quota.resource_claims
+    }
+
+    /// The volumes without a claim that are attached to its node, in their order.
+    pub fn inline_volumes(&self) -> &[InlineVolume] {
+        &self.quota.inline_volumes
     }
 
     /// The PodGroup that it is scheduled with.
@@ -216,7 +219,7 @@ impl Object for Pod {
         Index::several(Self::BY_CLAIM_TEMPLATE, resource_claims::templates),
         Index::one(Self::ACTIVE_BY_GROUP, Self::active_group),
         Index::several(Self::BY_INLINE_VOLUME, |pod| {
-            pod.inline_volumes.iter().map(|inline| inline.volume.clone()).collect()
+            pod.inline_volumes().iter().map(|inline| inline.volume.clone()).collect()
         }),
         Index::one(Self::UNREADABLE, |pod| pod.unreadable.then(Text::default)),
     ];
@@ -471,7 +474,6 @@ impl WirePod {
             nothing_runs: status.nothing_runs(),
             claims: claims::of(spec, &meta.key.name),
             ephemeral_volumes: ephemeral::of(spec),
-            inline_volumes: attachable::of_pod(&spec.volumes, &meta.key.namespace),
             network: network::of(spec, status),
             job: job::part(self, &meta),
             quota: quota::of(self, &meta),

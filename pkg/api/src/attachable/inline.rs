@@ -12,7 +12,7 @@ use crate::wire::text;
 use crate::{Text, intern};
 
 /// A volume that a pod names without a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InlineVolume {
     /// The name that nodes have for it.
     pub volume: Text,

@@ -185,7 +185,7 @@ fn the_volumes_that_a_pod_names_itself_are_translated() {
         include_bytes!("../../testdata/inline-pod.json"),
     );
     let rows = translated();
-    for (inline, (handle, name, csi, mode)) in pod.inline_volumes.iter().zip(&rows) {
+    for (inline, (handle, name, csi, mode)) in pod.inline_volumes().iter().zip(&rows) {
         let volume = format!("kubernetes.io/csi/{}^{handle}", csi["driver"].as_str().unwrap());
         assert_eq!(*inline.volume, *volume);
         assert_eq!((&*inline.name, inline.is_shared), (*name, *mode != "ReadWriteOnce"));
@@ -194,7 +194,7 @@ fn the_volumes_that_a_pod_names_itself_are_translated() {
         csi["volumeHandle"] = json!(handle);
         assert_eq!(spec, json!({"accessModes": [mode], "csi": csi, "volumeMode": "Filesystem"}));
     }
-    let by_node = pod.inline_volumes.iter().skip(rows.len());
+    let by_node = pod.inline_volumes().iter().skip(rows.len());
     let by_node = by_node.map(|it| (&*it.volume, &*it.name, it.is_shared));
     assert_eq!(
         by_node.collect::<Vec<_>>(),

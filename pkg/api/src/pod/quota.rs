@@ -10,7 +10,7 @@ use super::resources::{self, PodLevel};
 use super::{Pod, PodResourceClaim, WireAffinity, WirePod, WireSpec, resource_claims};
 use crate::intern::intern_quota;
 use crate::wire::null_is_empty;
-use crate::{Meta, ResourceList, Text, Time, intern};
+use crate::{InlineVolume, Meta, ResourceList, Text, Time, attachable, intern};
 
 /// What quotas and autoscalers count of a pod, and what few pods have. Equal for most pods of a
 /// template, which share it.
@@ -35,6 +35,8 @@ pub struct PodQuota {
     pub extended_claim: Option<Text>,
     /// The claims of devices that it refers to, in their order.
     pub resource_claims: Box<[PodResourceClaim]>,
+    /// The volumes without a claim that are attached to its node, in their order.
+    pub inline_volumes: Box<[InlineVolume]>,
     /// The PodGroup that it is scheduled with.
     pub group: Option<Text>,
     /// What each container asks for, and each init container that restarts, in their order. As the
@@ -80,6 +82,7 @@ pub(super) fn of(pod: &WirePod, meta: &Meta) -> Arc<PodQuota> {
         grace_ends: grace_ends(pod, meta),
         extended_claim: claim.map(|it| it.resource_claim_name.as_str().into()),
         resource_claims: resource_claims::of(spec, &pod.status),
+        inline_volumes: attachable::of_pod(&spec.volumes, &meta.key.namespace),
         group: pod.group(),
         containers: resources::each_container(spec),
         whole: resources::whole(pod).map(Into::into),

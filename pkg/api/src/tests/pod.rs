@@ -445,7 +445,6 @@ fn upstreams_bytes_are_read_from_both_codecs() {
         secrets: Box::default(),
         claims: Box::default(),
         ephemeral_volumes: Box::default(),
-        inline_volumes: Box::default(),
         quota: Arc::new(PodQuota {
             resources: PodResources { requests: cpu(), limits: ResourceList::default() },
             containers: [("main".into(), cpu()), ("proxy".into(), ResourceList::default())].into(),

@@ -191,7 +191,7 @@ fn of_volume(name: &str, view: &View<'_>) -> Option<Text> {
 fn of_pod(pod: &Pod, view: &View<'_>) -> (BTreeSet<Text>, bool) {
     let mut is_whole = !pod.unreadable;
     let mut volumes: BTreeSet<Text> =
-        pod.inline_volumes.iter().map(|inline| inline.volume.clone()).collect();
+        pod.inline_volumes().iter().map(|inline| inline.volume.clone()).collect();
     for (name, _) in &pod.claims {
         let key = Key { namespace: pod.meta.key.namespace.clone(), name: name.clone() };
         let claim = view.of::<PersistentVolumeClaim>().get(&key);

@@ -53,7 +53,7 @@ pub(super) fn gauges(view: &View<'_>, worlds: &Worlds) -> Vec<Count> {
     let mut desired: BTreeSet<(Text, Text)> = BTreeSet::new();
     for pod in view.of::<Pod>().all() {
         let Some(node) = &pod.node_name else { continue };
-        if pod.claims.is_empty() && pod.inline_volumes.is_empty() {
+        if pod.claims.is_empty() && pod.inline_volumes().is_empty() {
             continue;
         }
         let cached = view.of::<Node>().get(&node_key(node));
@@ -105,5 +105,5 @@ fn volumes(pod: &Pod, view: &View<'_>) -> Vec<Text> {
         let is_its = volume.claim_uid.as_ref() == Some(&claim.meta.uid);
         volume.attached_as.clone().filter(|_| is_its)
     });
-    claims.chain(pod.inline_volumes.iter().map(|inline| inline.volume.clone())).collect()
+    claims.chain(pod.inline_volumes().iter().map(|inline| inline.volume.clone())).collect()
 }

@@ -169,7 +169,7 @@ fn add_pods(
         }
     }
     for pod in pods.by(Pod::BY_INLINE_VOLUME, volume) {
-        for inline in pod.inline_volumes.iter().filter(|inline| inline.volume == *volume) {
+        for inline in pod.inline_volumes().iter().filter(|inline| inline.volume == *volume) {
             let (name, spec) = (inline.name.clone(), inline.spec.clone());
             let is_shared = inline.is_shared;
             add(&pod, Want { pod: Arc::clone(&pod), name, spec, is_shared });
@@ -262,7 +262,7 @@ fn keeps(
                 return Some(format!("pod {key} may need it: its claim {name} {why}"));
             }
         }
-        if pod.inline_volumes.iter().any(|inline| inline.volume == *volume) {
+        if pod.inline_volumes().iter().any(|inline| inline.volume == *volume) {
             return Some(format!("pod {key} needs it"));
         }
     }
