@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::{Edit, Key, Kind, Pod, Raw, ReplicaSet};
 use cache::fixture::run;
-use controller::{Controller, Facts, ObjectRef, Plan, Step, View, Watches, Write};
+use controller::{Controller, Facts, ObjectRef, Plan, Retry, Step, View, Watches, Write};
 use serde_json::json;
 
 use super::world::{Log, Probe, Seen, World, accept, body, set, with};
@@ -55,9 +55,9 @@ fn a_settled_key_waits_for_its_time() {
                     resource_version: 1,
                 };
                 let raw = Raw::parse(set(1, 0, 0).to_string().as_bytes()).unwrap();
-                let write =
-                    Write::update(object, raw, vec![Edit::new(["spec", "replicas"], json!(3))]);
-                let plan = Plan::one("scales", Step::InOrder(vec![write.into()]));
+                let edits = vec![Edit::new(["replicas"], json!(3))];
+                let write = Write::status(object, raw, edits, Retry::Never);
+                let plan = Plan::one("counts", Step::InOrder(vec![write.into()]));
                 plan.again_after(Some(Duration::from_secs(15)))
             },
         );

@@ -285,10 +285,10 @@ fn deprecated_flags_say_so() {
 #[test]
 fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
-                --kube-api-qps=1 --feature-gates=A=true --contention-profiling=false \
+                --kube-api-qps=1 --feature-gates=A=true \
                 --version=v1.36.3+a \
                 --concurrent-service-syncs=20";
-    let expected = ["concurrent-service-syncs", "contention-profiling"];
+    let expected = ["concurrent-service-syncs"];
     assert_eq!(good(line).without_effect(), expected);
 }
 
