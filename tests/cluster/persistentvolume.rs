@@ -212,7 +212,7 @@ async fn a_provisioner_makes_many(cluster: &Cluster) -> anyhow::Result<()> {
     let asked = wait_until("all claims to ask the provisioner", LIMIT, async || {
         let claims = objects.list(CLAIMS).await?;
         let key = "volume.kubernetes.io/storage-provisioner";
-        let asks = |claim: &&Value| claim["metadata"]["annotations"][key] == "example.com/driver";
+        let asks = |claim: &&Value| claim["metadata"]["annotations"][key] == "driver.example.com";
         ensure!(claims.iter().filter(asks).count() == MANY, "not all ask yet");
         Ok(Some(claims))
     });
@@ -379,7 +379,7 @@ async fn claims_of_four_shapes(cluster: &Cluster) -> anyhow::Result<()> {
         let claims = objects.list(CLAIMS).await?;
         let asks = claims.iter().filter(|claim| {
             let key = "volume.kubernetes.io/storage-provisioner";
-            claim["metadata"]["annotations"][key] == "example.com/driver"
+            claim["metadata"]["annotations"][key] == "driver.example.com"
         });
         for claim in asks {
             if made.insert(claim["metadata"]["uid"].to_string()) {
@@ -421,7 +421,7 @@ fn claim(name: &str, class: &str, size: &str) -> Value {
 }
 
 fn class(name: &str, more: &Value) -> Value {
-    let mut class = json!({"metadata": {"name": name}, "provisioner": "example.com/driver"});
+    let mut class = json!({"metadata": {"name": name}, "provisioner": "driver.example.com"});
     if let Some(annotations) = more.pointer("/metadata/annotations") {
         class["metadata"]["annotations"] = annotations.clone();
     }
@@ -435,14 +435,14 @@ fn made_for(claim: &Value) -> Value {
     json!({
         "metadata": {
             "name": name,
-            "annotations": {"pv.kubernetes.io/provisioned-by": "example.com/driver"},
+            "annotations": {"pv.kubernetes.io/provisioned-by": "driver.example.com"},
         },
         "spec": {
             "storageClassName": spec["storageClassName"],
             "capacity": spec["resources"]["requests"],
             "accessModes": spec["accessModes"],
             "persistentVolumeReclaimPolicy": "Delete",
-            "csi": {"driver": "example.com/driver", "volumeHandle": name},
+            "csi": {"driver": "driver.example.com", "volumeHandle": name},
             "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
                 "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]},
         },

@@ -24,7 +24,7 @@ const CALM: Duration = Duration::from_secs(3);
 async fn claims_that_grow_are_announced() -> anyhow::Result<()> {
     let cluster = Cluster::start(Options { nodes: 1, ..Options::default() }).await?;
     let all = Objects::of(&cluster, "")?;
-    let class = json!({"metadata": {"name": "grows"}, "provisioner": "example.com/driver",
+    let class = json!({"metadata": {"name": "grows"}, "provisioner": "driver.example.com",
         "allowVolumeExpansion": true});
     all.create(CLASSES, &class).await?;
     let binary = Binary::under_test()?;
@@ -46,7 +46,7 @@ async fn claims_that_grow_are_announced() -> anyhow::Result<()> {
 /// of it.
 async fn a_drivers_volume_waits_for_its_resizer(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "driver").await?;
-    let csi = json!({"driver": "example.com/driver", "volumeHandle": "one"});
+    let csi = json!({"driver": "driver.example.com", "volumeHandle": "one"});
     bound(cluster, &objects, "csi", &json!({ "csi": csi })).await?;
     grow(&objects, "csi", "2Gi").await?;
     let waits = "waiting for an external controller to expand this PVC";

@@ -1,6 +1,8 @@
 //! The controller whose keys are pods. As `enqueuePod` and `podNeedsWork` in upstream's
 //! `pkg/controller/resourceclaim/controller.go`.
 
+use std::sync::Arc;
+
 use api::{ClaimName, Key, Pod, PodResourceClaim, ResourceClaim, ResourceClaimTemplate};
 use controller::{Change, Enqueue, Facts, Family, Plan, View, Watches};
 
@@ -28,8 +30,14 @@ impl controller::Controller for Pods {
             Change::Deleted(pod) => queue.forget(&pod.meta.key),
         });
         table.on::<ResourceClaim>(|_, change, view, queue| {
-            let key = change.object().meta.key.to_string();
+            let claim = change.object();
+            let key = claim.meta.key.to_string();
             for pod in view.of::<Pod>().by(Pod::BY_RESOURCE_CLAIM, &key) {
+                enqueue(&pod, view, queue);
+            }
+            // The status of the pod that it was made for does not name it yet.
+            let is_there = !matches!(change, Change::Deleted(_));
+            if let Some(pod) = made_for(claim, view).filter(|_| is_there) {
                 enqueue(&pod, view, queue);
             }
         });
@@ -58,6 +66,13 @@ impl controller::Controller for Pods {
 }
 
 // === Watch table ===
+
+/// The pod that a claim was made for, if it is there.
+fn made_for(claim: &ResourceClaim, view: &View<'_>) -> Option<Arc<Pod>> {
+    let owner = claim.meta.controller().filter(|owner| &*owner.kind == "Pod")?;
+    let key = Key { namespace: claim.meta.key.namespace.clone(), name: owner.name.clone() };
+    view.of::<Pod>().get(&key).filter(|pod| pod.meta.uid == owner.uid)
+}
 
 fn enqueue(pod: &Pod, view: &View<'_>, queue: &mut Enqueue) {
     let may_run = !pod.meta.is_terminating() && !is_done(pod);

@@ -496,6 +496,9 @@ fn changes_enqueue_pods_and_claims_as_upstream() {
     assert_eq!(enqueued(&PODS, &Change::Deleted(idle), &fixture), "");
     assert_eq!(enqueued(&PODS, &Change::Added(pod(&deleted(with_resource()))), &fixture), "");
 
+    // The cache may show it before the response to its creation comes.
+    let made = Change::Added(decode::<ResourceClaim>(&owned("acme")));
+    assert_eq!(enqueued(&PODS, &made, &fixture), now, "its pod does not name it yet");
     let claim = decode::<ResourceClaim>(&in_use());
     let added = Change::Added(claim.clone());
     assert_eq!(enqueued(&Claims, &added, &fixture), "now shop/acme\n");
