@@ -522,7 +522,6 @@ impl Oracle {
         });
         if it.code < 300 {
             self.learn_deletion(&judged);
-            self.learn_release(&judged);
             self.ask(|oracle, check| match check {
                 Check::Done(check) => check(oracle, &judged),
                 _ => None,

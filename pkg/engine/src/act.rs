@@ -466,7 +466,7 @@ impl Act {
     /// As [`Act::remember_version`], for the response to a write of an object.
     fn remember_written(&self, key: &Key, object: &ObjectRef, written: &Written) {
         self.remember_version(key, &object.resource, &object.key, written.version);
-        if written.is_removed && !mutant::is(Mutant::RemovalNotAwaited) {
+        if written.is_removed {
             self.remember_deleted(key, object, Deletion::Removed);
         }
     }

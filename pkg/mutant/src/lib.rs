@@ -11,8 +11,6 @@ pub enum Mutant {
     WritesNotAwaited,
     /// A key is settled although its caches still hold an object that it deleted.
     DeletionsNotAwaited,
-    /// A write that takes the last finalizer of an object is awaited as if the object stayed.
-    RemovalNotAwaited,
     /// A DELETE names no uid.
     DeleteWithoutUid,
     /// A PUT names no version.
@@ -186,10 +184,9 @@ pub enum Mutant {
 
 impl Mutant {
     /// All bugs.
-    pub const ALL: [Self; 87] = [
+    pub const ALL: [Self; 86] = [
         Self::WritesNotAwaited,
         Self::DeletionsNotAwaited,
-        Self::RemovalNotAwaited,
         Self::DeleteWithoutUid,
         Self::UpdateWithoutVersion,
         Self::ConflictIsDone,

@@ -23,9 +23,6 @@ struct Pods {
     succeeded: BTreeSet<String>,
     /// Those that have failed, or may count as that since they are being deleted.
     failed: BTreeSet<String>,
-    /// Those that their Job let go before they ended, without having counted them, and the life of
-    /// the manager that did so.
-    released: BTreeMap<String, String>,
 }
 
 impl Tally {
@@ -45,26 +42,7 @@ impl Tally {
 }
 
 impl Oracle {
-    /// A pod that its Job lets go without having counted it will never count.
-    pub(super) fn learn_release(&mut self, it: &Judged<'_>) {
-        let is_release = |pod: &&Value| is_tracked(pod) && !is_tracked(it.got) && !has_ended(pod);
-        let Some(pod) = it.pod().filter(is_release).filter(|_| it.account == ACCOUNT) else {
-            return;
-        };
-        let Some(owner) = controller(pod) else { return };
-        let Some((_, job)) = self.objects.find(owner) else { return };
-        let is_counted = ["succeeded", "failed"].iter().any(|word| {
-            let uncounted = list(job, &format!("/status/uncountedTerminatedPods/{word}"));
-            uncounted.iter().any(|it| it == uid(pod))
-        });
-        if !is_counted {
-            let pods = self.tally.0.entry(owner.to_owned()).or_default();
-            pods.released.insert(uid(pod).to_owned(), it.life.to_owned());
-        }
-    }
-
-    /// A Job counts no more pods than have ended. One that it let go does not count, unless another
-    /// manager, which may not know that, counts it.
+    /// A Job counts no more pods than have ended.
     pub(super) fn counts_twice(&self, it: &Judged<'_>) -> Option<String> {
         if it.account != ACCOUNT || it.target.plural != "jobs" || it.target.sub != "status" {
             return None;
@@ -77,10 +55,7 @@ impl Oracle {
         let (succeeded, failed) = (said("succeeded"), said("failed"));
         let none = Pods::default();
         let pods = self.tally.0.get(uid(job)).unwrap_or(&none);
-        let is_released =
-            |pod: &&String| pods.released.get(*pod).is_some_and(|life| life == it.life);
-        let not = count(pods.failed.iter().filter(|pod| !is_released(pod)).count());
-        let [all, did] = [&pods.all, &pods.succeeded].map(|it| count(it.len()));
+        let [all, did, not] = [&pods.all, &pods.succeeded, &pods.failed].map(|it| count(it.len()));
         // A Job that fails counts each pod that has not ended as failed.
         let not = if has(job, "FailureTarget") { all } else { not };
         (succeeded > did || failed > not || succeeded + failed > all).then(|| {

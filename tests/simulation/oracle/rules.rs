@@ -239,7 +239,7 @@ pub(crate) static RULES: [Rule; 40] = [
         name: "counts-once",
         promise: "a Job counts each pod that has ended once",
         check: Check::Done(Oracle::counts_twice),
-        bugs: &[Mutant::CountedTooSoon, Mutant::RemovalNotAwaited],
+        bugs: &[Mutant::CountedTooSoon],
     },
     Rule {
         name: "starts-once",
