@@ -227,7 +227,7 @@ async fn a_provisioner_makes_many(cluster: &Cluster) -> anyhow::Result<()> {
 
 /// `TestRetroactiveStorageClassAssignment`.
 async fn a_default_class_is_assigned_later(cluster: &Cluster) -> anyhow::Result<()> {
-    let (all, objects) = (Objects::of(cluster, "")?, Objects::in_new(cluster, "default").await?);
+    let (all, objects) = (Objects::of(cluster, "")?, Objects::of(cluster, "default")?);
     let mut first = volume("classless", "", "5G");
     first["spec"]["accessModes"] = json!(["ReadWriteMany"]);
     all.create(VOLUMES, &first).await?;
