@@ -83,10 +83,9 @@ impl Snapshot {
 
     pub(super) fn summary(&self) -> Vec<(&'static str, String)> {
         let ranges: Vec<_> = self.ranges.iter().map(|it| it.prefix().to_string()).collect();
-        let mut facts = vec![
-            ("podCIDRs", self.node.pod_cidrs.join(", ")),
-            ("--cluster-cidr", ranges.join(",")),
-        ];
+        let named = self.node.pod_cidrs.join(", ");
+        let named = if named.is_empty() { "none".to_owned() } else { named };
+        let mut facts = vec![("podCIDRs", named), ("--cluster-cidr", ranges.join(","))];
         if let Choice::Again(blocks, failures) = &self.choice {
             facts.push(("offered", self.written(blocks).join(", ")));
             facts.push(("written in vain", format!("{failures} times")));
