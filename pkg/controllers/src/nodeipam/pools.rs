@@ -190,13 +190,12 @@ impl Pools {
 
     /// From now on a node uses this. What it uses both before and after is never free in between.
     fn set(&mut self, name: &Text, used: Option<Used>, queue: &mut Enqueue) {
-        let spans = |used: &Option<Used>| used.as_ref().map_or(vec![], |used| used.spans.clone());
-        let new = spans(&used);
+        let new = used.as_ref().map(|used| used.spans.clone()).unwrap_or_default();
         let old = match used {
             Some(used) => self.nodes.insert(name.clone(), used),
             None => self.nodes.remove(name),
         };
-        let old = spans(&old);
+        let old = old.map(|used| used.spans).unwrap_or_default();
         for (at, span) in new {
             let Some(pool) = self.pools.get_mut(at) else { continue };
             let flips = pool.occupy(span);

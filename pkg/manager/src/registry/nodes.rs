@@ -37,8 +37,6 @@ pub(super) fn evictions(context: &Context) -> tainteviction::Controller {
 /// The controller of the ranges of nodes.
 pub(super) fn ranges(entry: &Entry, context: &mut Context) -> Running {
     let queue = context.queue("cidrallocator_node");
-    // There always are some: this controller runs, so its flags were read.
-    let none = || nodeipam::Controller { ranges: Vec::new().into(), services: Vec::new() };
-    let controller = context.node_ranges.take().unwrap_or_else(none);
+    let controller = context.node_ranges.take().expect("made for this controller before its start");
     context.start(entry, Node::RESOURCE, (queue, nodeipam::WORKERS), controller)
 }
