@@ -40,6 +40,11 @@ impl Case {
         Self { seed, nodes, managers, plan, acts }
     }
 
+    /// Whether a word is in its acts.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.acts.iter().any(|act| act.contains(word))
+    }
+
     /// Reads a file.
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let script = Script::parse(text)?;

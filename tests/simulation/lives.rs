@@ -20,13 +20,27 @@ const KEY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem");
 /// How long a manager is down between two lives.
 const DOWN: Duration = Duration::from_secs(3);
-/// What is off by default, and words in the acts of those cases in which it runs.
-const ASKED_FOR: [(&[&str], &str); 2] = [
-    (
-        &["bootstrap", "cluster-info"],
-        "--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
-    ),
-    (&[certificates::OF_PODS], "--feature-gates=PodCertificateRequest=true"),
+/// Rows that run only in cases which have something for them.
+struct Sometimes {
+    /// The acts of those cases have one of these.
+    words: &'static [&'static str],
+    rows: &'static [&'static str],
+    /// A gate that is off by default.
+    gate: Option<&'static str>,
+}
+
+/// Elsewhere these rows would only make runs slower, or do what the user of other cases does.
+const SOMETIMES: &[Sometimes] = &[
+    Sometimes {
+        words: &["bootstrap", "cluster-info"],
+        rows: &["bootstrap-signer-controller", "token-cleaner-controller"],
+        gate: None,
+    },
+    Sometimes {
+        words: &[certificates::OF_PODS],
+        rows: &[],
+        gate: Some("PodCertificateRequest=true"),
+    },
 ];
 /// How often the oracle of the election looks.
 const LOOK: Duration = Duration::from_millis(500);
@@ -90,9 +104,8 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
         "--kube-api-qps=1000",
         "--kube-api-burst=1000",
     ];
-    let has = |word: &&str| case.acts.iter().any(|act| act.contains(word));
-    let more = ASKED_FOR.iter().filter(|(words, _)| words.iter().any(has)).map(|(_, flag)| *flag);
-    let options = Options::parse(words.into_iter().chain(more).map(str::to_owned));
+    let words = words.into_iter().map(str::to_owned).chain(rows(case));
+    let options = Options::parse(words);
     let options = options.map_err(|failure| anyhow::anyhow!("{}", failure.text()))?;
     let connection = Connection::inside(life.clone(), life.clone());
     let manager = Manager::new(options, connection, runtime)?;
@@ -102,4 +115,18 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
         life.site.log().contest.join(&life.name, manager.source(), now);
     }
     Box::pin(manager.lead()).await
+}
+
+/// The flags that choose which rows run.
+fn rows(case: &Case) -> Vec<String> {
+    let (mut names, mut gates) = (vec!["*".to_owned()], Vec::new());
+    for Sometimes { words, rows, gate } in SOMETIMES {
+        let runs = words.iter().any(|word| case.has(word));
+        let minus = if runs { "" } else { "-" };
+        names.extend(rows.iter().map(|row| format!("{minus}{row}")));
+        gates.extend(gate.filter(|_| runs));
+    }
+    let names = format!("--controllers={}", names.join(","));
+    let gates = (!gates.is_empty()).then(|| format!("--feature-gates={}", gates.join(",")));
+    [names].into_iter().chain(gates).collect()
 }

@@ -42,7 +42,7 @@ fn deliberate_bugs_are_found() -> anyhow::Result<()> {
     }
     let only = env::var(ONLY).unwrap_or_default();
     let is_wanted = |bug: &Mutant| only.split(',').any(|it| format!("{bug:?}").contains(it));
-    let bugs: Vec<_> = Mutant::ALL.into_iter().filter(is_wanted).collect();
+    let bugs: Vec<_> = Mutant::ALL.iter().copied().filter(is_wanted).collect();
     ensure!(!bugs.is_empty(), "{only} is in the name of no bug");
     let (mut table, mut hidden) = (Vec::new(), Vec::new());
     let look_for = |at: usize| {
@@ -64,7 +64,7 @@ fn deliberate_bugs_are_found() -> anyhow::Result<()> {
 /// What is kept of the bugs shows them, and not a bug of ours.
 #[test]
 fn cases_of_deliberate_bugs_are_well_without_them() -> anyhow::Result<()> {
-    for bug in Mutant::ALL {
+    for bug in Mutant::ALL.iter().copied() {
         let case = kept(bug)?;
         if let Some(broken) = run(&case)?.broken {
             bail!("{}: {broken}", file(bug).display());
@@ -77,11 +77,11 @@ fn cases_of_deliberate_bugs_are_well_without_them() -> anyhow::Result<()> {
 #[test]
 fn each_rule_is_broken_by_a_bug_and_each_bug_breaks_one_rule() -> anyhow::Result<()> {
     let mut names = BTreeSet::new();
-    for rule in &RULES {
+    for rule in RULES {
         ensure!(names.insert(rule.name()), "{} is there twice", rule.name());
         ensure!(!rule.bugs().is_empty(), "no bug breaks {}", rule.name());
     }
-    for bug in Mutant::ALL {
+    for bug in Mutant::ALL.iter().copied() {
         let rules: Vec<_> = RULES.iter().filter(|rule| rule.bugs().contains(&bug)).collect();
         ensure!(rules.len() == 1, "{bug:?} is to break {} rules", rules.len());
         kept(bug)?;
@@ -109,7 +109,7 @@ fn each_controller_has_a_bug_of_its_own() -> anyhow::Result<()> {
             let hook = format!("mutant::is(Mutant::{bug:?})");
             texts.iter().any(|text| text.contains(&hook))
         };
-        ensure!(Mutant::ALL.into_iter().any(is_in), "{folder} has no bug of its own");
+        ensure!(Mutant::ALL.iter().copied().any(is_in), "{folder} has no bug of its own");
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ fn each_controller_has_a_bug_of_its_own() -> anyhow::Result<()> {
 /// The bug that the process is to have.
 fn named() -> anyhow::Result<Option<Mutant>> {
     let Ok(name) = env::var(BUG) else { return Ok(None) };
-    let bug = Mutant::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
+    let bug = Mutant::ALL.iter().copied().find(|bug| format!("{bug:?}") == name);
     bug.with_context(|| format!("{name} is no bug")).map(Some)
 }
 

@@ -318,7 +318,7 @@ impl Oracle {
 
     /// Takes in what has changed.
     pub(crate) fn look(&mut self, server: &Server, now: Duration) {
-        let Ok((changes, revision)) = server.changes_since(self.revision, &KINDS) else {
+        let Ok((changes, revision)) = server.changes_since(self.revision, KINDS) else {
             self.revision = 0;
             self.objects = Objects::default();
             return;

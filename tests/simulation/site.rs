@@ -105,7 +105,7 @@ impl Site {
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),
         };
-        let has_odd_texts = case.acts.iter().any(|act| act.contains(ODD_TEXT));
+        let has_odd_texts = case.has(ODD_TEXT);
         let (runtime, log) = (runtime.clone(), Arc::new(Mutex::new(log)));
         Self { cluster, runtime, has_odd_texts, log }
     }

@@ -80,7 +80,7 @@ pub(crate) const CASCADES: [&str; 3] = ["background", "foreground", "orphan"];
 type Family = fn(&Dice) -> Vec<String>;
 
 /// The families that no run is without, and how many they are.
-const FAMILIES: [Family; 23] = [
+const FAMILIES: &[Family] = &[
     workloads,
     rollouts,
     harm,
@@ -113,7 +113,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
     let begin = 2 + dice.below(4);
     acts.extend((0..begin).flat_map(|_| apply(dice)));
     // A run without harm shows what the controllers do by themselves.
-    let calm: [Family; 18] = [
+    let calm: &[Family] = &[
         workloads,
         rollouts,
         namespaces,
@@ -134,7 +134,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         certificates::of_pods,
     ];
     let calm_only = dice.chance(0.25);
-    let among: &[Family] = if calm_only { &calm } else { &FAMILIES };
+    let among = if calm_only { calm } else { FAMILIES };
     let mut weights: Vec<_> = among.iter().map(|it| (*it, dice.pick(&[0, 0, 0, 1, 3]))).collect();
     weights.extend([(workloads as Family, 1), (rollouts as Family, 2)]);
     let sum = weights.iter().map(|(_, weight)| weight).sum();

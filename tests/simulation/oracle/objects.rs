@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use super::fields::{controller, text, uid};
 
-const COUNT: usize = 27;
 /// The kinds that are looked at.
-pub(super) const KINDS: [Resource; COUNT] = [
+pub(super) static KINDS: &[Resource] = &[
     Resource::namespaced("", "v1", "pods", "Pod"),
     Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet"),
     Resource::namespaced("", "v1", "replicationcontrollers", "ReplicationController"),
@@ -60,37 +59,6 @@ pub(super) const KINDS: [Resource; COUNT] = [
     ),
 ];
 
-/// In the same order.
-const NAMES: [&str; COUNT] = [
-    "Pod",
-    "ReplicaSet",
-    "ReplicationController",
-    "Deployment",
-    "DaemonSet",
-    "StatefulSet",
-    "ControllerRevision",
-    "Job",
-    "CronJob",
-    "PodDisruptionBudget",
-    "ConfigMap",
-    "Secret",
-    "ServiceAccount",
-    "PersistentVolumeClaim",
-    "Service",
-    "Endpoints",
-    "EndpointSlice",
-    "Widget",
-    "Role",
-    "PodCertificateRequest",
-    "Namespace",
-    "Node",
-    "PersistentVolume",
-    "VolumeAttributesClass",
-    "ClusterRole",
-    "CertificateSigningRequest",
-    "CustomResourceDefinition",
-];
-
 /// Kind, namespace and name.
 pub(crate) type Key = (String, String, String);
 
@@ -110,7 +78,7 @@ pub(super) fn is_of_group(kind: &str, group: &str) -> bool {
 
 /// The resources of a group that are looked at.
 pub(super) fn plurals_of(group: &str) -> Vec<String> {
-    let those = KINDS.into_iter().filter(|it| it.group == group);
+    let those = KINDS.iter().filter(|it| it.group == group);
     those.map(|it| it.plural.to_string()).collect()
 }
 
@@ -121,8 +89,7 @@ pub(super) fn key_of(kind: &str, object: &Value) -> Key {
 
 /// The kind of a resource by its plural.
 pub(super) fn kind_of(plural: &str) -> Option<&'static str> {
-    let found = KINDS.iter().position(|it| it.plural == plural)?;
-    NAMES.get(found).copied()
+    Some(&KINDS.iter().find(|it| it.plural == plural)?.kind)
 }
 
 /// The resource of a kind.

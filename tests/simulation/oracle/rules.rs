@@ -52,7 +52,7 @@ pub(crate) struct Broken {
     pub(crate) text: String,
 }
 
-pub(crate) static RULES: [Rule; 40] = [
+pub(crate) static RULES: &[Rule] = &[
     // === What is written ===
     Rule {
         name: "update-names-version",
