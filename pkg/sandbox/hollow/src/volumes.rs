@@ -204,10 +204,16 @@ fn volume(claim: &Value, name: &str) -> Value {
             "persistentVolumeReclaimPolicy": "Delete",
         },
     });
-    for field in ["storageClassName", "volumeMode"] {
+    let spec = &mut volume["spec"];
+    for field in ["storageClassName", "volumeMode", "volumeAttributesClassName"] {
         if let Some(said) = at(claim, &format!("/spec/{field}")) {
-            volume["spec"][field] = said.clone();
+            spec[field] = said.clone();
         }
+    }
+    // The API server takes attributes of CSI volumes alone.
+    if spec.get("volumeAttributesClassName").is_some() {
+        spec["hostPath"] = Value::Null;
+        spec["csi"] = json!({ "driver": "hollow.sandbox", "volumeHandle": name });
     }
     volume
 }
