@@ -2,6 +2,7 @@
 //! itself fail; `tests/README.md` says how to use it.
 
 mod batch;
+mod binding;
 mod bootstrap;
 mod budgets;
 mod case;
@@ -168,11 +169,12 @@ fn a_seed_gives_the_same_trace_each_time() -> anyhow::Result<()> {
 }
 
 /// Whichever write meets whichever fault, the end is the same; `MATRIX=1` tries all of them, the
-/// test one in so many.
+/// test one in so many. `ONLY=cronjob` plays the stories with that word in their names.
 #[test]
 fn no_fault_at_a_write_shows_at_the_end() -> anyhow::Result<()> {
     let step = number("MATRIX")?.map(usize::try_from).transpose()?;
-    let matrix = matrix::matrix(step.unwrap_or(MATRIX).max(1))?;
+    let matrix =
+        matrix::matrix(step.unwrap_or(MATRIX).max(1), &env::var("ONLY").unwrap_or_default())?;
     println!("{matrix}");
     ensure!(matrix.complaints.is_empty(), "{}", matrix.complaints.join("\n"));
     Ok(())

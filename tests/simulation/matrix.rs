@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use anyhow::Context as _;
@@ -43,12 +43,14 @@ struct Story {
     writes: u64,
 }
 
-/// Plays all stories; of the writes every `step`-th.
-pub(crate) fn matrix(step: usize) -> anyhow::Result<Matrix> {
+/// Plays all stories whose names have one of these words; of the writes every `step`-th.
+pub(crate) fn matrix(step: usize, words: &str) -> anyhow::Result<Matrix> {
     let mut matrix = Matrix::default();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("simulation/stories");
     let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut paths = paths.collect::<anyhow::Result<Vec<_>>>()?;
+    let is_wanted = |path: &PathBuf| words.split(',').any(|it| path.to_string_lossy().contains(it));
+    paths.retain(is_wanted);
     paths.sort();
     let mut stories = Vec::new();
     let read = |at: usize| story(&paths[at]);

@@ -54,6 +54,11 @@ impl Normal {
                 }
             }
             "Deployment" => forget_what_progressed(&mut object),
+            // The version that its claim had when it was bound.
+            "PersistentVolume" => {
+                let claim = object["spec"]["claimRef"].as_object_mut();
+                claim.and_then(|claim| claim.remove("resourceVersion"));
+            }
             _ => {}
         }
         self.value(object)
@@ -238,6 +243,19 @@ mod tests {
         let mut normal = Normal::default();
         normal.learn(objects);
         normal
+    }
+
+    #[test]
+    fn a_bound_volume_is_equal_whatever_version_its_claim_had() {
+        let volume = |version: &str| {
+            json!({"kind": "PersistentVolume", "metadata": {"name": "disk"},
+                "spec": {"claimRef": {"name": "data", "resourceVersion": version}}})
+        };
+        let normal = Normal::default();
+        assert_eq!(normal.object(&volume("7")), normal.object(&volume("9")));
+        let other = json!({"kind": "PersistentVolume", "metadata": {"name": "disk"},
+            "spec": {"claimRef": {"name": "other"}}});
+        assert_ne!(normal.object(&volume("7")), normal.object(&other));
     }
 
     #[test]
