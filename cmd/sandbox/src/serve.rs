@@ -19,6 +19,13 @@ use crate::{Arguments, tell};
 /// How many threads: everything is in memory.
 const THREADS: usize = 2;
 
+/// The class of claims that name none, as clusters for development have it.
+const STANDARD: &str = "\
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: standard, annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}
+provisioner: sandbox/hollow";
+
 /// The file of `--load`.
 struct State<'a> {
     path: &'a Path,
@@ -51,7 +58,6 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let nodes = Nodes::new(arguments.nodes);
     let cluster = sandbox::Cluster::start(server.clone(), &nodes, runtime.random.bits());
-    let cluster = cluster.providing_volumes();
     let flags = vec![format!("--controllers={}", arguments.controllers)];
     let world = World::on(cluster, &flags, &runtime)?;
     let pages = debug::router(world.source.clone(), debug::Audience::Insiders);
@@ -63,7 +69,13 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     tell(&format!("    kubectl -s http://{address} get nodes"));
     tell(&format!("    curl http://{address}/debug/controllers\n"));
     tell("Ctrl-C ends it.\n");
-    apply(&world, &arguments.filename).await?;
+    let mut player = Player::new(&world, "default").await?;
+    apply(&mut player, STANDARD).await?;
+    for path in files(&arguments.filename)? {
+        let failed = || format!("-f {}", path.display());
+        let text = std::fs::read_to_string(&path).with_context(failed)?;
+        apply(&mut player, &text).await.with_context(failed)?.iter().for_each(|line| tell(line));
+    }
     let view = View::start(&world, Live::from_terminal());
     ended().await.context("signals")?;
     drop(view);
@@ -107,21 +119,12 @@ impl State<'_> {
     }
 }
 
-/// Applies the objects in the files.
-async fn apply(world: &World, paths: &[PathBuf]) -> anyhow::Result<()> {
-    let mut player = Player::new(world, "default").await?;
-    for path in files(paths)? {
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("-f {}", path.display()))?;
-        let input: Vec<_> = text.lines().map(|line| format!("| {line}")).collect();
-        let script = Script::parse(&format!("> apply\n{}", input.join("\n")))?;
-        let played =
-            player.play(&script).await.with_context(|| format!("-f {}", path.display()))?;
-        for step in played.script.steps() {
-            step.output.iter().for_each(|line| tell(line));
-        }
-    }
-    Ok(())
+/// Applies the objects; what came of each.
+async fn apply(player: &mut Player<'_, World>, text: &str) -> anyhow::Result<Vec<String>> {
+    let input: Vec<_> = text.lines().map(|line| format!("| {line}")).collect();
+    let script = Script::parse(&format!("> apply\n{}", input.join("\n")))?;
+    let played = player.play(&script).await?;
+    Ok(played.script.steps().flat_map(|step| step.output.clone()).collect())
 }
 
 /// The files, with those of folders, sorted.

@@ -2,7 +2,7 @@
 
 use crate::gates::Gates;
 use crate::options::Options;
-use crate::registry::Entry;
+use crate::registry::{Entry, REGISTRY};
 
 /// The selection of controllers from the table.
 #[derive(Default)]
@@ -66,6 +66,13 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<
     choice
 }
 
+impl Choice<'static> {
+    /// What these options select.
+    pub fn of(options: &Options) -> Self {
+        choose(&options.controllers, REGISTRY, &options.gates).with(options)
+    }
+}
+
 impl Choice<'_> {
     /// The same selection without the controllers that cannot run with these options.
     pub fn with(mut self, options: &Options) -> Self {
@@ -76,7 +83,7 @@ impl Choice<'_> {
     }
 
     /// Whether the controller of this folder runs.
-    pub(crate) fn runs(&self, folder: &str) -> bool {
+    pub fn runs(&self, folder: &str) -> bool {
         self.run.iter().any(|row| row.folder == Some(folder))
     }
 

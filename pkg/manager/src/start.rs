@@ -29,8 +29,8 @@ use crate::election::Candidacy;
 use crate::flags::handles;
 use crate::gates::features;
 use crate::options::{KUBERNETES_VERSION, Options};
-use crate::registry::{Entry, REGISTRY, Rate, User};
-use crate::selection::{Choice, choose};
+use crate::registry::{Entry, Rate, User};
+use crate::selection::Choice;
 use crate::serve::{self, Shown, Site};
 use crate::signing::FileAuthority;
 use crate::token_signer::{JwtSigner, token_signer};
@@ -129,7 +129,7 @@ struct Insight {
 pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let started = runtime.clock.now();
     let shown = Shown::new(&options)?;
-    let choice = choose(&options.controllers, REGISTRY, &options.gates).with(&options);
+    let choice = Choice::of(&options);
     choice.log();
     let (kubeconfig, master) = (options.kubeconfig.clone(), options.master.clone());
     let server = ConnectOptions { kubeconfig, master, ..ConnectOptions::default() };
@@ -169,8 +169,7 @@ impl Manager {
     ) -> anyhow::Result<Self> {
         let shown = Shown::new(&options)?;
         let metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
-        let gates = options.gates.clone();
-        let choice = choose(&options.controllers, REGISTRY, &gates).with(&options);
+        let choice = Choice::of(&options);
         Self::assemble(options, &choice, connection, &metrics, (&shown, runtime))
     }
 

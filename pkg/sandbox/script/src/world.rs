@@ -8,6 +8,7 @@ use client::Connection;
 use engine::{Explanation, Insider};
 use manager::debug::Source;
 use manager::options::Options;
+use manager::selection::Choice;
 use manager::start::Manager;
 use runtime::Runtime;
 use sandbox::User;
@@ -76,8 +77,8 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("volumeattributesclasses", "volumeattributesclass-protection-controller"),
 ];
 
-/// The controller that binds volumes, which runs only if it is named. Without it the sandbox does.
-const BINDER: &str = "persistentvolume-binder";
+/// The folder of the controller that binds volumes. Where it does not run the sandbox binds.
+const BINDER: &str = "persistentvolume";
 /// The user of the manager's requests that are no controller's.
 const MANAGER: &str = "system:kube-controller-manager";
 
@@ -108,14 +109,11 @@ impl World {
         let server = sandbox::Server::new(runtime, settings);
         let nodes = sandbox::Nodes::new(options.nodes);
         let cluster = sandbox::Cluster::start(server, &nodes, options.seed);
-        let binds = options.flags.iter().any(|flag| flag.contains(BINDER));
-        let cluster =
-            if binds { cluster.provisioning_volumes() } else { cluster.providing_volumes() };
         Self::on(cluster, &options.flags, runtime)
     }
 
     /// Starts the manager on a cluster. It has its own user there, and each controller its service
-    /// account.
+    /// account. Claims get hollow volumes; only if the manager binds they have to be of a class.
     pub fn on(
         cluster: sandbox::Cluster,
         flags: &[String],
@@ -134,6 +132,9 @@ impl World {
         if let Some(error) = options.validate().first() {
             anyhow::bail!("{error}");
         }
+        let binds = Choice::of(&options).runs(BINDER);
+        let cluster =
+            if binds { cluster.provisioning_volumes() } else { cluster.providing_volumes() };
         let server = cluster.server();
         let user = server.service_as(User::new(MANAGER, &[]));
         let connection = Connection::inside(user, server.service_as(User::anonymous()));
