@@ -8,10 +8,10 @@ use manager::start::Manager;
 use runtime::{Random, Runtime};
 
 use crate::case::Case;
-use crate::certificates;
 use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
+use crate::{binding, certificates};
 
 /// What managers are called.
 const NAMES: [char; 2] = ['a', 'b'];
@@ -40,6 +40,11 @@ const SOMETIMES: &[Sometimes] = &[
         words: &[certificates::OF_PODS],
         rows: &[],
         gate: Some("PodCertificateRequest=true"),
+    },
+    Sometimes {
+        words: &[binding::PROVISIONER],
+        rows: &["persistentvolume-binder-controller", "persistentvolume-expander-controller"],
+        gate: None,
     },
 ];
 /// How often the oracle of the election looks.

@@ -10,6 +10,7 @@
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
 //! - `batch`: Jobs whose pods run.
+//! - `binding`: which claims and volumes are bound.
 //! - `bootstrap`: bootstrap tokens, and what they sign.
 //! - `budgets`: how many pods may be evicted.
 //! - `certificates`: which requests are approved.
@@ -28,6 +29,7 @@
 
 mod accounts;
 mod batch;
+mod binding;
 mod bootstrap;
 mod budgets;
 mod certificates;
@@ -120,6 +122,8 @@ struct Target {
 #[derive(Default)]
 pub(crate) struct Oracle {
     pub(crate) knowledge: Knowledge,
+    /// Whether the manager binds claims.
+    binds: bool,
     /// The sync that decided on the present write.
     decider: Decider,
     revision: u64,
@@ -301,6 +305,11 @@ fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
 // === impl Oracle ===
 
 impl Oracle {
+    /// `binds`: whether the manager binds claims, and a provisioner makes volumes.
+    pub(crate) fn new(binds: bool) -> Self {
+        Self { binds, ..Self::default() }
+    }
+
     /// Up to which revision the sync that decided on the present write had been shown a kind.
     fn seen(&self, kind: &str) -> u64 {
         self.knowledge.seen(&self.decider, &plural_of(kind))

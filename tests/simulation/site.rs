@@ -9,6 +9,7 @@ use runtime::{Clock, Runtime};
 use sandbox::{Policy, Server, User};
 use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 
+use crate::binding::PROVISIONER;
 use crate::case::Case;
 use crate::fault::{Fault, Plan, Point};
 use crate::lease::Contest;
@@ -84,6 +85,8 @@ impl Site {
         let server = Server::new(runtime, options);
         let nodes = sandbox::Nodes::new(case.nodes).beat(BEAT);
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
+        let binds = case.has(PROVISIONER);
+        let cluster = if binds { cluster.provisioning_volumes() } else { cluster };
         let log = Log {
             plan: case.plan.clone(),
             faulty: true,
@@ -100,7 +103,7 @@ impl Site {
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
-            oracle: Oracle::default(),
+            oracle: Oracle::new(binds),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),

@@ -6,8 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    batch, bootstrap, budgets, certificates, corruption, cron, owners, services, stateful, storage,
-    volumes,
+    batch, binding, bootstrap, budgets, certificates, corruption, cron, owners, services, stateful,
+    storage, volumes,
 };
 
 /// An object with pods.
@@ -104,6 +104,8 @@ const FAMILIES: &[Family] = &[
     storage::acts,
     bootstrap::acts,
     certificates::of_pods,
+    binding::acts,
+    binding::growth,
 ];
 
 /// The acts of a run.
@@ -132,6 +134,8 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         storage::acts,
         bootstrap::acts,
         certificates::of_pods,
+        binding::acts,
+        binding::growth,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

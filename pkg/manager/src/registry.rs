@@ -351,7 +351,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "persistent-volume-binder",
         event_source: Some("persistentvolume-controller"),
         folder: Some("persistentvolume"),
-        on_trial: true,
         start: Some(volumes::binder),
         ..NOT_YET
     },
@@ -361,7 +360,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "expand-controller",
         event_source: Some("volume_expand"),
         folder: Some("volumeexpand"),
-        on_trial: true,
         start: Some(volumes::expander),
         ..NOT_YET
     },

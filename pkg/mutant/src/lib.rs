@@ -158,6 +158,10 @@ pub enum Mutant {
     BoundVolumeGoes,
     /// A VolumeAttributesClass that is being deleted is let go although claims refer to it.
     ClassClaimsIgnored,
+    /// A volume whose claim the cache lacks is released without a live read.
+    AbsentClaimReleases,
+    /// A claim that grows is announced although its volume is bound to another one.
+    GrowsForOthers,
     /// The claim of an ephemeral volume that was deleted is not made again.
     LostClaimForgotten,
     /// A bootstrap token is deleted before it expires.
@@ -260,6 +264,8 @@ impl Mutant {
         Self::MarkIsStale,
         Self::BoundVolumeGoes,
         Self::ClassClaimsIgnored,
+        Self::AbsentClaimReleases,
+        Self::GrowsForOthers,
         Self::LostClaimForgotten,
         Self::TokenGoesEarly,
         Self::StaleSignatureStays,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
-use super::{Judged, Oracle, Target, Written, bootstrap, certificates, volumes};
+use super::{Judged, Oracle, Target, Written, binding, bootstrap, certificates, volumes};
 use crate::site::START;
 
 /// The ConfigMap in which the server says since when it notes the use of tokens.
@@ -50,6 +50,8 @@ impl Oracle {
             volumes::OF_VOLUMES => Self::volume_is_bound(before?, it),
             volumes::OF_CLASSES => self.class_is_used(before?, it),
             volumes::OF_PODS => self.is_no_claim_of_a_pod(it),
+            binding::ACCOUNT => self.binds_wrong(before?, it),
+            binding::OF_SIZES => self.grows_wrong(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
             "legacy-service-account-token-cleaner" => self.token_is_young(it),
             // It says that a pod has failed before it deletes it.
@@ -142,6 +144,14 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
             &["/metadata/finalizers"]
         }
         super::budgets::ACCOUNT => &["/status"],
+        binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
+        binding::ACCOUNT if it.path.contains("/persistentvolumes/") => {
+            &["/spec/claimRef", "/metadata/annotations", "/metadata/finalizers"]
+        }
+        binding::ACCOUNT => {
+            &["/spec/volumeName", "/spec/storageClassName", "/metadata/annotations"]
+        }
+        binding::OF_SIZES => &["/metadata/annotations"],
         "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"
             if it.path.ends_with("/status") =>

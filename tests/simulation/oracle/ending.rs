@@ -168,9 +168,12 @@ impl Oracle {
                 lost.or_else(|| budgets::pod_lacks(object))
             }
             "PodDisruptionBudget" => self.budget_lacks(object),
-            "PersistentVolumeClaim" | "PersistentVolume" | "VolumeAttributesClass" => {
-                volumes::protection_lacks(&key.0, object)
+            "PersistentVolumeClaim" => {
+                volumes::protection_lacks(&key.0, object).or_else(|| self.claim_is_unbound(object))
             }
+            "PersistentVolume" => volumes::protection_lacks(&key.0, object)
+                .or_else(|| self.volume_is_unsettled(object)),
+            "VolumeAttributesClass" => volumes::protection_lacks(&key.0, object),
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),
             "CertificateSigningRequest" => self.request_lacks(object),

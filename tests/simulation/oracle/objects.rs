@@ -44,6 +44,7 @@ pub(super) static KINDS: &[Resource] = &[
         "volumeattributesclasses",
         "VolumeAttributesClass",
     ),
+    Resource::cluster_scoped("storage.k8s.io", "v1", "storageclasses", "StorageClass"),
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
     Resource::cluster_scoped(
         "certificates.k8s.io",

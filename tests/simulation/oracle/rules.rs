@@ -77,10 +77,12 @@ pub(crate) static RULES: &[Rule] = &[
         promise: "a controller writes what it is for, and when it is time for that",
         check: Check::Done(Oracle::purpose),
         bugs: &[
+            Mutant::AbsentClaimReleases,
             Mutant::BoundVolumeGoes,
             Mutant::ClassClaimsIgnored,
             Mutant::DecidedIsOver,
             Mutant::ExpiredUnread,
+            Mutant::GrowsForOthers,
             Mutant::HistoryWithPods,
             Mutant::LeftoverUnread,
             Mutant::MarkIsStale,

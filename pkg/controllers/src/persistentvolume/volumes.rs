@@ -13,6 +13,7 @@ use controller::{
     Change, Count, Enqueue, Event, EventType, Facts, Family, News, ObjectRef, Plan, Query, Retry,
     Step, View, Watches, Write,
 };
+use mutant::Mutant;
 use serde_json::Value;
 
 use super::annotations::{
@@ -293,7 +294,7 @@ fn claim_of(s: &VolumeSnapshot, key: &Key, uid: &Text, facts: &Facts) -> Bound {
     if let Some(claim) = s.claim.as_ref().filter(|claim| claim.meta.uid == *uid) {
         return Bound::There(Arc::clone(claim));
     }
-    if !reclaim::writes(s) {
+    if !reclaim::writes(s) || mutant::is(Mutant::AbsentClaimReleases) {
         return Bound::Deleted;
     }
     let query = Query::view::<PersistentVolumeClaim>(key.clone());
