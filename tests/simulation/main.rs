@@ -25,6 +25,7 @@ mod mutants;
 mod older;
 mod oracle;
 mod owners;
+mod quotas;
 mod run;
 mod services;
 mod shrink;

@@ -18,6 +18,7 @@
 //! - `clocks`: what a manager with a wrong clock takes for now.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
+//! - `quotas`: what is used of quotas.
 //! - `knowledge`: what a manager can know.
 //! - `stateful`: StatefulSets.
 //! - `tries`: requests that do not come through.
@@ -43,6 +44,7 @@ mod knowledge;
 mod objects;
 mod order;
 mod ownership;
+mod quotas;
 mod rules;
 mod services;
 mod stateful;
@@ -337,7 +339,7 @@ impl Oracle {
             let after = (!change.gone).then(|| change.object.clone());
             self.revision = revision;
             self.changed.insert(key.0.clone(), revision);
-            let before = self.objects.put(&key, after.as_ref());
+            let before = self.objects.put(&key, after.as_ref(), revision);
             self.learn(&key, before.as_deref(), after.as_deref(), now);
         }
         self.revision = revision;

@@ -6,8 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    batch, binding, bootstrap, budgets, certificates, corruption, cron, owners, services, stateful,
-    storage, volumes,
+    batch, binding, bootstrap, budgets, certificates, corruption, cron, owners, quotas, services,
+    stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -106,6 +106,7 @@ const FAMILIES: &[Family] = &[
     certificates::of_pods,
     binding::acts,
     binding::growth,
+    quotas::acts,
 ];
 
 /// The acts of a run.
@@ -136,6 +137,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         certificates::of_pods,
         binding::acts,
         binding::growth,
+        quotas::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

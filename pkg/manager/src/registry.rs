@@ -472,7 +472,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["resourcequota"],
         account: "resourcequota-controller",
         folder: Some("resourcequota"),
-        on_trial: true,
         start: Some(quota::start),
         ..NOT_YET
     },

@@ -172,6 +172,10 @@ pub enum Mutant {
     DecidedIsOver,
     /// The certificate request of a pod is deleted when it is a minute old.
     PodRequestGoesEarly,
+    /// A quota with scopes counts the pods that are in none of them, too.
+    ScopesIgnored,
+    /// A pod that has ended still counts for quotas.
+    EndedCharged,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -271,6 +275,8 @@ impl Mutant {
         Self::StaleSignatureStays,
         Self::DecidedIsOver,
         Self::PodRequestGoesEarly,
+        Self::ScopesIgnored,
+        Self::EndedCharged,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

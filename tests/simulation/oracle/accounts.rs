@@ -143,7 +143,6 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         "pvc-protection-controller" | volumes::OF_VOLUMES | volumes::OF_CLASSES => {
             &["/metadata/finalizers"]
         }
-        super::budgets::ACCOUNT => &["/status"],
         binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
         binding::ACCOUNT if it.path.contains("/persistentvolumes/") => {
             &["/spec/claimRef", "/metadata/annotations", "/metadata/finalizers"]
@@ -152,6 +151,7 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
             &["/spec/volumeName", "/spec/storageClassName", "/metadata/annotations"]
         }
         binding::OF_SIZES => &["/metadata/annotations"],
+        super::budgets::ACCOUNT | super::quotas::ACCOUNT => &["/status"],
         "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"
             if it.path.ends_with("/status") =>

@@ -89,9 +89,12 @@ impl Oracle {
         START + it.at + self.clocks.ahead(it.life, self.decider.begun)
     }
 
-    /// At the end, each kubelet that may join has joined.
+    /// At the end, each kubelet that may join has joined. One that has a certificate, from
+    /// whomever, is left alone, as upstream's (`syncFunc` in certificates/certificate_controller.go).
     pub(super) fn request_lacks(&self, request: &Value) -> Option<String> {
-        let waits = self.may_join() && is_kubelets(request) && !is_decided(request);
+        let is_issued = !text(request, "/status/certificate").is_empty();
+        let is_open = !is_issued && !is_decided(request);
+        let waits = self.may_join() && is_kubelets(request) && is_open;
         waits.then(|| "is not approved".to_owned())
     }
 }

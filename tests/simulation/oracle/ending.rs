@@ -168,6 +168,7 @@ impl Oracle {
                 lost.or_else(|| budgets::pod_lacks(object))
             }
             "PodDisruptionBudget" => self.budget_lacks(object),
+            "ResourceQuota" => self.quota_lacks(object),
             "PersistentVolumeClaim" => {
                 volumes::protection_lacks(&key.0, object).or_else(|| self.claim_is_unbound(object))
             }

@@ -22,6 +22,11 @@ fn expiry(job: &Value) -> Option<Time> {
     Some(Time::parse(text(finish, "/lastTransitionTime")).ok()? + Duration::from_secs(seconds))
 }
 
+fn has_finished(job: &Value) -> bool {
+    let is_end = |it: &Value| ["Complete", "Failed"].contains(&text(it, "/type"));
+    list(job, "/status/conditions").iter().any(is_end)
+}
+
 impl Oracle {
     /// The manager has read a Job: when it is to go, and when that was.
     pub(super) fn heard_job(&mut self, job: &Value, now: Duration) {
@@ -50,9 +55,11 @@ impl Oracle {
         Some(format!("is to go at {}", expiry(job)?))
     }
 
-    /// Whether the manager may look at it too late: by a clock that was set since.
+    /// Whether the manager may look at it too late: by a clock that was set since. That is when it
+    /// is to go, or when its next pod is due after one that failed, as upstream's
+    /// `enqueueSyncJobWithDelay`.
     pub(super) fn sleeps_too_long(&self, job: &Value) -> bool {
-        self.clocks.were_behind() && expiry(job).is_some()
+        self.clocks.were_behind() && (expiry(job).is_some() || !has_finished(job))
     }
 
     /// The manager has read something of this account.

@@ -25,6 +25,7 @@ pub(super) static KINDS: &[Resource] = &[
     Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount"),
     Resource::namespaced("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
     Resource::namespaced("", "v1", "services", "Service"),
+    Resource::namespaced("", "v1", "resourcequotas", "ResourceQuota"),
     Resource::namespaced("", "v1", "endpoints", "Endpoints"),
     Resource::namespaced("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
@@ -70,6 +71,8 @@ pub(super) struct Objects {
     by_uid: BTreeMap<String, Key>,
     /// By the uid of what controls them.
     controlled: BTreeMap<String, BTreeSet<Key>>,
+    /// At which revision each changed, and what it was before.
+    past: Vec<(u64, Key, Option<Arc<Value>>)>,
 }
 
 /// Whether a kind that is looked at is of a group.
@@ -100,7 +103,12 @@ pub(super) fn plural_of(kind: &str) -> String {
 
 impl Objects {
     /// Takes what an object has become, or that it is deleted; what it was before.
-    pub(super) fn put(&mut self, key: &Key, object: Option<&Arc<Value>>) -> Option<Arc<Value>> {
+    pub(super) fn put(
+        &mut self,
+        key: &Key,
+        object: Option<&Arc<Value>>,
+        revision: u64,
+    ) -> Option<Arc<Value>> {
         let before = match object {
             Some(object) => self.all.insert(key.clone(), object.clone()),
             None => self.all.remove(key),
@@ -117,7 +125,14 @@ impl Objects {
                 self.controlled.entry(owner.to_owned()).or_default().insert(key.clone());
             }
         }
+        self.past.push((revision, key.clone(), before.clone()));
         before
+    }
+
+    /// What objects were before each change after a revision; the last change first.
+    pub(super) fn before(&self, since: u64) -> impl Iterator<Item = (&Key, &Option<Arc<Value>>)> {
+        let changes = self.past.iter().rev();
+        changes.take_while(move |(at, ..)| *at > since).map(|(_, key, before)| (key, before))
     }
 
     pub(super) fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<&Arc<Value>> {

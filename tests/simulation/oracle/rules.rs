@@ -121,6 +121,12 @@ pub(crate) static RULES: &[Rule] = &[
         check: Check::Done(Oracle::evicted_counts),
         bugs: &[Mutant::EvictedForgotten],
     },
+    Rule {
+        name: "counts-quota",
+        promise: "what is used of a quota was there since its controller last looked",
+        check: Check::Done(Oracle::counts_quota),
+        bugs: &[Mutant::ScopesIgnored],
+    },
     // === What is deleted ===
     Rule {
         name: "collects-version",
@@ -320,6 +326,7 @@ pub(crate) static RULES: &[Rule] = &[
             Mutant::BookmarkTooFar,
             Mutant::ConditionsIgnored,
             Mutant::DaemonNeverSurges,
+            Mutant::EndedCharged,
             Mutant::EndedListed,
             Mutant::ErrorsNotRetried,
             Mutant::LastSelectorOnly,
