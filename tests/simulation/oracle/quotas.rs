@@ -112,8 +112,9 @@ fn counts(quota: &Value, name: &str, object: &std::sync::Arc<Value>) -> Amounts 
         }
         "services.nodeports" => Quantity::ZERO,
         "requests.storage" => {
-            let storage = at(object, "/spec/resources/requests/storage");
-            Quantity::from_json(storage).unwrap_or_default()
+            let sizes = ["/spec/resources/requests/storage", "/status/allocatedResources/storage"];
+            let sizes = sizes.into_iter().filter_map(|it| Quantity::from_json(at(object, it)));
+            sizes.max().unwrap_or_default()
         }
         _ => one,
     };
