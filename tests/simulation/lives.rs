@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
-use crate::{binding, certificates, quotas};
+use crate::{binding, certificates, quotas, ranges};
 
 /// What managers are called.
 const NAMES: [char; 2] = ['a', 'b'];
@@ -47,6 +47,7 @@ const SOMETIMES: &[Sometimes] = &[
         gate: None,
     },
     Sometimes { words: &[quotas::KIND], rows: &["resourcequota-controller"], gate: None },
+    Sometimes { words: &[ranges::KIND], rows: &["service-cidr-controller"], gate: None },
 ];
 /// How often the oracle of the election looks.
 const LOOK: Duration = Duration::from_millis(500);

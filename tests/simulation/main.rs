@@ -26,6 +26,7 @@ mod older;
 mod oracle;
 mod owners;
 mod quotas;
+mod ranges;
 mod run;
 mod services;
 mod shrink;

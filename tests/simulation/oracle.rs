@@ -19,6 +19,7 @@
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
 //! - `quotas`: what is used of quotas.
+//! - `ranges`: ranges of addresses of Services.
 //! - `knowledge`: what a manager can know.
 //! - `stateful`: StatefulSets.
 //! - `tries`: requests that do not come through.
@@ -45,6 +46,7 @@ mod objects;
 mod order;
 mod ownership;
 mod quotas;
+mod ranges;
 mod rules;
 mod services;
 mod stateful;

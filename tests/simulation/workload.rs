@@ -6,8 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    batch, binding, bootstrap, budgets, certificates, corruption, cron, owners, quotas, services,
-    stateful, storage, volumes,
+    batch, binding, bootstrap, budgets, certificates, corruption, cron, owners, quotas, ranges,
+    services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -107,6 +107,7 @@ const FAMILIES: &[Family] = &[
     binding::acts,
     binding::growth,
     quotas::acts,
+    ranges::acts,
 ];
 
 /// The acts of a run.
@@ -138,6 +139,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         binding::acts,
         binding::growth,
         quotas::acts,
+        ranges::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

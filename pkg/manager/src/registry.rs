@@ -500,7 +500,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "service-cidrs-controller",
         gates: &["MultiCIDRServiceAllocator"],
         folder: Some("servicecidrs"),
-        on_trial: true,
         start: Some(|entry, context| {
             let queue = context.queue("ipaddresses");
             let controller = controllers::servicecidrs::Controller;

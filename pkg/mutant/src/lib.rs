@@ -176,6 +176,8 @@ pub enum Mutant {
     ScopesIgnored,
     /// A pod that has ended still counts for quotas.
     EndedCharged,
+    /// A range of addresses is let go although Services have addresses of it.
+    AddressesUnheld,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -277,6 +279,7 @@ impl Mutant {
         Self::PodRequestGoesEarly,
         Self::ScopesIgnored,
         Self::EndedCharged,
+        Self::AddressesUnheld,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -140,9 +140,11 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         certificates::ACCOUNT => &["/status/conditions"],
         "clusterrole-aggregation-controller" => &["/rules"],
         "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
-        "pvc-protection-controller" | volumes::OF_VOLUMES | volumes::OF_CLASSES => {
-            &["/metadata/finalizers"]
-        }
+        super::ranges::ACCOUNT if it.path.ends_with("/status") => &["/status"],
+        "pvc-protection-controller"
+        | volumes::OF_VOLUMES
+        | volumes::OF_CLASSES
+        | super::ranges::ACCOUNT => &["/metadata/finalizers"],
         binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
         binding::ACCOUNT if it.path.contains("/persistentvolumes/") => {
             &["/spec/claimRef", "/metadata/annotations", "/metadata/finalizers"]

@@ -10,7 +10,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, batch, budgets, certificates, volumes};
+use super::{Judged, Oracle, batch, budgets, certificates, ranges, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -68,7 +68,9 @@ impl Oracle {
     pub(crate) fn asleep(&self) -> BTreeSet<Key> {
         let given_up = self.knowledge.given_up();
         let is_given_up = |account: &str, (_, namespace, name): &Key| {
-            given_up.contains(&(account.to_owned(), format!("{namespace}/{name}")))
+            let key =
+                if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+            given_up.contains(&(account.to_owned(), key))
         };
         let is_of_odd = |deployment: &Value| {
             let mut sets = self.objects.of_kind("ReplicaSet").filter(|set| {
@@ -84,6 +86,7 @@ impl Oracle {
                     || is_given_up("endpointslice-controller", key)
             }
             "Endpoints" => is_given_up("endpointslicemirroring-controller", key),
+            "ServiceCIDR" => is_given_up(ranges::ACCOUNT, key),
             _ => false,
         };
         self.objects.all().filter(sleeps).map(|(key, _)| key.clone()).collect()
@@ -169,6 +172,7 @@ impl Oracle {
             }
             "PodDisruptionBudget" => self.budget_lacks(object),
             "ResourceQuota" => self.quota_lacks(object),
+            "ServiceCIDR" => self.range_lacks(object),
             "PersistentVolumeClaim" => {
                 volumes::protection_lacks(&key.0, object).or_else(|| self.claim_is_unbound(object))
             }

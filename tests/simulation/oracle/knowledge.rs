@@ -291,6 +291,11 @@ impl Knowledge {
         by_account.flat_map(|(account, engines)| engines.iter().map(move |it| (*account, &**it)))
     }
 
+    /// Whether a controller of an account runs in any manager.
+    pub(super) fn has(&self, account: &str) -> bool {
+        self.engines().any(|(of, _)| of == account)
+    }
+
     /// Whether the life of a decider continues.
     pub(super) fn runs(&self, decider: &Decider) -> bool {
         self.0.contains_key(&decider.life)

@@ -39,6 +39,8 @@ pub(super) static KINDS: &[Resource] = &[
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
     Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume"),
+    Resource::cluster_scoped("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR"),
+    Resource::cluster_scoped("networking.k8s.io", "v1", "ipaddresses", "IPAddress"),
     Resource::cluster_scoped(
         "storage.k8s.io",
         "v1",

@@ -129,6 +129,12 @@ pub(crate) static RULES: &[Rule] = &[
     },
     // === What is deleted ===
     Rule {
+        name: "range-held",
+        promise: "a range of addresses is let go when no Service has an address of it alone",
+        check: Check::Done(Oracle::range_is_held),
+        bugs: &[Mutant::AddressesUnheld],
+    },
+    Rule {
         name: "collects-version",
         promise: "the garbage collector names the version that it has looked at",
         check: Check::Asked(|_, it| ownership::collects_version(it)),

@@ -132,6 +132,7 @@ impl Oracle {
             "PersistentVolumeClaim" => self.user_of(object).is_some(),
             "PersistentVolume" => is_bound(object),
             "VolumeAttributesClass" => USERS.iter().any(refers),
+            "ServiceCIDR" => self.keeps_range(object),
             _ => false,
         }
     }

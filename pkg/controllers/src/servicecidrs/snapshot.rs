@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::{IpAddress, Key, ServiceCidr, Time};
 use controller::View;
+use mutant::Mutant;
 
 /// A range at one moment.
 #[derive(Clone, Debug)]
@@ -46,7 +47,8 @@ impl Snapshot {
         let is_orphan = |ip: &IpAddr| {
             offered(&self.cidr, *ip) == 1 && self.others.iter().all(|it| offered(it, *ip) == 0)
         };
-        self.addresses.iter().copied().filter(of_family).find(is_orphan)
+        let mut all = self.addresses.iter().copied().filter(of_family);
+        all.find(is_orphan).filter(|_| !mutant::is(Mutant::AddressesUnheld))
     }
 
     /// Whether each of its CIDRs is covered by another range. As the start of `canDeleteCIDR`.
