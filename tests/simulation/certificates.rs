@@ -7,6 +7,10 @@ use crate::workload::{NAMESPACES, applied, tick};
 /// everything; [`crate::oracle::Oracle::reviewed`] says which response the manager gets.
 pub(crate) const GRANT: &str = "kubelets-join";
 pub(crate) const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+pub(crate) const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
+pub(crate) const SERVING: &str = "kubernetes.io/kubelet-serving";
+/// In cases with a request of such a name the signers run.
+pub(crate) const SIGNED: &str = "signed-";
 /// What a kubelet asks for: the name `system:node:n`, of `system:nodes`.
 pub(crate) const KUBELET: &str = "\
     LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHdU1HSUNBUUF3THpFVk1CTUdBMVVFQ2hNTWMz\
@@ -79,6 +83,47 @@ pub(crate) fn acts(dice: &Dice) -> Vec<String> {
     }]
 }
 
+/// Somebody asks for certificates, and people decide on that.
+pub(crate) fn signing(dice: &Dice) -> Vec<String> {
+    let name = format!("{SIGNED}{}", dice.below(4));
+    let decided = |word: &str| {
+        let condition = format!(r#"{{"type":"{word}","status":"True","reason":"User"}}"#);
+        format!("> patch approval csr/{name} '{{\"status\":{{\"conditions\":[{condition}]}}}}'\n")
+    };
+    let asked = asked(dice, &name);
+    match dice.below(8) {
+        0..=1 => vec![asked],
+        2..=4 => {
+            let wait = tick(dice.pick(&[1, 100, 3000]));
+            vec![asked, wait, decided("Approved")]
+        }
+        5 => vec![decided(dice.pick(&["Approved", "Approved", "Denied"]))],
+        6 => vec![format!("> delete csr/{name}\n")],
+        _ => vec![format!("> delete csr/{name}\n"), asked, decided("Approved")],
+    }
+}
+
+fn asked(dice: &Dice, name: &str) -> String {
+    let (signer, request, usages) = dice.pick(&[
+        (CLIENT, OTHER, "client auth"),
+        (CLIENT, OTHER, "digital signature, client auth"),
+        (CLIENT, KUBELET, "key encipherment, client auth"),
+        (SIGNER, KUBELET, "digital signature, client auth"),
+        // These are not signed.
+        (CLIENT, OTHER, "client auth, server auth"),
+        (SERVING, KUBELET, "digital signature, server auth"),
+        ("example.com/signer", OTHER, "client auth"),
+    ]);
+    let lasts = dice.pick(&["", ", expirationSeconds: 600", ", expirationSeconds: 7200"]);
+    let lasts = if dice.chance(0.2) { ", expirationSeconds: 99999999" } else { lasts };
+    applied(&format!(
+        "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\n\
+        metadata: {{name: {name}}}\n\
+        spec: {{signerName: {signer}, usages: [{usages}], request: {request}{lasts}}}"
+    ))
+    .replacen("> apply", "> create", 1)
+}
+
 /// Pods want certificates.
 pub(crate) fn of_pods(dice: &Dice) -> Vec<String> {
     let (namespace, name) = (dice.pick(&NAMESPACES[..2]), format!("pcr-{}", dice.below(4)));
@@ -105,7 +150,7 @@ fn wish_of_pod(namespace: &str, name: &str) -> String {
 
 fn wish(dice: &Dice, name: &str) -> String {
     let request = dice.pick(&[KUBELET, KUBELET, KUBELET, OTHER, "bm8gUEVN"]);
-    let signer = dice.pick(&[SIGNER, SIGNER, SIGNER, "kubernetes.io/kubelet-serving"]);
+    let signer = dice.pick(&[SIGNER, SIGNER, SIGNER, SERVING]);
     let usages = dice.pick(&["digital signature, client auth", "client auth"]);
     applied(&format!(
         "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\n\

@@ -18,6 +18,17 @@ const NAMES: [char; 2] = ['a', 'b'];
 /// Signs tokens, always the same ones.
 const KEY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem");
+/// Signs certificates: the same ones, too, but for the moment.
+const AUTHORITY: &str = concat!(
+    "--cluster-signing-cert-file=",
+    env!("CARGO_MANIFEST_DIR"),
+    "/../pkg/manager/testdata/signing/rsa.crt"
+);
+const AUTHORITY_KEY: &str = concat!(
+    "--cluster-signing-key-file=",
+    env!("CARGO_MANIFEST_DIR"),
+    "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem"
+);
 /// How long a manager is down between two lives.
 const DOWN: Duration = Duration::from_secs(3);
 /// Rows that run only in cases which have something for them.
@@ -27,6 +38,8 @@ struct Sometimes {
     rows: &'static [&'static str],
     /// A gate that is off by default.
     gate: Option<&'static str>,
+    /// Without these the rows do not run.
+    flags: &'static [&'static str],
 }
 
 /// Elsewhere these rows would only make runs slower, or do what the user of other cases does.
@@ -35,19 +48,38 @@ const SOMETIMES: &[Sometimes] = &[
         words: &["bootstrap", "cluster-info"],
         rows: &["bootstrap-signer-controller", "token-cleaner-controller"],
         gate: None,
+        flags: &[],
     },
     Sometimes {
         words: &[certificates::OF_PODS],
         rows: &[],
         gate: Some("PodCertificateRequest=true"),
+        flags: &[],
     },
     Sometimes {
         words: &[binding::PROVISIONER],
         rows: &["persistentvolume-binder-controller", "persistentvolume-expander-controller"],
         gate: None,
+        flags: &[],
     },
-    Sometimes { words: &[quotas::KIND], rows: &["resourcequota-controller"], gate: None },
-    Sometimes { words: &[ranges::KIND], rows: &["service-cidr-controller"], gate: None },
+    Sometimes {
+        words: &[quotas::KIND],
+        rows: &["resourcequota-controller"],
+        gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[ranges::KIND],
+        rows: &["service-cidr-controller"],
+        gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[certificates::SIGNED],
+        rows: &["certificatesigningrequest-signing-controller"],
+        gate: None,
+        flags: &[AUTHORITY, AUTHORITY_KEY],
+    },
 ];
 /// How often the oracle of the election looks.
 const LOOK: Duration = Duration::from_millis(500);
@@ -126,14 +158,16 @@ async fn lead(life: &Life, runtime: &Runtime, case: &Case) -> anyhow::Result<()>
 
 /// The flags that choose which rows run.
 fn rows(case: &Case) -> Vec<String> {
-    let (mut names, mut gates) = (vec!["*".to_owned()], Vec::new());
-    for Sometimes { words, rows, gate } in SOMETIMES {
+    let (mut names, mut gates, mut flags) = (vec!["*".to_owned()], Vec::new(), Vec::new());
+    for Sometimes { words, rows, gate, flags: more } in SOMETIMES {
         let runs = words.iter().any(|word| case.has(word));
         let minus = if runs { "" } else { "-" };
         names.extend(rows.iter().map(|row| format!("{minus}{row}")));
         gates.extend(gate.filter(|_| runs));
+        flags.extend(more.iter().filter(|_| runs).map(|it| (*it).to_owned()));
     }
     let names = format!("--controllers={}", names.join(","));
     let gates = (!gates.is_empty()).then(|| format!("--feature-gates={}", gates.join(",")));
-    [names].into_iter().chain(gates).collect()
+    flags.extend([names].into_iter().chain(gates));
+    flags
 }

@@ -159,6 +159,12 @@ fn end(state: &[u8]) -> anyhow::Result<Vec<String>> {
         {
             object.remove("status");
         }
+        // When it was made.
+        if object["kind"] == "CertificateSigningRequest"
+            && let Some(certificate) = object.pointer_mut("/status/certificate")
+        {
+            *certificate = "made".into();
+        }
         if let Some(kind) = object["kind"].as_str()
             && ENDPOINTS.contains(&kind)
             && let Some(metadata) = object["metadata"].as_object_mut()

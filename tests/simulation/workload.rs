@@ -108,6 +108,7 @@ const FAMILIES: &[Family] = &[
     binding::growth,
     quotas::acts,
     ranges::acts,
+    certificates::signing,
 ];
 
 /// The acts of a run.
@@ -140,6 +141,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         binding::growth,
         quotas::acts,
         ranges::acts,
+        certificates::signing,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

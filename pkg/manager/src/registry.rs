@@ -84,7 +84,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "certificate-controller",
         lacks: signing::lacks,
         folder: Some("csrsigning"),
-        on_trial: true,
         start: Some(certificates::signing),
         ..NOT_YET
     },

@@ -178,6 +178,10 @@ pub enum Mutant {
     EndedCharged,
     /// A range of addresses is let go although Services have addresses of it.
     AddressesUnheld,
+    /// A certificate is made before its request is approved.
+    SignsUnapproved,
+    /// A certificate is valid for as long as any, whatever its request asks for.
+    DurationIgnored,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -280,6 +284,8 @@ impl Mutant {
         Self::ScopesIgnored,
         Self::EndedCharged,
         Self::AddressesUnheld,
+        Self::SignsUnapproved,
+        Self::DurationIgnored,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

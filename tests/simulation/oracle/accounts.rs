@@ -41,7 +41,7 @@ impl Oracle {
                 (!was).then_some("writes a role that aggregates nothing")
             }
             certificates::ACCOUNT if it.method == "DELETE" => self.request_stays(before?, it),
-            certificates::ACCOUNT => self.unapproved(before?, it),
+            certificates::ACCOUNT if it.target.sub == "approval" => self.unapproved(before?, it),
             certificates::OF_PODS => self.is_young(before?, it),
             super::budgets::ACCOUNT => self.stays_marked(before?, it),
             bootstrap::CLEANER => self.token_stays(before?, it),
@@ -137,6 +137,9 @@ impl Oracle {
 fn changes_more(it: &Judged<'_>) -> Option<String> {
     let before = it.changed()?;
     let allowed: &[&str] = match it.account {
+        certificates::ACCOUNT if it.target.sub == "status" => {
+            &["/status/conditions", "/status/certificate"]
+        }
         certificates::ACCOUNT => &["/status/conditions"],
         "clusterrole-aggregation-controller" => &["/rules"],
         "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],

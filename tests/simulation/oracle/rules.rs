@@ -127,6 +127,12 @@ pub(crate) static RULES: &[Rule] = &[
         check: Check::Done(Oracle::counts_quota),
         bugs: &[Mutant::ScopesIgnored],
     },
+    Rule {
+        name: "signed-as-asked",
+        promise: "what is approved gets a certificate as it was asked for, or fails for a reason",
+        check: Check::Done(Oracle::signed_otherwise),
+        bugs: &[Mutant::DurationIgnored, Mutant::SignsUnapproved],
+    },
     // === What is deleted ===
     Rule {
         name: "range-held",

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use api::{Alternatives, CertificateRequest, CertificateSubject, Time};
+use mutant::Mutant;
 
 use super::Issuer;
 use super::der::{self, element, nest, tag};
@@ -36,6 +37,7 @@ pub(super) struct Validity {
 
 /// How long a certificate shall be valid. As `duration` of upstream's signer.go.
 pub(super) fn duration(asked_seconds: Option<i32>, max: Duration) -> Duration {
+    let asked_seconds = asked_seconds.filter(|_| !mutant::is(Mutant::DurationIgnored));
     let Some(seconds) = asked_seconds else { return max };
     let asked = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     if asked > max { max } else { asked.max(MIN) }
