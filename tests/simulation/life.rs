@@ -486,6 +486,11 @@ impl Life {
             if about.lists() {
                 log.oracle.knowledge.listed(&about.stream(), &body, at);
             }
+            log.oracle.heard_lease(of, &about.path, Some(&body), at);
+        } else if about.method == Method::GET && head.status == StatusCode::NOT_FOUND {
+            let of = (self.name.as_str(), about.account.as_str());
+            let at = self.site.now();
+            self.site.log().oracle.heard_lease(of, &about.path, None, at);
         } else if about.method != Method::GET {
             let got = serde_json::from_slice(&body).unwrap_or_default();
             let (code, at) = (head.status.as_u16(), self.site.now());

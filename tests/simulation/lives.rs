@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
-use crate::{binding, certificates, quotas, ranges};
+use crate::{binding, bundles, certificates, quotas, ranges, servers};
 
 /// What managers are called.
 const NAMES: [char; 2] = ['a', 'b'];
@@ -29,6 +29,9 @@ const AUTHORITY_KEY: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../pkg/manager/testdata/token-keys/rsa-pkcs8.pem"
 );
+/// The authority of the API server.
+const ROOT: &str =
+    concat!("--root-ca-file=", env!("CARGO_MANIFEST_DIR"), "/../pkg/manager/testdata/ca.crt");
 /// How long a manager is down between two lives.
 const DOWN: Duration = Duration::from_secs(3);
 /// Rows that run only in cases which have something for them.
@@ -79,6 +82,18 @@ const SOMETIMES: &[Sometimes] = &[
         rows: &["certificatesigningrequest-signing-controller"],
         gate: None,
         flags: &[AUTHORITY, AUTHORITY_KEY],
+    },
+    Sometimes {
+        words: &[bundles::BUNDLES],
+        rows: &[],
+        gate: Some("ClusterTrustBundle=true"),
+        flags: &[ROOT],
+    },
+    Sometimes {
+        words: &[servers::VERSIONS],
+        rows: &[],
+        gate: Some("StorageVersionAPI=true"),
+        flags: &[],
     },
 ];
 /// How often the oracle of the election looks.

@@ -13,6 +13,7 @@
 //! - `binding`: which claims and volumes are bound.
 //! - `bootstrap`: bootstrap tokens, and what they sign.
 //! - `budgets`: how many pods may be evicted.
+//! - `bundles`: the bundle with the authority of the API server.
 //! - `certificates`: which requests are approved.
 //! - `cron`: CronJobs.
 //! - `clocks`: what a manager with a wrong clock takes for now.
@@ -22,6 +23,7 @@
 //! - `ranges`: ranges of addresses of Services.
 //! - `knowledge`: what a manager can know.
 //! - `stateful`: StatefulSets.
+//! - `servers`: what API servers have said that are gone.
 //! - `tries`: requests that do not come through.
 //! - `order`: what must be over before something else begins.
 //! - `ownership`: adoption and the garbage collector.
@@ -34,6 +36,7 @@ mod batch;
 mod binding;
 mod bootstrap;
 mod budgets;
+mod bundles;
 mod certificates;
 mod clocks;
 mod costs;
@@ -48,6 +51,7 @@ mod ownership;
 mod quotas;
 mod ranges;
 mod rules;
+mod servers;
 mod services;
 mod stateful;
 mod tries;
@@ -191,6 +195,9 @@ pub(crate) struct Oracle {
     ends: budgets::Ends,
     users: volumes::Users,
     signed: bootstrap::Signed,
+    missed: servers::Missed,
+    /// What the managers know of the authority of the API server.
+    authority: &'static str,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -309,9 +316,10 @@ fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
 // === impl Oracle ===
 
 impl Oracle {
-    /// `binds`: whether the manager binds claims, and a provisioner makes volumes.
-    pub(crate) fn new(binds: bool) -> Self {
-        Self { binds, ..Self::default() }
+    /// `binds`: whether the manager binds claims, and a provisioner makes volumes; `authority`:
+    /// what it knows of that of the API server.
+    pub(crate) fn new(binds: bool, authority: &'static str) -> Self {
+        Self { binds, authority, ..Self::default() }
     }
 
     /// Up to which revision the sync that decided on the present write had been shown a kind.
@@ -337,6 +345,9 @@ impl Oracle {
             return;
         };
         for (revision, change) in changes {
+            if change.resource.kind == "Lease" && !servers::is_identity(&change.object) {
+                continue;
+            }
             let key = key_of(&change.resource.kind, &change.object);
             let after = (!change.gone).then(|| change.object.clone());
             self.revision = revision;

@@ -10,6 +10,7 @@ use sandbox::{Policy, Server, User};
 use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 
 use crate::binding::PROVISIONER;
+use crate::bundles::{self, BUNDLES};
 use crate::case::Case;
 use crate::fault::{Fault, Plan, Point};
 use crate::lease::Contest;
@@ -87,6 +88,7 @@ impl Site {
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
         let binds = case.has(PROVISIONER);
         let cluster = if binds { cluster.provisioning_volumes() } else { cluster };
+        let authority = if case.has(BUNDLES) { bundles::AUTHORITY } else { "" };
         let log = Log {
             plan: case.plan.clone(),
             faulty: true,
@@ -103,7 +105,7 @@ impl Site {
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
-            oracle: Oracle::new(binds),
+            oracle: Oracle::new(binds, authority),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),

@@ -6,8 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    batch, binding, bootstrap, budgets, certificates, corruption, cron, owners, quotas, ranges,
-    services, stateful, storage, volumes,
+    batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron, owners, quotas,
+    ranges, servers, services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -109,6 +109,8 @@ const FAMILIES: &[Family] = &[
     quotas::acts,
     ranges::acts,
     certificates::signing,
+    bundles::acts,
+    servers::acts,
 ];
 
 /// The acts of a run.
@@ -142,6 +144,8 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         quotas::acts,
         ranges::acts,
         certificates::signing,
+        bundles::acts,
+        servers::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

@@ -276,7 +276,6 @@ pub static REGISTRY: &[Entry] = &[
             is_empty.then_some("there is no authority of the API server to publish")
         },
         folder: Some("clustertrustbundlepublisher"),
-        on_trial: true,
         start: Some(certificates::trust_bundle),
         ..NOT_YET
     },
@@ -561,7 +560,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "storage-version-garbage-collector",
         gates: &["APIServerIdentity", "StorageVersionAPI"],
         folder: Some("storageversiongc"),
-        on_trial: true,
         start: Some(storage_versions::collector),
         ..NOT_YET
     },

@@ -182,6 +182,10 @@ pub enum Mutant {
     SignsUnapproved,
     /// A certificate is valid for as long as any, whatever its request asks for.
     DurationIgnored,
+    /// Other bundles of a signer are deleted before the right one is there.
+    OldBundlesGoFirst,
+    /// An API server is gone if the cache has no Lease of it, without a live read.
+    LeaseUnread,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -286,6 +290,8 @@ impl Mutant {
         Self::AddressesUnheld,
         Self::SignsUnapproved,
         Self::DurationIgnored,
+        Self::OldBundlesGoFirst,
+        Self::LeaseUnread,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

@@ -44,6 +44,7 @@ impl Oracle {
             certificates::ACCOUNT if it.target.sub == "approval" => self.unapproved(before?, it),
             certificates::OF_PODS => self.is_young(before?, it),
             super::budgets::ACCOUNT => self.stays_marked(before?, it),
+            super::bundles::ACCOUNT => self.publishes_else(it),
             bootstrap::CLEANER => self.token_stays(before?, it),
             bootstrap::SIGNER => Self::signs_more(before?, it),
             "pvc-protection-controller" => self.claim_is_used(before?, it),
@@ -157,6 +158,8 @@ fn changes_more(it: &Judged<'_>) -> Option<String> {
         }
         binding::OF_SIZES => &["/metadata/annotations"],
         super::budgets::ACCOUNT | super::quotas::ACCOUNT => &["/status"],
+        super::bundles::ACCOUNT => &["/spec/trustBundle"],
+        super::servers::ACCOUNT => &["/status"],
         "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"
             if it.path.ends_with("/status") =>

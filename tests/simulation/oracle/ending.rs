@@ -173,6 +173,9 @@ impl Oracle {
             "PodDisruptionBudget" => self.budget_lacks(object),
             "ResourceQuota" => self.quota_lacks(object),
             "ServiceCIDR" => self.range_lacks(object),
+            "StorageVersion" => self.storage_version_lacks(object),
+            "ClusterTrustBundle" => Self::bundle_lacks(object),
+            "CustomResourceDefinition" => self.kind_of_bundles_lacks(object),
             "PersistentVolumeClaim" => {
                 volumes::protection_lacks(&key.0, object).or_else(|| self.claim_is_unbound(object))
             }
@@ -279,9 +282,8 @@ impl Oracle {
         let Some(root) = self.objects.get("ConfigMap", name, "kube-root-ca.crt") else {
             return Some("has no root CA".to_owned());
         };
-        // The managers here know of no authority.
         let data = at(root, "/data");
-        let is_right = *data == serde_json::json!({"ca.crt": ""});
+        let is_right = *data == serde_json::json!({ "ca.crt": self.authority });
         (!is_right).then(|| format!("its root CA is {data}"))
     }
 

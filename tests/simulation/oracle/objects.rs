@@ -40,6 +40,19 @@ pub(super) static KINDS: &[Resource] = &[
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
     Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR"),
+    Resource::cluster_scoped(
+        "certificates.k8s.io",
+        "v1beta1",
+        "clustertrustbundles",
+        "ClusterTrustBundle",
+    ),
+    Resource::cluster_scoped(
+        "internal.apiserver.k8s.io",
+        "v1alpha1",
+        "storageversions",
+        "StorageVersion",
+    ),
+    Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "ipaddresses", "IPAddress"),
     Resource::cluster_scoped(
         "storage.k8s.io",

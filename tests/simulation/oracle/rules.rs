@@ -88,6 +88,7 @@ pub(crate) static RULES: &[Rule] = &[
             Mutant::MarkIsStale,
             Mutant::NamespaceGoesFirst,
             Mutant::NotedSinceEver,
+            Mutant::OldBundlesGoFirst,
             Mutant::PodRequestGoesEarly,
             Mutant::PodsNotListed,
             Mutant::ReviewIgnored,
@@ -134,6 +135,12 @@ pub(crate) static RULES: &[Rule] = &[
         bugs: &[Mutant::DurationIgnored, Mutant::SignsUnapproved],
     },
     // === What is deleted ===
+    Rule {
+        name: "servers-read",
+        promise: "what an API server said is removed if a read of that sync says that it is gone",
+        check: Check::Done(Oracle::forgets_server),
+        bugs: &[Mutant::LeaseUnread],
+    },
     Rule {
         name: "range-held",
         promise: "a range of addresses is let go when no Service has an address of it alone",

@@ -3,6 +3,7 @@
 
 use api::{Edit, Kind, ServingTrustBundle, Text};
 use controller::{Action, ObjectRef, Plan, Step, Tolerated, Write};
+use mutant::Mutant;
 use serde_json::json;
 
 use super::snapshot::Snapshot;
@@ -22,7 +23,8 @@ pub(super) fn decide(s: &Snapshot, name: &str, authority: &str) -> Plan {
     };
     let mut plan = Plan::one(why, Step::InOrder(vec![write]));
     if !deletes.is_empty() {
-        plan.steps.push(Step::Together(deletes));
+        let place = if mutant::is(Mutant::OldBundlesGoFirst) { 0 } else { plan.steps.len() };
+        plan.steps.insert(place, Step::Together(deletes));
     }
     plan
 }
