@@ -4,6 +4,7 @@
 //! k8s.io/apiserver's `pkg/storageversion/updater.go`.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use api::{Edit, Kind, ServerVersion, StorageVersion, SystemLease, Text};
 use controller::{Delete, Facts, Guard, ObjectRef, Plan, Query, Retry, Step, Write};
@@ -14,6 +15,9 @@ use super::snapshot::{Snapshot, lease_key};
 
 /// The only type of conditions.
 const CONDITION: &str = "AllEncodingVersionsEqual";
+/// When an object that was to be deleted is looked at again. A conflict is no failure of such a
+/// deletion, and of another version than the cache's nothing may come. Upstream tries again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     if let Some(error) = &s.version.unreadable {
@@ -56,7 +60,8 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
         let entries = entries.filter(|(_, it)| stays(it)).map(|(entry, _)| entry).collect();
         Write::status(object, s.version.raw.clone(), edits(s, entries, &rest), Retry::Never)
     };
-    Plan::one(why, Step::InOrder(vec![write.into()]))
+    let again = rest.is_empty().then_some(AGAIN);
+    Plan::one(why, Step::InOrder(vec![write.into()])).again_after(again)
 }
 
 fn names(gone: &BTreeSet<&Text>) -> String {

@@ -97,6 +97,8 @@ fn an_object_without_entries_is_deleted() {
     let [controller::Step::InOrder(actions)] = plan.steps.as_slice() else { panic!("{plan}") };
     let controller::Verb::Delete(how) = &actions[0].write().unwrap().verb else { panic!("{plan}") };
     assert_eq!(how.guard, controller::Guard::Version);
+    // It may be refused, and no change of it follow.
+    assert_eq!(plan.again, Some(std::time::Duration::from_secs(1)));
 }
 
 /// Integration "storage version with valid id should not be GC'ed".
