@@ -447,6 +447,21 @@ impl Life {
         })
     }
 
+    /// It has read something, or heard that there is no such thing.
+    fn hears(&self, about: &About, status: StatusCode, body: &[u8]) {
+        let (at, mut log) = (self.site.now(), self.site.log());
+        let of = (self.name.as_str(), about.account.as_str());
+        if status == StatusCode::OK {
+            log.oracle.heard(of, &about.path, body, at);
+            log.oracle.heard_lease(of, &about.path, Some(body), at);
+            if about.lists() {
+                log.oracle.knowledge.listed(&about.stream(), body, at);
+            }
+        } else if status == StatusCode::NOT_FOUND {
+            log.oracle.heard_lease(of, &about.path, None, at);
+        }
+    }
+
     async fn forward(
         &self,
         about: &About,
@@ -478,20 +493,9 @@ impl Life {
         }
         let (head, body) = answer.into_parts();
         let mut body = body.collect().await?.to_bytes();
-        if about.method == Method::GET && head.status == StatusCode::OK {
-            let at = self.site.now();
-            let mut log = self.site.log();
-            let of = (self.name.as_str(), about.account.as_str());
-            log.oracle.heard(of, &about.path, &body, at);
-            if about.lists() {
-                log.oracle.knowledge.listed(&about.stream(), &body, at);
-            }
-            log.oracle.heard_lease(of, &about.path, Some(&body), at);
-        } else if about.method == Method::GET && head.status == StatusCode::NOT_FOUND {
-            let of = (self.name.as_str(), about.account.as_str());
-            let at = self.site.now();
-            self.site.log().oracle.heard_lease(of, &about.path, None, at);
-        } else if about.method != Method::GET {
+        if about.method == Method::GET {
+            self.hears(about, head.status, &body);
+        } else {
             let got = serde_json::from_slice(&body).unwrap_or_default();
             let (code, at) = (head.status.as_u16(), self.site.now());
             let written = Written {

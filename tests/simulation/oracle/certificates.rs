@@ -8,6 +8,7 @@ use api::Time;
 use serde_json::{Value, json};
 
 use k8s_openapi::ByteString;
+use x509_parser::extensions::KeyUsage;
 use x509_parser::prelude::{FromDer as _, X509Certificate, X509CertificationRequest};
 
 use super::fields::{at, list, text, uid};
@@ -102,7 +103,8 @@ impl Oracle {
     }
 
     /// At the end, each kubelet that may join has joined. One that has a certificate, from
-    /// whomever, is left alone, as upstream's (`syncFunc` in certificates/certificate_controller.go).
+    /// whomever, is left alone, as upstream's (`syncFunc` in
+    /// certificates/certificate_controller.go).
     pub(super) fn request_lacks(&self, request: &Value) -> Option<String> {
         let is_issued = !text(request, "/status/certificate").is_empty();
         let is_open = !is_issued && !is_decided(request);
@@ -153,16 +155,16 @@ impl Oracle {
         if wanted.subject_pki.raw != made.public_key().raw {
             return Some("it is for another key".to_owned());
         }
-        let key = made.key_usage().ok().flatten().map(|it| it.value.clone());
+        let key = made.key_usage().ok().flatten().map(|it| *it.value);
         let extended = made.extended_key_usage().ok().flatten().map(|it| it.value.clone());
         let has = |usage: &Value| match usage.as_str() {
-            Some("digital signature") => key.as_ref().is_some_and(|it| it.digital_signature()),
-            Some("key encipherment") => key.as_ref().is_some_and(|it| it.key_encipherment()),
+            Some("digital signature") => key.as_ref().is_some_and(KeyUsage::digital_signature),
+            Some("key encipherment") => key.as_ref().is_some_and(KeyUsage::key_encipherment),
             Some("client auth") => extended.as_ref().is_some_and(|it| it.client_auth),
             _ => false,
         };
         let usages = list(request, "/spec/usages");
-        let count = key.as_ref().map_or(0, |it| it.flags.count_ones());
+        let count = key.map_or(0, |it| it.flags.count_ones());
         let count = count + extended.as_ref().map_or(0, |it| u32::from(it.client_auth));
         let has_all = usages.iter().all(has);
         if !has_all || usize::try_from(count) != Ok(usages.len()) || made.is_ca() {

@@ -105,7 +105,6 @@ fn counts(quota: &Value, name: &str, object: &std::sync::Arc<Value>) -> Amounts 
     let amount = match name {
         "pods" | "count/pods" | "requests.cpu" if !in_scope() => return NOTHING,
         "pods" | "requests.cpu" if has_ended(object) => return NOTHING,
-        "pods" => one,
         "requests.cpu" => requests(object),
         "services.nodeports" if text(object, "/spec/type") == "NodePort" => {
             Quantity::of(super::fields::count(list(object, "/spec/ports").len()))
