@@ -13,6 +13,8 @@ pub(crate) const CLAIMS: Resource =
     Resource::namespaced("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
 pub(crate) const VOLUMES: Resource =
     Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume");
+pub(crate) const ATTACHMENTS: Resource =
+    Resource::cluster_scoped("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
 pub(crate) const LEASES: Resource =
     Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
 

@@ -34,6 +34,9 @@
 //! volumes are only made for the claims that ask for the provisioner `sandbox/hollow`, and deleted
 //! once they are released.
 //!
+//! A VolumeAttachment of the driver `hollow.sandbox` is attached a second after it was made, and
+//! gone a second after it is deleted.
+//!
 //! # Limits
 //!
 //! Kubelets register their nodes ready. They run no probes, hooks, static or ephemeral containers,
@@ -48,6 +51,7 @@
 //! select.
 
 mod alarms;
+mod attacher;
 mod event;
 mod fields;
 mod kinds;
@@ -63,6 +67,7 @@ mod tests;
 #[cfg(test)]
 mod world;
 
+pub use attacher::Attacher;
 pub use kubelet::{Kubelet, Nodes};
 pub use part::{Change, Part, Reaction, Request, Sender, Sent, Target};
 pub use scheduler::Scheduler;

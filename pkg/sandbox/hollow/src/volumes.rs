@@ -8,6 +8,7 @@ use api::{Key, Resource, Time};
 use serde_json::{Value, json};
 
 use crate::alarms::Alarms;
+use crate::attacher::DRIVER;
 use crate::fields::{at, key, text};
 use crate::kinds::{CLAIMS, VOLUMES, target};
 use crate::{Change, Part, Reaction, Request, Sender};
@@ -213,7 +214,7 @@ fn volume(claim: &Value, name: &str) -> Value {
     // The API server takes attributes of CSI volumes alone.
     if spec.get("volumeAttributesClassName").is_some() {
         spec["hostPath"] = Value::Null;
-        spec["csi"] = json!({ "driver": "hollow.sandbox", "volumeHandle": name });
+        spec["csi"] = json!({ "driver": DRIVER, "volumeHandle": name });
     }
     volume
 }

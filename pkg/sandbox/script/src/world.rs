@@ -55,9 +55,11 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("namespaces", "namespace-controller"),
     ("nodes", "node-ipam-controller"),
     ("nodes", "node-lifecycle-controller"),
+    ("nodes", "persistentvolume-attach-detach-controller"),
     ("nodes", "ttl-controller"),
     ("persistentvolumeclaims", "persistentvolume-binder-controller"),
     ("persistentvolumeclaims", "persistentvolumeclaim-protection-controller"),
+    ("persistentvolumes", "persistentvolume-attach-detach-controller"),
     ("persistentvolumes", "persistentvolume-binder-controller"),
     ("persistentvolumes", "persistentvolume-protection-controller"),
     ("poddisruptionbudgets", "disruption-controller"),
@@ -135,6 +137,7 @@ impl World {
         let binds = Choice::of(&options).runs(BINDER);
         let cluster =
             if binds { cluster.provisioning_volumes() } else { cluster.providing_volumes() };
+        let cluster = cluster.attaching_volumes();
         let server = cluster.server();
         let user = server.service_as(User::new(MANAGER, &[]));
         let connection = Connection::inside(user, server.service_as(User::anonymous()));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Key, Resource};
 use bytes::Bytes;
-use hollow::{Kubelet, Nodes, Part, Scheduler, Sender, Sent, Volumes};
+use hollow::{Attacher, Kubelet, Nodes, Part, Scheduler, Sender, Sent, Volumes};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -36,18 +36,24 @@ impl Cluster {
     /// The same, with volumes for all volume claims.
     #[must_use]
     pub fn providing_volumes(self) -> Self {
-        self.with_volumes(Volumes::binding())
+        self.with("volumes", Volumes::binding())
     }
 
     /// The same, with a provisioner of volumes, for a manager that binds them.
     #[must_use]
     pub fn provisioning_volumes(self) -> Self {
-        self.with_volumes(Volumes::provisioning())
+        self.with("volumes", Volumes::provisioning())
     }
 
-    fn with_volumes(self, volumes: Volumes) -> Self {
-        let volumes = Arc::new(Mutex::new(volumes));
-        runtime::spawn("volumes", drive(self.server.clone(), volumes, Arc::new(Notify::new())));
+    /// The same, with an attacher of volumes, for a manager that asks for attachments.
+    #[must_use]
+    pub fn attaching_volumes(self) -> Self {
+        self.with("attacher", Attacher::default())
+    }
+
+    fn with(self, name: &'static str, part: impl Part + 'static) -> Self {
+        let part = Arc::new(Mutex::new(part));
+        runtime::spawn(name, drive(self.server.clone(), part, Arc::new(Notify::new())));
         self
     }
 
