@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
-use crate::{binding, bundles, certificates, quotas, ranges, servers};
+use crate::{attaching, binding, bundles, certificates, quotas, ranges, servers};
 
 /// What managers are called.
 const NAMES: [char; 2] = ['a', 'b'];
@@ -60,7 +60,7 @@ const SOMETIMES: &[Sometimes] = &[
         flags: &[],
     },
     Sometimes {
-        words: &[binding::PROVISIONER],
+        words: &[binding::PROVISIONER, attaching::ATTACHER],
         rows: &["persistentvolume-binder-controller", "persistentvolume-expander-controller"],
         gate: None,
         flags: &[],
@@ -93,6 +93,12 @@ const SOMETIMES: &[Sometimes] = &[
         words: &[servers::VERSIONS],
         rows: &[],
         gate: Some("StorageVersionAPI=true"),
+        flags: &[],
+    },
+    Sometimes {
+        words: &[attaching::ATTACHER],
+        rows: &["persistentvolume-attach-detach-controller"],
+        gate: None,
         flags: &[],
     },
 ];

@@ -1,6 +1,7 @@
 //! All controllers on the sandbox, in virtual time, while requests, watches, nodes and the manager
 //! itself fail; `tests/README.md` says how to use it.
 
+mod attaching;
 mod batch;
 mod binding;
 mod bootstrap;

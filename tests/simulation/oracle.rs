@@ -9,6 +9,7 @@
 //!
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
+//! - `attaching`: which volumes are attached where.
 //! - `batch`: Jobs whose pods run.
 //! - `binding`: which claims and volumes are bound.
 //! - `bootstrap`: bootstrap tokens, and what they sign.
@@ -32,6 +33,7 @@
 //! - `ending`: what is there at the end.
 
 mod accounts;
+mod attaching;
 mod batch;
 mod binding;
 mod bootstrap;
@@ -132,6 +134,8 @@ pub(crate) struct Oracle {
     pub(crate) knowledge: Knowledge,
     /// Whether the manager binds claims.
     binds: bool,
+    /// Whether it attaches volumes.
+    attaches: bool,
     /// The sync that decided on the present write.
     decider: Decider,
     revision: u64,
@@ -198,6 +202,7 @@ pub(crate) struct Oracle {
     missed: servers::Missed,
     /// What the managers know of the authority of the API server.
     authority: &'static str,
+    attached: attaching::Attached,
     costs: costs::Costs,
     order: order::Order,
     tries: tries::Tries,
@@ -316,10 +321,11 @@ fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
 // === impl Oracle ===
 
 impl Oracle {
-    /// `binds`: whether the manager binds claims, and a provisioner makes volumes; `authority`:
-    /// what it knows of that of the API server.
-    pub(crate) fn new(binds: bool, authority: &'static str) -> Self {
-        Self { binds, authority, ..Self::default() }
+    /// `binds`: whether the manager binds claims, and a provisioner makes volumes; `attaches`:
+    /// whether it attaches volumes, with an attacher; `authority`: what it knows of that of the API
+    /// server.
+    pub(crate) fn new(binds: bool, attaches: bool, authority: &'static str) -> Self {
+        Self { binds, attaches, authority, ..Self::default() }
     }
 
     /// Up to which revision the sync that decided on the present write had been shown a kind.
@@ -383,10 +389,14 @@ impl Oracle {
             "Pod" => {
                 self.ends.learn(before, after, revision);
                 self.learn_pod(before, after, by_manager, now);
+                self.attached.learn_pod(before, after, (revision, now));
             }
             "Deployment" => self.learn_deployment(before, after),
             "ReplicaSet" => self.learn_set(before, after, by_manager),
-            "Node" => self.learn_node(before, after),
+            "Node" => {
+                self.learn_node(before, after);
+                self.attached.learn_node(before, after, revision);
+            }
             "ClusterRole" if before.is_some_and(|it| !at(it, "/aggregationRule").is_null()) => {
                 self.sums.insert(key.2.clone(), revision);
             }

@@ -9,6 +9,7 @@ use runtime::{Clock, Runtime};
 use sandbox::{Policy, Server, User};
 use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 
+use crate::attaching::ATTACHER;
 use crate::binding::PROVISIONER;
 use crate::bundles::{self, BUNDLES};
 use crate::case::Case;
@@ -86,9 +87,11 @@ impl Site {
         let server = Server::new(runtime, options);
         let nodes = sandbox::Nodes::new(case.nodes).beat(BEAT);
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
-        let binds = case.has(PROVISIONER);
+        let attaches = case.has(ATTACHER);
+        let binds = attaches || case.has(PROVISIONER);
         let cluster = if binds { cluster.provisioning_volumes() } else { cluster };
         let authority = if case.has(BUNDLES) { bundles::AUTHORITY } else { "" };
+        let cluster = if attaches { cluster.attaching_volumes() } else { cluster };
         let log = Log {
             plan: case.plan.clone(),
             faulty: true,
@@ -105,7 +108,7 @@ impl Site {
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
-            oracle: Oracle::new(binds, authority),
+            oracle: Oracle::new(binds, attaches, authority),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),

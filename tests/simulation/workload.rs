@@ -6,8 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron, owners, quotas,
-    ranges, servers, services, stateful, storage, volumes,
+    attaching, batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron, owners,
+    quotas, ranges, servers, services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -111,6 +111,7 @@ const FAMILIES: &[Family] = &[
     certificates::signing,
     bundles::acts,
     servers::acts,
+    attaching::acts,
 ];
 
 /// The acts of a run.
@@ -146,6 +147,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         certificates::signing,
         bundles::acts,
         servers::acts,
+        attaching::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

@@ -339,7 +339,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "attachdetach-controller",
         event_source: Some("attachdetach-controller"),
         folder: Some("attachdetach"),
-        on_trial: true,
         start: Some(volumes::attach),
         ..NOT_YET
     },

@@ -162,6 +162,12 @@ pub enum Mutant {
     AbsentClaimReleases,
     /// A claim that grows is announced although its volume is bound to another one.
     GrowsForOthers,
+    /// A volume that one node may have is attached to a second one meanwhile.
+    SecondNodeAtOnce,
+    /// A volume is detached although the status of its node says that it is in use.
+    UsedIsDetached,
+    /// A volume is detached while the status of its node lists it as attached.
+    ListedIsDetached,
     /// The claim of an ephemeral volume that was deleted is not made again.
     LostClaimForgotten,
     /// A bootstrap token is deleted before it expires.
@@ -280,6 +286,9 @@ impl Mutant {
         Self::ClassClaimsIgnored,
         Self::AbsentClaimReleases,
         Self::GrowsForOthers,
+        Self::SecondNodeAtOnce,
+        Self::UsedIsDetached,
+        Self::ListedIsDetached,
         Self::LostClaimForgotten,
         Self::TokenGoesEarly,
         Self::StaleSignatureStays,

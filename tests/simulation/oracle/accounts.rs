@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
-use super::{Judged, Oracle, Target, Written, binding, bootstrap, certificates, volumes};
+use super::{
+    Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, volumes,
+};
 use crate::site::START;
 
 /// The ConfigMap in which the server says since when it notes the use of tokens.
@@ -51,6 +53,7 @@ impl Oracle {
             volumes::OF_VOLUMES => Self::volume_is_bound(before?, it),
             volumes::OF_CLASSES => self.class_is_used(before?, it),
             volumes::OF_PODS => self.is_no_claim_of_a_pod(it),
+            attaching::ACCOUNT => self.attaches_wrong(it),
             binding::ACCOUNT => self.binds_wrong(before?, it),
             binding::OF_SIZES => self.grows_wrong(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
@@ -148,6 +151,7 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         | volumes::OF_VOLUMES
         | volumes::OF_CLASSES
         | super::ranges::ACCOUNT => &["/metadata/finalizers"],
+        attaching::ACCOUNT => &["/status/volumesAttached"],
         binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
         binding::ACCOUNT if it.path.contains("/persistentvolumes/") => {
             &["/spec/claimRef", "/metadata/annotations", "/metadata/finalizers"]

@@ -168,7 +168,8 @@ impl Oracle {
                 let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
                 let lost = lost.then(|| format!("its node {node} is gone"));
                 let lost = lost.or_else(|| self.own_claims_lack(object));
-                lost.or_else(|| budgets::pod_lacks(object))
+                let lost = lost.or_else(|| budgets::pod_lacks(object));
+                lost.or_else(|| self.pod_is_unattached(object))
             }
             "PodDisruptionBudget" => self.budget_lacks(object),
             "ResourceQuota" => self.quota_lacks(object),
@@ -188,7 +189,11 @@ impl Oracle {
             "PodCertificateRequest" => Some("is to go when it is old".to_owned()),
             "Namespace" => self.namespace_lacks(&key.2),
             "ClusterRole" => self.role_lacks(object),
-            "Node" => (text(object, TTL) != "0").then(|| "has no ttl".to_owned()),
+            "Node" => {
+                let lack = (text(object, TTL) != "0").then(|| "has no ttl".to_owned());
+                lack.or_else(|| self.node_lists_wrong(object))
+            }
+            "VolumeAttachment" => self.attachment_lacks(object),
             "Secret" if text(object, "/type") == TOKEN => self.token_lacks(object),
             "Secret" => Self::token_is_over(object),
             "ConfigMap" => self.info_lacks(object),
@@ -366,6 +371,9 @@ impl Oracle {
             // The controller that finalized its namespace did not know its kind.
             if !namespace.is_empty() && self.objects.get("Namespace", "", namespace).is_none() {
                 acts.push(crate::workload::make(namespace));
+            }
+            if kind == "Node" {
+                acts.extend(self.node_repairs(object));
             }
             let template = at(object, "/spec/template/spec");
             match kind.as_str() {

@@ -61,6 +61,8 @@ pub(super) static KINDS: &[Resource] = &[
         "VolumeAttributesClass",
     ),
     Resource::cluster_scoped("storage.k8s.io", "v1", "storageclasses", "StorageClass"),
+    Resource::cluster_scoped("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment"),
+    Resource::cluster_scoped("storage.k8s.io", "v1", "csidrivers", "CSIDriver"),
     Resource::cluster_scoped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
     Resource::cluster_scoped(
         "certificates.k8s.io",

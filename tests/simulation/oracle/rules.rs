@@ -85,6 +85,7 @@ pub(crate) static RULES: &[Rule] = &[
             Mutant::GrowsForOthers,
             Mutant::HistoryWithPods,
             Mutant::LeftoverUnread,
+            Mutant::ListedIsDetached,
             Mutant::MarkIsStale,
             Mutant::NamespaceGoesFirst,
             Mutant::NotedSinceEver,
@@ -96,6 +97,7 @@ pub(crate) static RULES: &[Rule] = &[
             Mutant::TokenGoesEarly,
             Mutant::UnlistedIsEmpty,
             Mutant::UnreadyIsGone,
+            Mutant::UsedIsDetached,
         ],
     },
     Rule {
@@ -303,6 +305,12 @@ pub(crate) static RULES: &[Rule] = &[
         promise: "a Deployment that was complete has as many pods available as its strategy says",
         check: Check::Shown(Oracle::available),
         bugs: &[Mutant::MissingRoundedUp, Mutant::OldTooFar],
+    },
+    Rule {
+        name: "attached-once",
+        promise: "an exclusive volume is attached to a second node when the first one lets go of it",
+        check: Check::Done(Oracle::attached_twice),
+        bugs: &[Mutant::SecondNodeAtOnce],
     },
     // === Leader election ===
     Rule {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::{AttachPlugin, Kind as _, Pod, Text, VolumeAttachment};
 use controller::{Announce, EventType, ObjectRef, Write};
+use mutant::Mutant;
 use serde_json::{Value, json};
 
 use super::decide::{Draft, Listing, message, pods_on};
@@ -185,7 +186,7 @@ fn create(
 
 /// The other nodes that have the volume, or may get it; none: the volume may be attached here, too.
 fn others<'a>(s: &'a Snapshot, node: &Text, want: &Want, draft: &Draft) -> Option<Vec<&'a Text>> {
-    if want.is_shared {
+    if want.is_shared || mutant::is(Mutant::SecondNodeAtOnce) {
         return None;
     }
     let is_held = |(name, place): &(&Text, &Place)| {

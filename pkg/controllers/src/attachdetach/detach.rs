@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use api::{AttachPlugin, Kind as _, Node, Status, Text, VolumeAttachment};
 use controller::{Count, Facts, ObjectRef, When, Write};
+use mutant::Mutant;
 
 use super::decide::{Draft, Listing, live};
 use super::metrics::{FORCED_DETACHES, operation};
@@ -114,7 +115,8 @@ fn detach(
     facts: &Facts,
     draft: &mut Draft,
 ) {
-    if place.is_listed(&s.volume) {
+    let is_ignored = mutant::is(Mutant::ListedIsDetached);
+    if place.is_listed(&s.volume) && !is_ignored {
         draft.says(node, "waits until the status of the node does not list it any more");
         return draft.next(node, memory, Listing::Dropped);
     }
@@ -136,7 +138,7 @@ fn detach(
     let is_other = |live: &Arc<Node>| {
         place.node.as_ref().is_none_or(|cached| cached.meta.uid != live.meta.uid)
     };
-    if live.is_some_and(|live| is_other(live) || live.lists(&s.volume)) {
+    if live.is_some_and(|live| is_other(live) || live.lists(&s.volume) && !is_ignored) {
         draft.says(node, "waits for the cache: the node is not as it shows");
         draft.again(STALE);
         return draft.next(node, memory, Listing::Dropped);
@@ -211,7 +213,7 @@ impl Place {
 impl Standing {
     fn of(node: &Node, volume: &str) -> Self {
         Self {
-            in_use: node.uses(volume),
+            in_use: node.uses(volume) && !mutant::is(Mutant::UsedIsDetached),
             is_healthy: node.ready == Some(Status::True),
             is_out_of_service: node.is_out_of_service(),
         }
