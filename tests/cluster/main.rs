@@ -1,6 +1,7 @@
 //! What needs the real components, a module per subject: `tests/README.md` says how to use them.
 //! One program, so that it is linked once.
 
+mod attachdetach;
 mod bootstrap;
 mod cleaners;
 mod conformance;
