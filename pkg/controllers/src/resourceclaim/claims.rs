@@ -41,9 +41,10 @@ pub struct ClaimSnapshot {
 pub enum User {
     /// A pod that may run.
     Runs,
-    /// A pod that is over, was deleted, or has another uid by now.
+    /// A pod that is over, or was deleted.
     Over,
-    /// A pod that is not cached: it may be new, or deleted.
+    /// A pod that is not cached: it may be new, or deleted. One of its name with another uid may
+    /// be the one before it as well as the one after it.
     Unknown,
     /// No pod, so nothing is known.
     Other,
@@ -138,9 +139,9 @@ fn user(claim: &ResourceClaim, it: &Consumer, view: &View<'_>, departed: &Depart
 
 fn pod_state(claim: &ResourceClaim, name: &Text, uid: &Text, view: &View<'_>) -> User {
     match view.of::<Pod>().get(&beside(claim, name)) {
-        None => User::Unknown,
-        Some(pod) if pod.meta.uid != *uid || is_done(&pod) => User::Over,
-        Some(_) => User::Runs,
+        Some(pod) if pod.meta.uid == *uid && is_done(&pod) => User::Over,
+        Some(pod) if pod.meta.uid == *uid => User::Runs,
+        None | Some(_) => User::Unknown,
     }
 }
 
