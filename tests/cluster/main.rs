@@ -24,6 +24,8 @@ mod namespace;
 mod nodeipam;
 mod nodelifecycle;
 mod persistentvolume;
+mod podgroups;
+mod poolrequests;
 mod pvcprotection;
 mod replicaset;
 mod replicationcontroller;

@@ -28,7 +28,9 @@ async fn pods_get_devices_and_give_them_back() -> anyhow::Result<()> {
     let requests = cluster.request_counts().await?;
     let run = async {
         a_claim_is_made_and_reserved(&cluster, &manager).await?;
-        a_claim_is_made_again(&cluster).await?;
+        if binary == Binary::Ours {
+            a_claim_is_made_again(&cluster).await?;
+        }
         a_claim_is_shared_and_deallocated(&cluster).await?;
         a_pod_with_a_node_gets_its_reservation(&cluster).await?;
         a_template_may_come_later(&cluster).await?;
@@ -76,7 +78,9 @@ async fn a_claim_is_made_and_reserved(cluster: &Cluster, manager: &Manager) -> a
     no_claims(&objects).await
 }
 
-/// e2e: "recreates a generated claim that was deleted" of a pod that is not scheduled.
+/// Upstream's comment in `handleClaim`: "perhaps it was deleted accidentally. In that case we
+/// re-create it". But for an hour upstream's takes a claim that it has made for one that is there
+/// (`claimCache` of NewController), and makes no other.
 async fn a_claim_is_made_again(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "again").await?;
     objects.create(TEMPLATES, &template(&json!({"deviceClassName": "none.example.com"}))).await?;
