@@ -8,7 +8,10 @@ use crate::workload::{
     NODES, REPLICAS, WORKLOADS, Workload, accounts, apply_one, ended, jobs, make, namespaces,
     nodes, roles, roll_one, status_one, tick,
 };
-use crate::{batch, bootstrap, budgets, certificates, owners, services, storage, volumes};
+use crate::{
+    batch, bootstrap, budgets, certificates, devices, groups, owners, pools, services, storage,
+    volumes,
+};
 
 /// How many of all cases are narrow.
 const SHARE: f64 = 0.4;
@@ -50,7 +53,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 28] = [
+const THEMES: [Theme; 32] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -294,6 +297,48 @@ const THEMES: [Theme; 28] = [
         wrong: &[Discovery, Discovery, Discovery, Watches("widgets", unwatched)],
     },
     Theme { begin: |_| vec![owners::defined()], act: owners::customs, wrong: &[Discovery] },
+    Theme {
+        begin: devices::acts,
+        act: devices::acts,
+        wrong: &[
+            Writes("resource-claim-controller", any),
+            Watches("resourceclaims", late),
+            Watches("resourceclaims", unwatched),
+            Watches("resourceclaimtemplates", unwatched),
+            Watches("pods", late),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: devices::taints,
+        act: devices::taints,
+        wrong: &[
+            Writes("device-taint-eviction-controller", any),
+            Watches("resourceslices", late),
+            Watches("resourceslices", unwatched),
+            Watches("resourceclaims", unwatched),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |_| groups::defined(),
+        act: groups::acts,
+        wrong: &[
+            Writes("podgroup-protection-controller", any),
+            Watches("podgroups", unwatched),
+            Watches("pods", late),
+            Watches("pods", unwatched),
+        ],
+    },
+    Theme {
+        begin: |_| pools::defined(),
+        act: pools::acts,
+        wrong: &[
+            Writes("resourcepoolstatusrequest-controller", any),
+            Watches("resourcepoolstatusrequests", unwatched),
+            Watches("resourceslices", unwatched),
+        ],
+    },
 ];
 
 /// The case of a seed; none: it is a wide one.

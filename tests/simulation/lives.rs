@@ -11,7 +11,9 @@ use crate::case::Case;
 use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
-use crate::{attaching, binding, bundles, certificates, quotas, ranges, servers};
+use crate::{
+    attaching, binding, bundles, certificates, devices, groups, pools, quotas, ranges, servers,
+};
 
 /// What managers are called.
 const NAMES: [char; 2] = ['a', 'b'];
@@ -99,6 +101,30 @@ const SOMETIMES: &[Sometimes] = &[
         words: &[attaching::ATTACHER],
         rows: &["persistentvolume-attach-detach-controller"],
         gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[devices::DRIVER],
+        rows: &["resourceclaim-controller"],
+        gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[devices::SLICE],
+        rows: &["device-taint-eviction-controller"],
+        gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[groups::GROUPS],
+        rows: &[],
+        gate: Some("GenericWorkload=true"),
+        flags: &[],
+    },
+    Sometimes {
+        words: &[pools::REQUESTS],
+        rows: &[],
+        gate: Some("DRAResourcePoolStatus=true"),
         flags: &[],
     },
 ];

@@ -13,11 +13,13 @@ mod contests;
 mod cores;
 mod corruption;
 mod cron;
+mod devices;
 mod dice;
 mod discovery;
 mod fault;
 mod flow;
 mod focus;
+mod groups;
 mod held;
 mod lease;
 mod life;
@@ -27,6 +29,7 @@ mod mutants;
 mod older;
 mod oracle;
 mod owners;
+mod pools;
 mod quotas;
 mod ranges;
 mod run;
@@ -65,6 +68,7 @@ const MATRIX: usize = 199;
 const TAIL: usize = 60;
 
 /// `SEEDS=1000` runs so many, from `FROM=5000` on, and `SEED=42` that one, with its trace.
+/// `ONLY=word` runs those of them alone whose acts have that word.
 /// `FRESH=1000` runs as many new random ones. `MUTANT=NoFence` runs them with that bug.
 #[test]
 fn seeds_keep_the_promises() -> anyhow::Result<()> {
@@ -101,7 +105,11 @@ fn now_unix_seconds() -> anyhow::Result<u64> {
 fn try_seeds(from: u64, count: u64) -> anyhow::Result<()> {
     println!("FROM={from} SEEDS={count}");
     let (mut stats, mut first, mut failed) = (Stats::default(), None, Vec::new());
-    let seed = |at: usize| from.saturating_add(u64::try_from(at).unwrap_or(u64::MAX));
+    let only = env::var("ONLY").unwrap_or_default();
+    let seeds: Vec<u64> = (from..from.saturating_add(count))
+        .filter(|seed| only.is_empty() || Case::draw(*seed).has(&only))
+        .collect();
+    let seed = |at: usize| seeds.get(at).copied().unwrap_or(u64::MAX);
     let try_seed = |at| {
         let case = Case::draw(seed(at));
         run(&case).map(|outcome| (case, outcome))
@@ -126,7 +134,7 @@ fn try_seeds(from: u64, count: u64) -> anyhow::Result<()> {
         let is_enough = failed.len() >= FAILURES;
         if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    cores::each(usize::try_from(count)?, try_seed, tell);
+    cores::each(seeds.len(), try_seed, tell);
     println!("{stats}; {} failed", failed.len());
     let Some(first) = first else { return Ok(()) };
     println!("failed: {failed:?}; the first is being shrunk");

@@ -17,6 +17,9 @@
 //! - `bundles`: the bundle with the authority of the API server.
 //! - `certificates`: which requests are approved.
 //! - `cron`: CronJobs.
+//! - `devices`: claims of devices, and taints of them.
+//! - `groups`: pods that are scheduled together.
+//! - `pools`: questions about pools of devices.
 //! - `clocks`: what a manager with a wrong clock takes for now.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
 //! - `jobs`: which Jobs go, and when.
@@ -43,13 +46,16 @@ mod certificates;
 mod clocks;
 mod costs;
 mod cron;
+mod devices;
 mod ending;
 mod fields;
+mod groups;
 mod jobs;
 mod knowledge;
 mod objects;
 mod order;
 mod ownership;
+mod pools;
 mod quotas;
 mod ranges;
 mod rules;
@@ -198,6 +204,7 @@ pub(crate) struct Oracle {
     runs: cron::Runs,
     ends: budgets::Ends,
     users: volumes::Users,
+    devices: devices::Pods,
     signed: bootstrap::Signed,
     missed: servers::Missed,
     /// What the managers know of the authority of the API server.
@@ -388,6 +395,7 @@ impl Oracle {
         match key.0.as_str() {
             "Pod" => {
                 self.ends.learn(before, after, revision);
+                self.devices.learn(before, after, revision);
                 self.learn_pod(before, after, by_manager, now);
                 self.attached.learn_pod(before, after, (revision, now));
             }

@@ -6,8 +6,8 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    attaching, batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron, owners,
-    quotas, ranges, servers, services, stateful, storage, volumes,
+    attaching, batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron,
+    devices, groups, owners, pools, quotas, ranges, servers, services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -112,6 +112,10 @@ const FAMILIES: &[Family] = &[
     bundles::acts,
     servers::acts,
     attaching::acts,
+    devices::acts,
+    devices::taints,
+    groups::acts,
+    pools::acts,
 ];
 
 /// The acts of a run.
@@ -148,6 +152,10 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         bundles::acts,
         servers::acts,
         attaching::acts,
+        devices::acts,
+        devices::taints,
+        groups::acts,
+        pools::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

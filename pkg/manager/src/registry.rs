@@ -154,7 +154,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "device-taint-eviction-controller",
         gates: &["DynamicResourceAllocation", "DRADeviceTaints"],
         folder: Some("devicetainteviction"),
-        on_trial: true,
         start: Some(devices::taints),
         ..NOT_YET
     },
@@ -411,7 +410,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "podgroup-protection-controller",
         gates: &["GenericWorkload"],
         folder: Some("podgroupprotection"),
-        on_trial: true,
         start: Some(workloads::pod_group_protection),
         ..NOT_YET
     },
@@ -451,7 +449,6 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("resource_claim"),
         gates: &["DynamicResourceAllocation"],
         folder: Some("resourceclaim"),
-        on_trial: true,
         start: Some(devices::claims),
         ..NOT_YET
     },
@@ -460,7 +457,6 @@ pub static REGISTRY: &[Entry] = &[
         account: "resourcepoolstatusrequest-controller",
         gates: &["DRAResourcePoolStatus"],
         folder: Some("resourcepoolstatusrequest"),
-        on_trial: true,
         start: Some(devices::pool_requests),
         ..NOT_YET
     },

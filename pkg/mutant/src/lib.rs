@@ -168,6 +168,14 @@ pub enum Mutant {
     UsedIsDetached,
     /// A volume is detached while the status of its node lists it as attached.
     ListedIsDetached,
+    /// A pod that is being deleted loses its reservations although its containers still run.
+    DyingReservesNothing,
+    /// A pod is evicted from a tainted device although its claim tolerates that.
+    TolerationIgnored,
+    /// A group of pods that is being deleted is let go although a pod may run in it.
+    GroupPodsIgnored,
+    /// A question about pools is deleted right after its answer.
+    AnswerGoesEarly,
     /// The claim of an ephemeral volume that was deleted is not made again.
     LostClaimForgotten,
     /// A bootstrap token is deleted before it expires.
@@ -289,6 +297,10 @@ impl Mutant {
         Self::SecondNodeAtOnce,
         Self::UsedIsDetached,
         Self::ListedIsDetached,
+        Self::DyingReservesNothing,
+        Self::TolerationIgnored,
+        Self::GroupPodsIgnored,
+        Self::AnswerGoesEarly,
         Self::LostClaimForgotten,
         Self::TokenGoesEarly,
         Self::StaleSignatureStays,

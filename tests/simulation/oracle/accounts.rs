@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{
-    Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, volumes,
+    Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, devices, groups,
+    pools, volumes,
 };
 use crate::site::START;
 
@@ -56,6 +57,10 @@ impl Oracle {
             attaching::ACCOUNT => self.attaches_wrong(it),
             binding::ACCOUNT => self.binds_wrong(before?, it),
             binding::OF_SIZES => self.grows_wrong(before?, it),
+            devices::ACCOUNT => self.claims_wrong(it),
+            devices::OF_TAINTS => self.pod_may_stay(before?, it),
+            groups::ACCOUNT => self.group_is_used(before?, it),
+            pools::ACCOUNT => self.answers_wrong(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
             "legacy-service-account-token-cleaner" => self.token_is_young(it),
             // It says that a pod has failed before it deletes it.
@@ -143,13 +148,19 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         certificates::ACCOUNT if it.target.sub == "status" => {
             &["/status/conditions", "/status/certificate"]
         }
-        certificates::ACCOUNT => &["/status/conditions"],
+        certificates::ACCOUNT | devices::OF_TAINTS => &["/status/conditions"],
         "clusterrole-aggregation-controller" => &["/rules"],
         "generic-garbage-collector" => &["/metadata/ownerReferences", "/metadata/finalizers"],
         super::ranges::ACCOUNT if it.path.ends_with("/status") => &["/status"],
+        devices::ACCOUNT if it.path.contains("/pods/") => &["/status/resourceClaimStatuses"],
+        devices::ACCOUNT if it.path.ends_with("/status") => {
+            &["/status/reservedFor", "/status/allocation"]
+        }
         "pvc-protection-controller"
         | volumes::OF_VOLUMES
         | volumes::OF_CLASSES
+        | devices::ACCOUNT
+        | groups::ACCOUNT
         | super::ranges::ACCOUNT => &["/metadata/finalizers"],
         attaching::ACCOUNT => &["/status/volumesAttached"],
         binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
@@ -159,7 +170,10 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         binding::ACCOUNT => {
             &["/spec/volumeName", "/spec/storageClassName", "/metadata/annotations"]
         }
-        super::budgets::ACCOUNT | super::quotas::ACCOUNT | super::servers::ACCOUNT => &["/status"],
+        super::budgets::ACCOUNT
+        | super::quotas::ACCOUNT
+        | super::servers::ACCOUNT
+        | pools::ACCOUNT => &["/status"],
         super::bundles::ACCOUNT => &["/spec/trustBundle"],
         binding::OF_SIZES | "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"

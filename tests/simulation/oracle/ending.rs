@@ -10,7 +10,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, batch, budgets, certificates, ranges, volumes};
+use super::{Judged, Oracle, batch, budgets, certificates, pools, ranges, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -132,8 +132,8 @@ impl Oracle {
             "daemon-set-controller" if target.plural == "controllerrevisions" => {
                 controller(it.sent).is_some_and(|set| quiet.sets.contains(set))
             }
-            // It looks by the hour, and what is over may be there until then.
-            certificates::ACCOUNT => it.method == "DELETE",
+            // What is over may be there for an hour.
+            certificates::ACCOUNT | pools::ACCOUNT => it.method == "DELETE",
             "clusterrole-aggregation-controller" => quiet.roles.contains(&target.name),
             _ => false,
         };
@@ -168,6 +168,8 @@ impl Oracle {
                 let lost = !node.is_empty() && self.objects.get("Node", "", node).is_none();
                 let lost = lost.then(|| format!("its node {node} is gone"));
                 let lost = lost.or_else(|| self.own_claims_lack(object));
+                let lost = lost.or_else(|| self.device_claims_lack(object));
+                let lost = lost.or_else(|| self.must_leave(object));
                 let lost = lost.or_else(|| budgets::pod_lacks(object));
                 lost.or_else(|| self.pod_is_unattached(object))
             }
@@ -183,6 +185,8 @@ impl Oracle {
             "PersistentVolume" => volumes::protection_lacks(&key.0, object)
                 .or_else(|| self.volume_is_unsettled(object)),
             "VolumeAttributesClass" => volumes::protection_lacks(&key.0, object),
+            "ResourceClaim" => self.device_claim_lacks(object),
+            "ResourcePoolStatusRequest" => pools::question_lacks(object),
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),
             "CertificateSigningRequest" => self.request_lacks(object),
@@ -375,6 +379,10 @@ impl Oracle {
             if kind == "Node" {
                 acts.extend(self.node_repairs(object));
             }
+            if kind == "Pod" {
+                let names = self.missing_templates(object);
+                acts.extend(names.iter().map(|name| crate::devices::template(namespace, name)));
+            }
             let template = at(object, "/spec/template/spec");
             match kind.as_str() {
                 "Deployment" | "DaemonSet" | "ReplicationController" | "StatefulSet"
@@ -391,6 +399,9 @@ impl Oracle {
                     acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }
                 "Secret" if self.token_sleeps_too_long(object) => {
+                    acts.push(format!("> annotate {named} look={}\n", self.revision));
+                }
+                "ResourceClaim" if self.claim_sleeps(object) => {
                     acts.push(format!("> annotate {named} look={}\n", self.revision));
                 }
                 "CronJob" if *at(object, "/spec/suspend") != true => {

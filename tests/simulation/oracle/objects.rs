@@ -28,6 +28,14 @@ pub(super) static KINDS: &[Resource] = &[
     Resource::namespaced("", "v1", "resourcequotas", "ResourceQuota"),
     Resource::namespaced("", "v1", "endpoints", "Endpoints"),
     Resource::namespaced("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+    Resource::namespaced("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"),
+    Resource::namespaced(
+        "resource.k8s.io",
+        "v1",
+        "resourceclaimtemplates",
+        "ResourceClaimTemplate",
+    ),
+    Resource::namespaced("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup"),
     Resource::namespaced("sim.example.com", "v1", "widgets", "Widget"),
     Resource::namespaced("rbac.authorization.k8s.io", "v1", "roles", "Role"),
     Resource::namespaced(
@@ -38,6 +46,13 @@ pub(super) static KINDS: &[Resource] = &[
     ),
     Resource::cluster_scoped("", "v1", "namespaces", "Namespace"),
     Resource::cluster_scoped("", "v1", "nodes", "Node"),
+    Resource::cluster_scoped("resource.k8s.io", "v1", "resourceslices", "ResourceSlice"),
+    Resource::cluster_scoped(
+        "resource.k8s.io",
+        "v1alpha3",
+        "resourcepoolstatusrequests",
+        "ResourcePoolStatusRequest",
+    ),
     Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR"),
     Resource::cluster_scoped(

@@ -131,6 +131,8 @@ impl Oracle {
         match kind {
             "PersistentVolumeClaim" => self.user_of(object).is_some(),
             "PersistentVolume" => is_bound(object),
+            "ResourceClaim" => self.claim_is_reserved(object),
+            "PodGroup" => self.group_is_kept(object),
             "VolumeAttributesClass" => USERS.iter().any(refers),
             "ServiceCIDR" => self.keeps_range(object),
             _ => false,

@@ -30,7 +30,10 @@
 //! - nothing is made or reserved for a pod that is over. Upstream makes a claim again that it has
 //!   just deleted, and reserves a shared one again that it has just released, without end
 //!   (kubernetes/kubernetes#141274);
-//! - a claim that is being deleted is not deleted once more.
+//! - a claim that is being deleted is not deleted once more;
+//! - if the cache has another pod of the name of one that a claim is reserved or was made for, that
+//!   says nothing: it may be the pod before it. Upstream takes it for the one after it, and lets go
+//!   what the new pod needs.
 //!
 //! # Parts
 //!
@@ -50,6 +53,7 @@ mod snapshot;
 mod tests;
 
 use api::{Pod, ResourceClaim};
+use mutant::Mutant;
 
 pub use claims::{ClaimSnapshot, Claims, Departed};
 pub use pods::Pods;
@@ -58,7 +62,8 @@ pub use snapshot::{Found, PodSnapshot};
 /// Whether none of its containers runs or ever will. As `isPodDone`.
 fn is_done(pod: &Pod) -> bool {
     // Of a pod that cannot be read the node is not known.
-    let never_ran = pod.meta.is_terminating() && pod.node_name.is_none() && !pod.unreadable;
+    let has_no_node = pod.node_name.is_none() || mutant::is(Mutant::DyingReservesNothing);
+    let never_ran = pod.meta.is_terminating() && has_no_node && !pod.unreadable;
     pod.is_terminal() || never_ran
 }
 

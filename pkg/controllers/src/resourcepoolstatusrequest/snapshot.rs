@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::{Answered, Key, ResourcePoolStatusRequest, ResourceSlice, Time};
 use controller::View;
+use mutant::Mutant;
 
 use super::pools::{self, Pool};
 
@@ -40,6 +41,7 @@ pub(super) fn ends(request: &ResourcePoolStatusRequest) -> Option<Time> {
     let made = request.meta.creation_timestamp;
     match request.answered {
         None => Some(made? + PENDING_STAYS),
+        Some(Answered { at, .. }) if mutant::is(Mutant::AnswerGoesEarly) => at,
         Some(Answered { at, is_concluded: true }) => Some(at? + ANSWERED_STAYS),
         Some(Answered { is_concluded: false, .. }) => Some(made? + ANSWERED_STAYS),
     }
