@@ -81,15 +81,16 @@ impl Oracle {
         if name.is_empty() && !is_completed {
             return self.waits_in_vain(claim);
         }
+        let is_bound = |volume: &Value| {
+            text(volume, "/spec/claimRef/uid") == uid(claim)
+                || is_completed && is_free(volume)
+                || !is_completed && is_kept_for(claim, volume)
+                || !is_completed && is_free(volume) && fits(claim, volume)
+        };
         let wanted = match volume {
-            None if is_completed => "Lost",
-            None => "Pending",
-            Some(volume) if text(volume, "/spec/claimRef/uid") == uid(claim) => "Bound",
-            Some(volume) if is_completed && !is_free(volume) => "Lost",
-            Some(_) if is_completed => "Bound",
-            Some(volume) if is_kept_for(claim, volume) => "Bound",
-            Some(volume) if is_free(volume) && fits(claim, volume) => "Bound",
-            Some(_) => "Pending",
+            Some(volume) if is_bound(volume) => "Bound",
+            _ if is_completed => "Lost",
+            _ => "Pending",
         };
         (phase != wanted).then(|| format!("is {phase:?} and should be {wanted}, volume {name}"))
     }
