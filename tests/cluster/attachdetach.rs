@@ -52,6 +52,7 @@ async fn volumes_are_attached_where_pods_need_them() -> anyhow::Result<()> {
         another_manager_goes_on(&cluster).await
     };
     tokio::select! {
+        biased;
         done = scenes => done,
         error = attacher(&cluster) => Err(error.context("the attacher")),
     }
@@ -144,8 +145,8 @@ async fn a_volume_moves(cluster: &Cluster) -> anyhow::Result<()> {
     scene.end(&to).await
 }
 
-/// `TestPodTerminationWithNodeOOSDetach`: pods of a node that is out of service are deleted, and its
-/// volumes are detached at once, although they are in use there.
+/// `TestPodTerminationWithNodeOOSDetach`: pods of a node that is out of service are deleted, and
+/// its volumes are detached at once, although they are in use there.
 async fn a_node_out_of_service(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
     let scene = Scene::new(cluster, "out-of-service").await?;
     let node = scene.node("out-of-service").await?;

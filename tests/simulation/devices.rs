@@ -122,9 +122,8 @@ fn allocated(dice: &Dice, claim: &str, namespace: &str, pod: &str) -> Vec<String
     let results = format!(
         r#"[{{"request":"a","driver":"{DRIVER}","pool":"node-0","device":"{device}"{tolerations}}}]"#
     );
-    let user = format!(
-        r#","reservedFor":[{{"resource":"pods","name":"{pod}","uid":"<<pod/{pod} -n {namespace} .metadata.uid or 0-0-0>>"}}]"#
-    );
+    let uid = format!("<<pod/{pod} -n {namespace} .metadata.uid or 0-0-0>>");
+    let user = format!(r#","reservedFor":[{{"resource":"pods","name":"{pod}","uid":"{uid}"}}]"#);
     let user = if dice.chance(0.5) { user.as_str() } else { "" };
     vec![
         format!("> patch {claim} '{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}'\n"),

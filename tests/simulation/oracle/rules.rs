@@ -312,7 +312,7 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule {
         name: "attached-once",
-        promise: "an exclusive volume is attached to a second node when the first one lets go of it",
+        promise: "an exclusive volume is attached to a second node once the first lets go of it",
         check: Check::Done(Oracle::attached_twice),
         bugs: &[Mutant::SecondNodeAtOnce],
     },

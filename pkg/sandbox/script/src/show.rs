@@ -126,6 +126,8 @@ impl<C: Cluster> Player<'_, C> {
                 let (kind_of, reason) = (text(event, "type"), text(event, "reason"));
                 let message = text(event, "message");
                 let message = message.strip_prefix(COMBINED).unwrap_or(&message);
+                // Some of upstream's messages end with a space.
+                let message = message.trim_end();
                 self.normal(&format!("{kind_of} {reason} {kind}/{name}: {message}"))
             })
             .collect();
