@@ -49,6 +49,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let listener = listener.await.with_context(|| format!("--port {}", arguments.port))?;
     let address = listener.local_addr()?;
 
+    let is_loaded = state.is_some();
     let server = match state {
         Some(State { path, document }) => {
             let server = Server::load(&runtime, Options::default(), &document);
@@ -60,6 +61,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cluster = sandbox::Cluster::start(server.clone(), &nodes, runtime.random.bits());
     let flags = vec![format!("--controllers={}", arguments.controllers)];
     let world = World::on(cluster, &flags, &runtime)?;
+    let mut player = Player::new(&world, "default").await?;
+    if !is_loaded {
+        // Before the first request: whoever lists all objects then finds it there.
+        apply(&mut player, STANDARD).await?;
+    }
     let pages = debug::router(world.source.clone(), debug::Audience::Insiders);
     let serving = server.clone();
     let served = runtime::spawn("http", async move { serving.serve(listener, pages).await });
@@ -69,8 +75,6 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     tell(&format!("    kubectl -s http://{address} get nodes"));
     tell(&format!("    curl http://{address}/debug/controllers\n"));
     tell("Ctrl-C ends it.\n");
-    let mut player = Player::new(&world, "default").await?;
-    apply(&mut player, STANDARD).await?;
     for path in files(&arguments.filename)? {
         let failed = || format!("-f {}", path.display());
         let text = std::fs::read_to_string(&path).with_context(failed)?;
