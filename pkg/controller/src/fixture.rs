@@ -274,6 +274,13 @@ impl Fixture {
         self
     }
 
+    /// The cache of kind `T` is complete up to this version.
+    #[must_use]
+    pub fn up_to<T: Kind>(mut self, version: u64) -> Self {
+        self.held::<T>().version = version;
+        self
+    }
+
     /// The API server last sent something about kind `T` this long ago; none: never.
     #[must_use]
     pub fn silent<T: Kind>(mut self, silence: impl Into<Option<Duration>>) -> Self {

@@ -140,6 +140,11 @@ impl<'a, T: Object> Lister<'a, T> {
         self.cache.all(&mut |objects| found.extend(objects.iter().map(typed)));
         found
     }
+
+    /// Up to which version of the kind the cache is complete; 0: that is not known.
+    pub fn version(self) -> u64 {
+        self.cache.version()
+    }
 }
 
 // === impl MetadataLister ===

@@ -11,13 +11,18 @@ use controller::{
 };
 use serde_json::{Value, json};
 
-use super::health::{self, Heartbeat, NodeHealth};
+use super::health::{self, Heartbeat, Lapsed, NodeHealth, Version};
 use super::metrics::EVICTIONS_TOTAL;
 use super::snapshot::{Snapshot, ZonesSnapshot};
 use super::{taints, zones};
 
 /// How long to wait for news of Leases before the next look.
 const HOLD: Duration = Duration::from_secs(1);
+/// Any list names the version that the API server has now; this role may list nodes, not Leases.
+const VERSION: &str = "/api/v1/nodes?limit=1";
+/// Bookmarks, one a minute, show the version of Leases even where none is renewed. If they are of
+/// another etcd (`--etcd-servers-overrides`), its versions may be lower for ever.
+const SHOWN_WITHIN: Duration = Duration::from_mins(5);
 /// The conditions that become unknown with the kubelet.
 const CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 /// Labels that have an older name, which must have the same value.
@@ -46,6 +51,8 @@ pub(super) enum Course {
     Removed,
     /// For all that is known.
     Alive,
+    /// Its kubelet is late, unless it has reported more than the cache shows.
+    Late(Lapsed),
     /// Its kubelet has reported more than the cache shows: this heartbeat.
     Reported(Heartbeat),
     /// It is not heard of any more.
@@ -61,8 +68,8 @@ enum Beat {
     InTime(Duration),
     /// Whether it has cannot be known now.
     Unheard(&'static str),
-    /// It has not, for so long.
-    Missing(Duration),
+    /// It has not: of these, for so long, and since this deadline it is late.
+    Missing { silence: Duration, deadline: Duration },
 }
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts) -> (Plan, Verdict) {
@@ -78,28 +85,24 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> (Plan, Verdict) {
         (_, None) => return (Plan::rest("not looked at yet"), verdict(Course::Alive)),
     };
     let beat = beat(s, node, health);
-    // Without this there is nothing to declare.
-    if let Beat::Missing(silence) = beat
-        && node.ready != Some(Status::Unknown)
-    {
-        let query = Query::view::<Node>(s.key.clone());
-        let Some(answer) = facts.get(&query) else {
-            let why = format!("its kubelet is silent for {silence:?}; what does a live read say?");
-            return (Plan::fetch(why, vec![query]), verdict(Course::Alive));
-        };
-        return match answer.view::<Node>() {
-            Ok(Some(live)) if live.meta.uid == node.meta.uid => {
-                let (plan, course) = lost(s, health, live, silence);
-                (plan, Verdict { registered: true, ..verdict(course) })
-            }
-            Ok(_) => (Plan::rest("the node is deleted already"), verdict(Course::Alive)),
-            Err(error) => {
-                let why = "its kubelet is silent, and it cannot be read live";
-                (Plan::failed(why, error.text.clone()), verdict(Course::Alive))
-            }
-        };
+    // Of one that is unknown there is nothing to declare.
+    let Beat::Missing { silence, deadline } = beat else { return lives(s, node, health, &beat) };
+    if node.ready == Some(Status::Unknown) {
+        return lives(s, node, health, &beat);
     }
-    lives(s, node, health, &beat)
+    let lapsed = health.lapsed.filter(|lapsed| lapsed.deadline == deadline);
+    let asked = s.version.filter(|version| version.read > deadline);
+    let lapsed = lapsed.or(asked.map(|version| Lapsed { deadline, version }));
+    let (plan, course) = match lapsed {
+        None => late(s, deadline, facts),
+        Some(lapsed) if !is_shown(s, &lapsed) => {
+            let why = "its kubelet is late, but the cache of Leases does not show that time yet";
+            (Plan::rest(why).again_after(Some(HOLD)), Course::Late(lapsed))
+        }
+        Some(_) => missing(s, (node, health), silence, facts),
+    };
+    let registered = matches!(course, Course::Reported(_) | Course::Lost { .. });
+    (plan, Verdict { registered, ..verdict(course) })
 }
 
 /// As `tryUpdateNodeHealth`. Only what was known at the time counts: neither while the API server
@@ -123,7 +126,58 @@ fn beat(s: &Snapshot, node: &Node, health: &NodeHealth) -> Beat {
     if heard <= deadline {
         return Beat::Unheard("its kubelet is late, but there is no news of Leases since then");
     }
-    Beat::Missing(s.uptime.saturating_sub(since))
+    Beat::Missing { silence: s.uptime.saturating_sub(since), deadline }
+}
+
+/// Which version does the API server have, now that the deadline has passed?
+fn late(s: &Snapshot, deadline: Duration, facts: &Facts) -> (Plan, Course) {
+    let query = Query::path(VERSION);
+    let Some(answer) = facts.get(&query) else {
+        let why = "its kubelet is late; up to which version must Leases be shown?";
+        return (Plan::fetch(why, vec![query]), Course::Alive);
+    };
+    let failed = |error: String| {
+        let why = "its kubelet is late, and nobody says up to which version Leases must be shown";
+        (Plan::failed(why, error), Course::Alive)
+    };
+    let list = match answer.json() {
+        Ok(list) => list,
+        Err(error) => return failed(error.text.to_string()),
+    };
+    let version = list["metadata"]["resourceVersion"].as_str();
+    let Some(number) = version.and_then(|version| version.parse().ok()) else {
+        return failed(format!("{VERSION}: the list has no resourceVersion"));
+    };
+    let plan = Plan::rest(format!("its kubelet is late; are Leases shown up to {number}?"));
+    let lapsed = Lapsed { deadline, version: Version { number, read: s.uptime } };
+    (plan.again_after(Some(HOLD)), Course::Late(lapsed))
+}
+
+/// Whether all that was renewed before the deadline is shown.
+fn is_shown(s: &Snapshot, lapsed: &Lapsed) -> bool {
+    s.shown >= lapsed.version.number || s.uptime > lapsed.version.read + SHOWN_WITHIN
+}
+
+/// The kubelet has not reported in time. What does a live read say?
+fn missing(
+    s: &Snapshot,
+    (node, health): (&Node, &NodeHealth),
+    silence: Duration,
+    facts: &Facts,
+) -> (Plan, Course) {
+    let query = Query::view::<Node>(s.key.clone());
+    let Some(answer) = facts.get(&query) else {
+        let why = format!("its kubelet is silent for {silence:?}; what does a live read say?");
+        return (Plan::fetch(why, vec![query]), Course::Alive);
+    };
+    match answer.view::<Node>() {
+        Ok(Some(live)) if live.meta.uid == node.meta.uid => lost(s, health, live, silence),
+        Ok(_) => (Plan::rest("the node is deleted already"), Course::Alive),
+        Err(error) => {
+            let why = "its kubelet is silent, and it cannot be read live";
+            (Plan::failed(why, error.text.clone()), Course::Alive)
+        }
+    }
 }
 
 // === Plans ===
@@ -225,7 +279,7 @@ fn why(node: &Node, wanted: &taints::Wanted, beat: &Beat) -> (String, Option<Dur
     match beat {
         Beat::InTime(left) => (format!("{ready}{waits}"), Some(*left)),
         Beat::Unheard(why) => (format!("{ready}{waits}; {why}"), Some(HOLD)),
-        Beat::Missing(silence) => {
+        Beat::Missing { silence, .. } => {
             (format!("{ready}{waits}; its kubelet is silent for {silence:?}"), None)
         }
     }

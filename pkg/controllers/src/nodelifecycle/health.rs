@@ -24,6 +24,8 @@ pub struct Health {
     pub(super) nodes: BTreeMap<Text, NodeHealth>,
     pub(super) zones: BTreeMap<Text, Zone>,
     pub(super) contact: Contact,
+    /// The last version that the API server was asked for: one answer does for many nodes.
+    pub(super) version: Option<Version>,
     /// Whether no node is ready: then none may have a taint that evicts.
     pub(super) master_disruption: bool,
 }
@@ -44,6 +46,8 @@ pub(super) struct NodeHealth {
     pub(super) marks_all: bool,
     /// Pods that were bound to it while it was not ready, to be marked, too.
     pub(super) bound: BTreeSet<Key>,
+    /// That it was late, if it was.
+    pub(super) lapsed: Option<Lapsed>,
     /// Since when it waits for a taint that evicts.
     pub(super) waits: Option<Duration>,
     /// Whether it may get one now.
@@ -57,6 +61,24 @@ pub(super) enum Heartbeat {
     Never,
     /// Then; none: the condition does not say.
     At(Option<Time>),
+}
+
+/// A kubelet has not reported before its deadline, as far as the caches show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lapsed {
+    /// The deadline.
+    pub(super) deadline: Duration,
+    /// One after that: what was renewed in time is up to it.
+    pub(super) version: Version,
+}
+
+/// A version of the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version {
+    /// When the sync began in which it was read.
+    pub(super) read: Duration,
+    /// Its number.
+    pub(super) number: u64,
 }
 
 /// Whether the API server can be heard: what its silence hides says nothing about nodes.
@@ -119,6 +141,7 @@ impl NodeHealth {
             // A predecessor may have ended before all of them were.
             marks_all: node.ready == Some(Status::Unknown),
             bound: BTreeSet::new(),
+            lapsed: None,
             waits: None,
             turn: false,
         }
@@ -222,6 +245,10 @@ impl Health {
         health.registered |= verdict.registered;
         if let Course::Reported(beat) = verdict.course {
             (health.beat, health.probe) = (beat, s.uptime);
+        }
+        if let Course::Late(lapsed) = verdict.course {
+            health.lapsed = Some(lapsed);
+            self.version = self.version.max(Some(lapsed.version));
         }
         if !succeeded {
             return;

@@ -12,9 +12,10 @@
 //!
 //! **Invariant:** no node is declared unknown whose kubelet has reported within the grace period,
 //! whatever the clocks show. The period counts on a clock that cannot be set, from when a heartbeat
-//! was seen to change; it ends only once there is news of Leases from after its end; after a
-//! silence of the API server, of the network or of this process it begins anew; and the node is
-//! read live, and written on the version that was read.
+//! was seen to change; it ends only once Leases are shown up to a version that the API server had
+//! after its end, so that one that is behind hides no renewal; after a silence of the API server,
+//! of the network or of this process it begins anew; and the node is read live, and written on the
+//! version that was read.
 //! **Invariant:** in no zone do nodes get taints that evict faster than the rates of the flags
 //! allow, and none has one while no node is ready.
 //!

@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::{Key, Lease, Node, Pod, Status, Text, Time};
 use controller::View;
 
-use super::health::{Health, NodeHealth};
+use super::health::{Health, NodeHealth, Version};
 use super::zones::{self, Size, ZoneState};
 use super::{Options, ZONES};
 
@@ -37,6 +37,10 @@ pub struct Snapshot {
     pub(super) health: Option<NodeHealth>,
     /// Since when kubelets could report, and up to when it is known what they did; none: not now.
     pub(super) known: Option<(Duration, Duration)>,
+    /// Up to which version Leases are shown.
+    pub(super) shown: u64,
+    /// The last version that the API server was asked for.
+    pub(super) version: Option<Version>,
     /// Whether no node is ready.
     pub(super) master_disruption: bool,
     /// Its pods that are to be marked as not ready.
@@ -88,6 +92,8 @@ pub(super) fn observe(
         node,
         health: known.cloned(),
         known: health.contact.known(heard(view)),
+        shown: view.of::<Lease>().version(),
+        version: health.version,
         master_disruption: health.master_disruption,
         pods,
     })))

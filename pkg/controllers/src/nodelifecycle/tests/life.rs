@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use api::{Key, Node};
 use controller::fixture::{pod, time, with};
-use controller::{Answer, Outcome, Refused};
+use controller::{Answer, Outcome, Query, Refused};
 use serde_json::json;
 
 use super::world::{World, bare, node};
@@ -189,6 +190,71 @@ fn a_silence_of_the_api_server_kills_no_node() {
     let mut suspended = World::with(&[node("node0", "True", 0)]);
     suspended.pass(600);
     assert!(!is_lost(&suspended.look("node0")), "nothing was heard meanwhile");
+}
+
+/// An API server that is behind sends bookmarks, too: renewals that it does not show yet count.
+#[test]
+fn a_server_that_is_behind_kills_no_node() {
+    let mut world = World::with(&[node("node0", "True", 0)]);
+    world.lease("node0", 0);
+    (world.version, world.shown) = (200, 150);
+    world.tick(55);
+    for _ in 0..3 {
+        let plan = world.look("node0");
+        assert!(plan.contains("the cache of Leases does not show that time yet"), "{plan}");
+        world.tick(5);
+    }
+    // There it is.
+    world.shown = 160;
+    world.lease("node0", 40);
+    assert!(!is_lost(&world.look("node0")));
+    world.shown = 200;
+    assert!(!is_lost(&world.look("node0")), "it has a new deadline");
+    world.tick(55);
+    assert!(is_lost(&world.look("node0")), "nothing is hidden");
+}
+
+/// A zone that is cut off costs one question, not one for each of its nodes.
+#[test]
+fn one_answer_does_for_all_that_are_late() {
+    let mut world = World::with(&[node("node0", "True", 0), node("node1", "True", 0)]);
+    world.tick(55);
+    let plan = |world: &World, name| world.plan(name).round().1.map(<[Query]>::to_vec);
+    let version = || Some(vec![Query::path("/api/v1/nodes?limit=1")]);
+    assert_eq!(plan(&world, "node0"), version());
+    assert!(is_lost(&world.look("node0")));
+    let live = |name| Some(vec![Query::view::<Node>(Key::new("", name))]);
+    assert_eq!(plan(&world, "node1"), live("node1"));
+}
+
+/// Versions of another etcd cannot be compared; nodes that are dead must not live for ever.
+#[test]
+fn leases_of_another_etcd_hide_no_dead_node() {
+    let mut world = World::with(&[node("node0", "True", 0)]);
+    world.shown = 50;
+    world.tick(55);
+    for _ in 0..60 {
+        assert!(!is_lost(&world.look("node0")));
+        world.tick(5);
+    }
+    world.tick(5);
+    assert!(is_lost(&world.look("node0")));
+}
+
+/// What cannot be known is asked again.
+#[test]
+fn a_late_kubelet_lives_while_nobody_names_a_version() {
+    let key = Key::new("", "node0");
+    for (answer, error) in [
+        (Answer::Failed(Refused::from("no")), "error: no\n"),
+        (Answer::Json(json!({"metadata": {}}).into()), "the list has no resourceVersion\n"),
+    ] {
+        let mut world = World::with(&[node("node0", "True", 0)]);
+        world.tick(55);
+        let plan = world.planned(&key, &[(Query::path("/api/v1/nodes?limit=1"), answer)]);
+        assert!(plan.ends_with(error), "{plan}");
+        assert!(!is_lost(&plan));
+    }
 }
 
 /// Where nobody renews anything but the kubelet that is dead, there are bookmarks.

@@ -17,6 +17,10 @@ pub(super) struct World {
     pub(super) controller: Controller,
     /// For how long the API server has sent nothing about Leases.
     pub(super) silence: Duration,
+    /// The version of the API server.
+    pub(super) version: u64,
+    /// Up to which version Leases are shown.
+    pub(super) shown: u64,
     /// How its plans end.
     pub(super) outcome: Outcome,
     pub(super) now: Time,
@@ -56,6 +60,8 @@ impl World {
         Self {
             controller: Controller(options),
             silence: Duration::ZERO,
+            version: 100,
+            shown: 100,
             outcome: Outcome::default(),
             now: time(0),
             uptime: Duration::from_hours(10_000),
@@ -88,6 +94,7 @@ impl World {
             .holding::<Lease>(&values(&self.leases))
             .holding::<Pod>(&self.pods)
             .silent::<Lease>(self.silence)
+            .up_to::<Lease>(self.shown)
     }
 
     /// The node is as it is now; the keys that this enqueues.
@@ -141,7 +148,7 @@ impl World {
         }
     }
 
-    /// Looks at a node; what it reads live is as the cache shows it.
+    /// Looks at a node, again where that was all that was found out; what it reads live is as the cache shows it.
     pub(super) fn look(&mut self, name: &str) -> String {
         let live = self.nodes.get(name).cloned();
         self.look_live(name, live.as_ref())
@@ -155,13 +162,22 @@ impl World {
     }
 
     pub(super) fn look_answered(&mut self, name: &str, answer: &Answer) -> String {
+        let plan = self.look_once(name, answer);
+        if plan.contains("are Leases shown up to") { self.look_once(name, answer) } else { plan }
+    }
+
+    pub(super) fn look_once(&mut self, name: &str, answer: &Answer) -> String {
         let key = Key::new("", name);
         let fixture = self.fixture();
         let observed = self.controller.observe(&key, &fixture.view(), &self.memory.read());
         let Some(observed) = observed else { return "gone\n".to_owned() };
         let (mut plan, mut verdict) = self.controller.decide(&observed, &Facts::default());
         if plan.round().1.is_some() {
-            let facts = Facts::from([(Query::view::<Node>(key), answer.clone())]);
+            let list = json!({"metadata": {"resourceVersion": self.version.to_string()}});
+            let facts = Facts::from([
+                (Query::path("/api/v1/nodes?limit=1"), Answer::Json(list.into())),
+                (Query::view::<Node>(key), answer.clone()),
+            ]);
             (plan, verdict) = self.controller.decide(&observed, &facts);
         }
         self.act(&(observed, verdict));
@@ -173,6 +189,14 @@ impl World {
         let news = News::Acted { snapshot, verdict, outcome: &self.outcome };
         self.controller.remember(&mut self.memory.write(), news, &mut queue);
         queue
+    }
+
+    /// The plan for a key with these facts, on which nobody acts.
+    pub(super) fn planned(&self, key: &Key, facts: &[(Query, Answer)]) -> String {
+        let fixture = self.fixture();
+        let observed = self.controller.observe(key, &fixture.view(), &self.memory.read());
+        let facts = facts.iter().cloned().collect();
+        self.controller.decide(&observed.unwrap(), &facts).0.to_string()
     }
 
     /// The plan for a node, on which nobody acts.
