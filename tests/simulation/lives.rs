@@ -12,7 +12,8 @@ use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 use crate::{
-    attaching, binding, bundles, certificates, devices, groups, pools, quotas, ranges, servers,
+    attaching, binding, bundles, certificates, devices, groups, kubelets, pools, quotas, ranges,
+    servers,
 };
 
 /// What managers are called.
@@ -125,6 +126,12 @@ const SOMETIMES: &[Sometimes] = &[
         words: &[pools::REQUESTS],
         rows: &[],
         gate: Some("DRAResourcePoolStatus=true"),
+        flags: &[],
+    },
+    Sometimes {
+        words: &[kubelets::HEARTS],
+        rows: &["node-lifecycle-controller", "taint-eviction-controller"],
+        gate: None,
         flags: &[],
     },
 ];

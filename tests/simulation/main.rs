@@ -21,6 +21,7 @@ mod flow;
 mod focus;
 mod groups;
 mod held;
+mod kubelets;
 mod lease;
 mod life;
 mod lives;

@@ -18,6 +18,7 @@
 //! - `certificates`: which requests are approved.
 //! - `cron`: CronJobs.
 //! - `devices`: claims of devices, and taints of them.
+//! - `kubelets`: which kubelets have reported, and which pods must leave their nodes.
 //! - `groups`: pods that are scheduled together.
 //! - `pools`: questions about pools of devices.
 //! - `clocks`: what a manager with a wrong clock takes for now.
@@ -52,6 +53,7 @@ mod fields;
 mod groups;
 mod jobs;
 mod knowledge;
+mod kubelets;
 mod objects;
 mod order;
 mod ownership;
@@ -142,6 +144,8 @@ pub(crate) struct Oracle {
     binds: bool,
     /// Whether it attaches volumes.
     attaches: bool,
+    /// Whether it looks at kubelets.
+    has_hearts: bool,
     /// The sync that decided on the present write.
     decider: Decider,
     revision: u64,
@@ -205,6 +209,7 @@ pub(crate) struct Oracle {
     ends: budgets::Ends,
     users: volumes::Users,
     devices: devices::Pods,
+    kubelets: kubelets::Kubelets,
     signed: bootstrap::Signed,
     missed: servers::Missed,
     /// What the managers know of the authority of the API server.
@@ -328,11 +333,11 @@ fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
 // === impl Oracle ===
 
 impl Oracle {
-    /// `binds`: whether the manager binds claims, and a provisioner makes volumes; `attaches`:
-    /// whether it attaches volumes, with an attacher; `authority`: what it knows of that of the API
-    /// server.
-    pub(crate) fn new(binds: bool, attaches: bool, authority: &'static str) -> Self {
-        Self { binds, attaches, authority, ..Self::default() }
+    /// Whether the manager binds claims, and a provisioner makes volumes; whether it attaches
+    /// volumes, with an attacher; whether it looks at kubelets; and what it knows of the authority
+    /// of the API server.
+    pub(crate) fn new([binds, attaches, has_hearts]: [bool; 3], authority: &'static str) -> Self {
+        Self { binds, attaches, has_hearts, authority, ..Self::default() }
     }
 
     /// Up to which revision the sync that decided on the present write had been shown a kind.
@@ -358,6 +363,9 @@ impl Oracle {
             return;
         };
         for (revision, change) in changes {
+            if change.resource.kind == "Lease" && !change.gone {
+                self.kubelets.learn_lease(&change.object, revision);
+            }
             if change.resource.kind == "Lease" && !servers::is_identity(&change.object) {
                 continue;
             }
@@ -374,7 +382,9 @@ impl Oracle {
 
     /// What is to be remembered of a change.
     fn learn(&mut self, key: &Key, before: Option<&Value>, after: Option<&Value>, now: Duration) {
-        let (by_manager, revision) = (self.writing.as_ref() == Some(key), self.revision);
+        // Evictions by taints come to other controllers from without.
+        let by_manager = self.writing.as_ref() == Some(key) && self.writer != kubelets::ACCOUNT;
+        let revision = self.revision;
         if let Some(before) = before {
             if controller(before).is_some() {
                 self.owned.insert(uid(before).to_owned(), revision);
@@ -404,6 +414,7 @@ impl Oracle {
             "Node" => {
                 self.learn_node(before, after);
                 self.attached.learn_node(before, after, revision);
+                self.kubelets.learn_node(before, after, (revision, now));
             }
             "ClusterRole" if before.is_some_and(|it| !at(it, "/aggregationRule").is_null()) => {
                 self.sums.insert(key.2.clone(), revision);

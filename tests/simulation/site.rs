@@ -14,6 +14,7 @@ use crate::binding::PROVISIONER;
 use crate::bundles::{self, BUNDLES};
 use crate::case::Case;
 use crate::fault::{Fault, Plan, Point};
+use crate::kubelets::HEARTS;
 use crate::lease::Contest;
 use crate::life::{About, Life};
 use crate::older::Past;
@@ -23,9 +24,11 @@ use crate::owners::ODD_TEXT;
 /// When virtual time begins: with the year 2026.
 pub(crate) const START: api::Time = api::Time::from_unix(1_767_225_600, 0);
 
-/// How often nodes renew their leases, which no controller reads. As often as real nodes they would
-/// write more than all others.
+/// How often nodes renew their Leases where no controller reads them. As often as real nodes they
+/// would write more than all others.
 const BEAT: Duration = Duration::from_mins(4);
+/// How often real nodes do.
+const REAL_BEAT: Duration = Duration::from_secs(10);
 
 /// Where the odd byte of an odd text is.
 const ODD_AT: usize = 3;
@@ -85,7 +88,8 @@ impl Site {
             ..sandbox::Options::default()
         };
         let server = Server::new(runtime, options);
-        let nodes = sandbox::Nodes::new(case.nodes).beat(BEAT);
+        let has_hearts = case.has(HEARTS);
+        let nodes = sandbox::Nodes::new(case.nodes).beat(if has_hearts { REAL_BEAT } else { BEAT });
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
         let attaches = case.has(ATTACHER);
         let binds = attaches || case.has(PROVISIONER);
@@ -108,7 +112,7 @@ impl Site {
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
-            oracle: Oracle::new(binds, attaches, authority),
+            oracle: Oracle::new([binds, attaches, has_hearts], authority),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),

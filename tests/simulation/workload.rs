@@ -7,7 +7,8 @@ use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
     attaching, batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron,
-    devices, groups, owners, pools, quotas, ranges, servers, services, stateful, storage, volumes,
+    devices, groups, kubelets, owners, pools, quotas, ranges, servers, services, stateful, storage,
+    volumes,
 };
 
 /// An object with pods.
@@ -116,6 +117,7 @@ const FAMILIES: &[Family] = &[
     devices::taints,
     groups::acts,
     pools::acts,
+    kubelets::acts,
 ];
 
 /// The acts of a run.

@@ -321,7 +321,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["nodelifecycle"],
         account: "node-controller",
         folder: Some("nodelifecycle"),
-        on_trial: true,
         start: Some(|entry, context| {
             // Pods wait with their node; the series is for dashboards.
             context.queue("node_lifecycle_controller_pods");
@@ -564,7 +563,6 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("taint-eviction-controller"),
         gates: &["SeparateTaintEvictionController"],
         folder: Some("tainteviction"),
-        on_trial: true,
         start: Some(|entry, context| {
             // What a node enqueues are its pods; the series is for dashboards.
             context.queue("noexec_taint_node");

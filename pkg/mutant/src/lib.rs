@@ -200,6 +200,10 @@ pub enum Mutant {
     OldBundlesGoFirst,
     /// An API server is gone if the cache has no Lease of it, without a live read.
     LeaseUnread,
+    /// A node is declared unknown before Leases are shown up to its deadline.
+    LeaseNotAwaited,
+    /// A pod that tolerates a taint for a while is evicted at once.
+    TolerationTimeIgnored,
     /// A former leader can still write.
     NoFence,
     /// A lease counts from the response, not from before the request.
@@ -313,6 +317,8 @@ impl Mutant {
         Self::DurationIgnored,
         Self::OldBundlesGoFirst,
         Self::LeaseUnread,
+        Self::LeaseNotAwaited,
+        Self::TolerationTimeIgnored,
         Self::NoFence,
         Self::FenceFromAnswer,
         Self::TakeoverTooEarly,

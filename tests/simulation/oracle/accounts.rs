@@ -10,7 +10,7 @@ use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{
     Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, devices, groups,
-    pools, volumes,
+    kubelets, pools, volumes,
 };
 use crate::site::START;
 
@@ -163,6 +163,8 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         | groups::ACCOUNT
         | super::ranges::ACCOUNT => &["/metadata/finalizers"],
         attaching::ACCOUNT => &["/status/volumesAttached"],
+        kubelets::ACCOUNT if it.path.ends_with("/status") => &["/status/conditions"],
+        kubelets::ACCOUNT => &["/spec/taints", "/metadata/labels"],
         binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
         binding::ACCOUNT if it.path.contains("/persistentvolumes/") => {
             &["/spec/claimRef", "/metadata/annotations", "/metadata/finalizers"]

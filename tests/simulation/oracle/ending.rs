@@ -170,6 +170,7 @@ impl Oracle {
                 let lost = lost.or_else(|| self.own_claims_lack(object));
                 let lost = lost.or_else(|| self.device_claims_lack(object));
                 let lost = lost.or_else(|| self.must_leave(object));
+                let lost = lost.or_else(|| self.must_flee(object));
                 let lost = lost.or_else(|| budgets::pod_lacks(object));
                 lost.or_else(|| self.pod_is_unattached(object))
             }
@@ -195,7 +196,8 @@ impl Oracle {
             "ClusterRole" => self.role_lacks(object),
             "Node" => {
                 let lack = (text(object, TTL) != "0").then(|| "has no ttl".to_owned());
-                lack.or_else(|| self.node_lists_wrong(object))
+                let lack = lack.or_else(|| self.node_lists_wrong(object));
+                lack.or_else(|| self.node_is_unwell(object))
             }
             "VolumeAttachment" => self.attachment_lacks(object),
             "Secret" if text(object, "/type") == TOKEN => self.token_lacks(object),

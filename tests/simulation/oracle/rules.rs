@@ -140,7 +140,19 @@ pub(crate) static RULES: &[Rule] = &[
         check: Check::Done(Oracle::signed_otherwise),
         bugs: &[Mutant::DurationIgnored, Mutant::SignsUnapproved],
     },
+    Rule {
+        name: "declares-living",
+        promise: "no node is declared unknown whose kubelet has reported within the grace period",
+        check: Check::Done(Oracle::declares_living),
+        bugs: &[Mutant::LeaseNotAwaited],
+    },
     // === What is deleted ===
+    Rule {
+        name: "evicts-tolerant",
+        promise: "no pod is evicted that tolerates the taints of its node, or does so for longer",
+        check: Check::Done(Oracle::evicts_tolerant),
+        bugs: &[Mutant::TolerationTimeIgnored],
+    },
     Rule {
         name: "servers-read",
         promise: "what an API server said is removed if a read of that sync says that it is gone",

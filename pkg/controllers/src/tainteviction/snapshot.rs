@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::{Key, Node, Pod, Status, Taint, Time, Toleration};
 use controller::View;
+use mutant::Mutant;
 
 use super::timers::{Stage, Timer};
 use super::{Controller, Timers, no_execute};
@@ -99,6 +100,7 @@ impl Snapshot {
             // A span that is longer than a century would only overflow.
             Some(seconds) => {
                 let seconds = u32::try_from(seconds.max(0)).unwrap_or(u32::MAX);
+                let seconds = if mutant::is(Mutant::TolerationTimeIgnored) { 0 } else { seconds };
                 Tolerance::For(Duration::from_secs(seconds.into()))
             }
         }

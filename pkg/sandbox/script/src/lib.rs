@@ -47,7 +47,7 @@
 //! | `evict TARGET` | by `/eviction` |
 //! | `show RESOURCE [-l SELECTOR]` | the server's table; equal rows are counted |
 //! | `get TARGET PATH…` | fields, such as `.status.replicas` |
-//! | `events [-l REASON]` | what was recorded |
+//! | `events [-l REASON]` | what was recorded; of nodes only with `-l` |
 //! | `explain TARGET` | what its controller would do now, and why; sandbox only |
 //! | `kill\|revive\|partition\|heal NODE`, `fail TARGET` | sandbox only |
 //! | `tick 10s` | time passes |

@@ -107,6 +107,7 @@ impl<C: Cluster> Player<'_, C> {
     }
 
     /// What controllers recorded, each kind of it once, as its number depends on how long it took.
+    /// That nodes are there is news only to who asks for that.
     pub(crate) async fn events(
         &self,
         reason: Option<&str>,
@@ -120,6 +121,7 @@ impl<C: Cluster> Player<'_, C> {
             .iter()
             .filter(|event| reason.is_none_or(|reason| text(event, "reason") == reason))
             .filter(|event| !HOLLOW.contains(&source(event).as_str()))
+            .filter(|event| reason.is_some() || field(event, ".involvedObject.kind") != "Node")
             .map(|event| {
                 let about = event.get("involvedObject").unwrap_or(&Value::Null);
                 let (kind, name) = (text(about, "kind").to_lowercase(), text(about, "name"));
