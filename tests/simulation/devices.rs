@@ -6,6 +6,8 @@ use crate::workload::{NAMESPACES, applied, tick};
 
 /// The driver and the class of all devices. The controller of claims runs in cases that name it.
 pub(crate) const DRIVER: &str = "gpu.example.com";
+/// What pods say of their claims; it runs in cases that have this, too.
+pub(crate) const ENTRIES: &str = "resourceClaims";
 /// What keeps a claim that is allocated.
 const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 const TEMPLATES: [&str; 2] = ["gpu", "tpu"];

@@ -12,8 +12,8 @@ use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 use crate::{
-    attaching, binding, bundles, certificates, devices, groups, kubelets, pools, quotas, ranges,
-    servers,
+    attaching, binding, blocks, bundles, certificates, devices, groups, kubelets, pools, quotas,
+    ranges, servers,
 };
 
 /// What managers are called.
@@ -105,7 +105,7 @@ const SOMETIMES: &[Sometimes] = &[
         flags: &[],
     },
     Sometimes {
-        words: &[devices::DRIVER],
+        words: &[devices::DRIVER, devices::ENTRIES],
         rows: &["resourceclaim-controller"],
         gate: None,
         flags: &[],
@@ -133,6 +133,12 @@ const SOMETIMES: &[Sometimes] = &[
         rows: &["node-lifecycle-controller", "taint-eviction-controller"],
         gate: None,
         flags: &[],
+    },
+    Sometimes {
+        words: &[blocks::WANTS],
+        rows: &["node-ipam-controller"],
+        gate: None,
+        flags: &["--allocate-node-cidrs", blocks::RANGE],
     },
 ];
 /// How often the oracle of the election looks.

@@ -4,6 +4,7 @@
 mod attaching;
 mod batch;
 mod binding;
+mod blocks;
 mod bootstrap;
 mod budgets;
 mod bundles;

@@ -69,7 +69,9 @@ pub(crate) fn matrix(step: usize, words: &str) -> anyhow::Result<Matrix> {
 
 /// Plays a story without faults.
 fn story(path: &Path) -> anyhow::Result<(Story, Outcome)> {
-    let account = path.file_stem().and_then(|it| it.to_str()).context("a name")?.to_owned();
+    // An account of several controllers has several stories.
+    let stem = path.file_stem().and_then(|it| it.to_str()).context("a name")?;
+    let account = stem.split('.').next().unwrap_or(stem).to_owned();
     let case = Case::parse(&fs::read_to_string(path)?);
     let case = case.with_context(|| path.display().to_string())?;
     let reference = run(&case)?;

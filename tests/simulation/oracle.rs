@@ -12,6 +12,7 @@
 //! - `attaching`: which volumes are attached where.
 //! - `batch`: Jobs whose pods run.
 //! - `binding`: which claims and volumes are bound.
+//! - `blocks`: which ranges of addresses nodes have.
 //! - `bootstrap`: bootstrap tokens, and what they sign.
 //! - `budgets`: how many pods may be evicted.
 //! - `bundles`: the bundle with the authority of the API server.
@@ -40,6 +41,7 @@ mod accounts;
 mod attaching;
 mod batch;
 mod binding;
+mod blocks;
 mod bootstrap;
 mod budgets;
 mod bundles;
@@ -138,6 +140,7 @@ struct Target {
 
 /// Watches a run.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says which rows run")]
 pub(crate) struct Oracle {
     pub(crate) knowledge: Knowledge,
     /// Whether the manager binds claims.
@@ -146,6 +149,8 @@ pub(crate) struct Oracle {
     attaches: bool,
     /// Whether it looks at kubelets.
     has_hearts: bool,
+    /// Whether it gives ranges to nodes.
+    gives_ranges: bool,
     /// The sync that decided on the present write.
     decider: Decider,
     revision: u64,
@@ -334,10 +339,13 @@ fn delete_names_uid(it: &Judged<'_>) -> Option<String> {
 
 impl Oracle {
     /// Whether the manager binds claims, and a provisioner makes volumes; whether it attaches
-    /// volumes, with an attacher; whether it looks at kubelets; and what it knows of the authority
-    /// of the API server.
-    pub(crate) fn new([binds, attaches, has_hearts]: [bool; 3], authority: &'static str) -> Self {
-        Self { binds, attaches, has_hearts, authority, ..Self::default() }
+    /// volumes, with an attacher; whether it looks at kubelets; whether it gives ranges to nodes;
+    /// and what it knows of the authority of the API server.
+    pub(crate) fn new(
+        [binds, attaches, has_hearts, gives_ranges]: [bool; 4],
+        authority: &'static str,
+    ) -> Self {
+        Self { binds, attaches, has_hearts, gives_ranges, authority, ..Self::default() }
     }
 
     /// Up to which revision the sync that decided on the present write had been shown a kind.

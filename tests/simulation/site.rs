@@ -11,6 +11,7 @@ use script::{Ask, Cluster, NodeAct, Reply, Unsupported};
 
 use crate::attaching::ATTACHER;
 use crate::binding::PROVISIONER;
+use crate::blocks::WANTS;
 use crate::bundles::{self, BUNDLES};
 use crate::case::Case;
 use crate::fault::{Fault, Plan, Point};
@@ -90,6 +91,8 @@ impl Site {
         let server = Server::new(runtime, options);
         let has_hearts = case.has(HEARTS);
         let nodes = sandbox::Nodes::new(case.nodes).beat(if has_hearts { REAL_BEAT } else { BEAT });
+        let wants_ranges = case.has(WANTS);
+        let nodes = if wants_ranges { nodes.without_ranges() } else { nodes };
         let cluster = sandbox::Cluster::start(server, &nodes, case.seed);
         let attaches = case.has(ATTACHER);
         let binds = attaches || case.has(PROVISIONER);
@@ -112,7 +115,7 @@ impl Site {
             faults: BTreeMap::new(),
             lives: 0,
             trace: Vec::new(),
-            oracle: Oracle::new([binds, attaches, has_hearts], authority),
+            oracle: Oracle::new([binds, attaches, has_hearts, wants_ranges], authority),
             contest: Contest::default(),
             clocks: BTreeMap::new(),
             running: BTreeMap::new(),

@@ -6,7 +6,7 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    attaching, batch, binding, bootstrap, budgets, bundles, certificates, corruption, cron,
+    attaching, batch, binding, blocks, bootstrap, budgets, bundles, certificates, corruption, cron,
     devices, groups, kubelets, owners, pools, quotas, ranges, servers, services, stateful, storage,
     volumes,
 };
@@ -118,6 +118,7 @@ const FAMILIES: &[Family] = &[
     groups::acts,
     pools::acts,
     kubelets::acts,
+    blocks::acts,
 ];
 
 /// The acts of a run.

@@ -312,7 +312,6 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("cidrAllocator"),
         lacks: pod_ranges::lacks,
         folder: Some("nodeipam"),
-        on_trial: true,
         start: Some(nodes::ranges),
         ..NOT_YET
     },

@@ -202,6 +202,8 @@ pub enum Mutant {
     LeaseUnread,
     /// A node is declared unknown before Leases are shown up to its deadline.
     LeaseNotAwaited,
+    /// A range that was offered to a node is free again if the write of it fails.
+    OfferForgotten,
     /// A pod that tolerates a taint for a while is evicted at once.
     TolerationTimeIgnored,
     /// A former leader can still write.
@@ -318,6 +320,7 @@ impl Mutant {
         Self::OldBundlesGoFirst,
         Self::LeaseUnread,
         Self::LeaseNotAwaited,
+        Self::OfferForgotten,
         Self::TolerationTimeIgnored,
         Self::NoFence,
         Self::FenceFromAnswer,

@@ -164,7 +164,9 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         | super::ranges::ACCOUNT => &["/metadata/finalizers"],
         attaching::ACCOUNT => &["/status/volumesAttached"],
         kubelets::ACCOUNT if it.path.ends_with("/status") => &["/status/conditions"],
-        kubelets::ACCOUNT => &["/spec/taints", "/metadata/labels"],
+        kubelets::ACCOUNT => {
+            &["/spec/taints", "/metadata/labels", "/spec/podCIDR", "/spec/podCIDRs"]
+        }
         binding::ACCOUNT if it.path.ends_with("/status") => &["/status"],
         binding::ACCOUNT if it.path.contains("/persistentvolumes/") => {
             &["/spec/claimRef", "/metadata/annotations", "/metadata/finalizers"]

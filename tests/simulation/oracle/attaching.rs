@@ -289,7 +289,7 @@ impl Oracle {
     /// What users put right of a node.
     pub(super) fn node_repairs(&self, node: &Value) -> Vec<String> {
         let name = text(node, "/metadata/name");
-        let mut acts = Vec::new();
+        let mut acts: Vec<_> = self.spare_repairs(node).into_iter().collect();
         if !self.attaches {
             return acts;
         }

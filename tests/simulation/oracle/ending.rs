@@ -197,7 +197,8 @@ impl Oracle {
             "Node" => {
                 let lack = (text(object, TTL) != "0").then(|| "has no ttl".to_owned());
                 let lack = lack.or_else(|| self.node_lists_wrong(object));
-                lack.or_else(|| self.node_is_unwell(object))
+                let lack = lack.or_else(|| self.node_is_unwell(object));
+                lack.or_else(|| self.node_has_no_range(object))
             }
             "VolumeAttachment" => self.attachment_lacks(object),
             "Secret" if text(object, "/type") == TOKEN => self.token_lacks(object),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::Time;
 use serde_json::Value;
 
+use super::blocks::is_spare;
 use super::fields::{at, is_live, list, text};
 use super::{Judged, Oracle};
 use crate::site::START;
@@ -14,8 +15,8 @@ use crate::site::START;
 pub(super) const ACCOUNT: &str = "node-controller";
 /// `--node-monitor-grace-period`.
 const GRACE: Duration = Duration::from_secs(50);
-/// The taints of the controller of the life of nodes.
-const TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+/// What is done to a node whose kubelet is silent.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// What is known of kubelets and of taints, by node.
 #[derive(Default)]
@@ -106,15 +107,19 @@ impl Oracle {
             .then(|| format!("{it}: it may stay {shortest} s, and has stayed {stayed:?}"))
     }
 
-    /// What a node that is well must be like.
+    /// What a node must be like, with a kubelet that is well or without any.
     pub(super) fn node_is_unwell(&self, node: &Value) -> Option<String> {
-        let name = text(node, "/metadata/name");
-        self.kubelets.renewals.get(name).filter(|_| self.has_hearts)?;
-        if ready(node) != "True" {
+        if !self.has_hearts {
+            return None;
+        }
+        let (wanted, taint) =
+            if is_spare(node) { ("Unknown", Some(UNREACHABLE)) } else { ("True", None) };
+        if ready(node) != wanted {
             return Some(format!("its Ready is {}", ready(node)));
         }
-        let mut taints = list(node, "/spec/taints").iter().map(|taint| text(taint, "/key"));
-        taints.find(|key| TAINTS.contains(key)).map(|key| format!("has the taint {key}"))
+        let mut keys = no_execute(node).map(|taint| text(taint, "/key"));
+        let has = keys.find(|key| key.starts_with("node.kubernetes.io/"));
+        (has != taint).then(|| format!("has the taint {has:?}, not {taint:?}"))
     }
 
     /// Whether a pod must leave its node.

@@ -146,6 +146,12 @@ pub(crate) static RULES: &[Rule] = &[
         check: Check::Done(Oracle::declares_living),
         bugs: &[Mutant::LeaseNotAwaited],
     },
+    Rule {
+        name: "shares-range",
+        promise: "no two nodes have one range of addresses",
+        check: Check::Done(Oracle::shares_range),
+        bugs: &[Mutant::OfferForgotten],
+    },
     // === What is deleted ===
     Rule {
         name: "evicts-tolerant",

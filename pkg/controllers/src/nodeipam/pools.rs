@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use api::{Meta, Node, Prefix, Text};
 use controller::{Count, Enqueue, Family};
+use mutant::Mutant;
 
 use super::Controller;
 use super::blocks::{Blocks, Found, Span};
@@ -127,6 +128,10 @@ impl Pools {
     ) {
         let known = self.nodes.get(&node.key.name);
         if known.is_some_and(|known| known.is_named || known.uid != node.uid) {
+            return;
+        }
+        if mutant::is(Mutant::OfferForgotten) && failed {
+            self.forget(&node.key.name, queue);
             return;
         }
         let is_new = known.is_none();

@@ -143,7 +143,7 @@ fn late(s: &Snapshot, deadline: Duration, facts: &Facts) -> (Plan, Course) {
     };
     let list = match answer.json() {
         Ok(list) => list,
-        Err(error) => return failed(error.text.to_string()),
+        Err(error) => return failed(error.text.clone()),
     };
     let version = list["metadata"]["resourceVersion"].as_str();
     let Some(number) = version.and_then(|version| version.parse().ok()) else {

@@ -148,7 +148,8 @@ impl World {
         }
     }
 
-    /// Looks at a node, again where that was all that was found out; what it reads live is as the cache shows it.
+    /// Looks at a node, and again if the first look only asked for a version; what it reads live is
+    /// as the cache shows it.
     pub(super) fn look(&mut self, name: &str) -> String {
         let live = self.nodes.get(name).cloned();
         self.look_live(name, live.as_ref())

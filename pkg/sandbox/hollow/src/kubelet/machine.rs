@@ -263,6 +263,8 @@ impl Machine {
         let zone = u8::try_from(self.index % nodes.zones.clamp(1, 26)).unwrap_or(0);
         let zone = format!("zone-{}", char::from(b'a' + zone));
         let cidr = format!("{}.0/24", self.subnet());
+        let spec =
+            if nodes.ranges { json!({ "podCIDR": cidr, "podCIDRs": [cidr] }) } else { json!({}) };
         json!({
             "apiVersion": "v1",
             "kind": "Node",
@@ -278,7 +280,7 @@ impl Machine {
                 },
                 "annotations": { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
             },
-            "spec": { "podCIDR": cidr, "podCIDRs": [cidr] },
+            "spec": spec,
             "status": self.status(None, now, nodes, seed),
         })
     }

@@ -20,6 +20,8 @@ pub struct Nodes {
     pub memory: String,
     /// How many pods each takes.
     pub pods: usize,
+    /// Whether each has a range of addresses from the start.
+    pub ranges: bool,
     /// Whether kubelets write events.
     pub events: bool,
     /// How often each renews its lease, and looks whether its status is to be reported.
@@ -36,6 +38,7 @@ impl Nodes {
             cpu: "4".to_owned(),
             memory: "8Gi".to_owned(),
             pods: 110,
+            ranges: true,
             events: true,
             beat: BEAT,
         }
@@ -65,6 +68,12 @@ impl Nodes {
     /// writes of a quiet cluster.
     pub fn beat(mut self, beat: Duration) -> Self {
         self.beat = beat.max(Duration::from_secs(1));
+        self
+    }
+
+    /// With nodes that wait for a controller to give them ranges.
+    pub fn without_ranges(mut self) -> Self {
+        self.ranges = false;
         self
     }
 
