@@ -25,6 +25,7 @@ mod nodeipam;
 mod nodelifecycle;
 mod persistentvolume;
 mod podgroups;
+mod policies;
 mod poolrequests;
 mod pvcprotection;
 mod replicaset;

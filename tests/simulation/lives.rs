@@ -12,8 +12,8 @@ use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 use crate::{
-    attaching, binding, blocks, bundles, certificates, devices, groups, kubelets, pools, quotas,
-    ranges, servers,
+    attaching, binding, blocks, bundles, certificates, devices, groups, kubelets, policies, pools,
+    quotas, ranges, servers,
 };
 
 /// What managers are called.
@@ -139,6 +139,12 @@ const SOMETIMES: &[Sometimes] = &[
         rows: &["node-ipam-controller"],
         gate: None,
         flags: &["--allocate-node-cidrs", blocks::RANGE],
+    },
+    Sometimes {
+        words: &[policies::KIND],
+        rows: &["validatingadmissionpolicy-status-controller"],
+        gate: None,
+        flags: &[],
     },
 ];
 /// How often the oracle of the election looks.

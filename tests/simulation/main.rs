@@ -31,6 +31,7 @@ mod mutants;
 mod older;
 mod oracle;
 mod owners;
+mod policies;
 mod pools;
 mod quotas;
 mod ranges;

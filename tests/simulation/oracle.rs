@@ -21,6 +21,7 @@
 //! - `devices`: claims of devices, and taints of them.
 //! - `kubelets`: which kubelets have reported, and which pods must leave their nodes.
 //! - `groups`: pods that are scheduled together.
+//! - `policies`: what is said of admission policies.
 //! - `pools`: questions about pools of devices.
 //! - `clocks`: what a manager with a wrong clock takes for now.
 //! - `workloads`: how many pods there are, how many are available, and which are deleted.
@@ -59,6 +60,7 @@ mod kubelets;
 mod objects;
 mod order;
 mod ownership;
+mod policies;
 mod pools;
 mod quotas;
 mod ranges;
@@ -215,6 +217,7 @@ pub(crate) struct Oracle {
     users: volumes::Users,
     devices: devices::Pods,
     kubelets: kubelets::Kubelets,
+    policies: policies::Policies,
     signed: bootstrap::Signed,
     missed: servers::Missed,
     /// What the managers know of the authority of the API server.
@@ -423,6 +426,11 @@ impl Oracle {
                 self.learn_node(before, after);
                 self.attached.learn_node(before, after, revision);
                 self.kubelets.learn_node(before, after, (revision, now));
+            }
+            "ValidatingAdmissionPolicy" => {
+                if let Some(policy) = after {
+                    self.policies.learn(policy);
+                }
             }
             "ClusterRole" if before.is_some_and(|it| !at(it, "/aggregationRule").is_null()) => {
                 self.sums.insert(key.2.clone(), revision);

@@ -7,8 +7,8 @@ use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
     attaching, batch, binding, blocks, bootstrap, budgets, bundles, certificates, corruption, cron,
-    devices, groups, kubelets, owners, pools, quotas, ranges, servers, services, stateful, storage,
-    volumes,
+    devices, groups, kubelets, owners, policies, pools, quotas, ranges, servers, services,
+    stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -119,6 +119,7 @@ const FAMILIES: &[Family] = &[
     pools::acts,
     kubelets::acts,
     blocks::acts,
+    policies::acts,
 ];
 
 /// The acts of a run.
@@ -159,6 +160,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         devices::taints,
         groups::acts,
         pools::acts,
+        policies::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

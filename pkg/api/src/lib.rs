@@ -6,6 +6,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod address;
+mod admission_policy;
 mod attachable;
 mod attributes_class;
 mod autoscaler;
@@ -74,6 +75,7 @@ pub mod wire;
 mod tests;
 
 pub use address::{Family, parse_ip};
+pub use admission_policy::ValidatingAdmissionPolicy;
 pub use attachable::{AttachPlugin, InlineVolume};
 pub use attributes_class::VolumeAttributesClass;
 pub use autoscaler::{

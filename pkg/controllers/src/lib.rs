@@ -51,4 +51,5 @@ pub mod tokencleaner;
 pub mod ttl;
 pub mod ttlafterfinished;
 pub mod vacprotection;
+pub mod validatingadmissionpolicystatus;
 pub mod volumeexpand;

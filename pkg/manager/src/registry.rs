@@ -13,6 +13,7 @@ mod devices;
 mod entry;
 mod limiters;
 mod nodes;
+mod policies;
 mod quota;
 mod storage_versions;
 mod volumes;
@@ -28,7 +29,7 @@ use api::{
     ReplicationController, Service, ServiceCidr, VolumeAttributesClass,
 };
 use controller::Costs;
-use controllers::{nodelifecycle, podgc, replicaset, tainteviction};
+use controllers::{podgc, replicaset};
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
@@ -320,13 +321,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["nodelifecycle"],
         account: "node-controller",
         folder: Some("nodelifecycle"),
-        start: Some(|entry, context| {
-            // Pods wait with their node; the series is for dashboards.
-            context.queue("node_lifecycle_controller_pods");
-            let queue = context.queue("node_lifecycle_controller");
-            let work = (queue, nodelifecycle::WORKERS);
-            context.start(entry, Node::RESOURCE, work, nodes::life(context))
-        }),
+        start: Some(nodes::life),
         ..NOT_YET
     },
     Entry { name: "node-route-controller", aliases: &["route"], cloud: true, ..NOT_YET },
@@ -562,13 +557,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("taint-eviction-controller"),
         gates: &["SeparateTaintEvictionController"],
         folder: Some("tainteviction"),
-        start: Some(|entry, context| {
-            // What a node enqueues are its pods; the series is for dashboards.
-            context.queue("noexec_taint_node");
-            let queue = context.queue("noexec_taint_pod");
-            let work = (queue, tainteviction::WORKERS);
-            context.start(entry, Pod::RESOURCE, work, nodes::evictions(context))
-        }),
+        start: Some(nodes::evictions),
         ..NOT_YET
     },
     Entry {
@@ -612,6 +601,8 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "validatingadmissionpolicy-status-controller",
         account: "validatingadmissionpolicy-status-controller",
+        folder: Some("validatingadmissionpolicystatus"),
+        start: Some(policies::status),
         ..NOT_YET
     },
     Entry {

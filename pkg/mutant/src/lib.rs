@@ -202,6 +202,8 @@ pub enum Mutant {
     LeaseUnread,
     /// A node is declared unknown before Leases are shown up to its deadline.
     LeaseNotAwaited,
+    /// A policy counts as checked although nobody has checked its expressions.
+    AnythingIsChecked,
     /// A range that was offered to a node is free again if the write of it fails.
     OfferForgotten,
     /// A pod that tolerates a taint for a while is evicted at once.
@@ -319,6 +321,7 @@ impl Mutant {
         Self::DurationIgnored,
         Self::OldBundlesGoFirst,
         Self::LeaseUnread,
+        Self::AnythingIsChecked,
         Self::LeaseNotAwaited,
         Self::OfferForgotten,
         Self::TolerationTimeIgnored,

@@ -10,7 +10,7 @@ use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{
     Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, devices, groups,
-    kubelets, pools, volumes,
+    kubelets, policies, pools, volumes,
 };
 use crate::site::START;
 
@@ -60,6 +60,7 @@ impl Oracle {
             devices::ACCOUNT => self.claims_wrong(it),
             devices::OF_TAINTS => self.pod_may_stay(before?, it),
             groups::ACCOUNT => self.group_is_used(before?, it),
+            policies::ACCOUNT => self.says_wrong(before?, it),
             pools::ACCOUNT => self.answers_wrong(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
             "legacy-service-account-token-cleaner" => self.token_is_young(it),
@@ -179,6 +180,7 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         | super::servers::ACCOUNT
         | pools::ACCOUNT => &["/status"],
         super::bundles::ACCOUNT => &["/spec/trustBundle"],
+        policies::ACCOUNT => &["/status/observedGeneration", "/status/typeChecking"],
         binding::OF_SIZES | "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"
             if it.path.ends_with("/status") =>

@@ -10,7 +10,7 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, batch, budgets, certificates, pools, ranges, volumes};
+use super::{Judged, Oracle, batch, budgets, certificates, policies, pools, ranges, volumes};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -187,6 +187,7 @@ impl Oracle {
                 .or_else(|| self.volume_is_unsettled(object)),
             "VolumeAttributesClass" => volumes::protection_lacks(&key.0, object),
             "ResourceClaim" => self.device_claim_lacks(object),
+            "ValidatingAdmissionPolicy" => policies::policy_lacks(object),
             "ResourcePoolStatusRequest" => pools::question_lacks(object),
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),

@@ -70,6 +70,12 @@ pub(super) static KINDS: &[Resource] = &[
     Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "ipaddresses", "IPAddress"),
     Resource::cluster_scoped(
+        "admissionregistration.k8s.io",
+        "v1",
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+    ),
+    Resource::cluster_scoped(
         "storage.k8s.io",
         "v1",
         "volumeattributesclasses",

@@ -79,6 +79,7 @@ pub(crate) static RULES: &[Rule] = &[
         bugs: &[
             Mutant::AbsentClaimReleases,
             Mutant::AnswerGoesEarly,
+            Mutant::AnythingIsChecked,
             Mutant::BoundVolumeGoes,
             Mutant::ClassClaimsIgnored,
             Mutant::DecidedIsOver,

@@ -143,6 +143,9 @@ pub(crate) const CONCURRENT_STATEFULSET_SYNCS: Int = Handle::new("concurrent-sta
 /// `--concurrent-ttl-after-finished-syncs`
 pub(crate) const CONCURRENT_TTL_AFTER_FINISHED_SYNCS: Int =
     Handle::new("concurrent-ttl-after-finished-syncs");
+/// `--concurrent-validating-admission-policy-status-syncs`
+pub(crate) const CONCURRENT_VALIDATING_ADMISSION_POLICY_STATUS_SYNCS: Int =
+    Handle::new("concurrent-validating-admission-policy-status-syncs");
 /// `--config`
 pub(crate) const CONFIG: Text = Handle::new("config");
 /// `--controller-shutdown-timeout`
@@ -395,6 +398,7 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-serviceaccount-token-syncs",
     "concurrent-statefulset-syncs",
     "concurrent-ttl-after-finished-syncs",
+    "concurrent-validating-admission-policy-status-syncs",
     "config",
     "controller-shutdown-timeout",
     "controller-start-interval",

@@ -1,6 +1,6 @@
-//! What the controllers of nodes read of flags and gates.
+//! The starts of the controllers of nodes.
 
-use api::{Kind, Node};
+use api::{Kind, Node, Pod};
 use controllers::{nodeipam, nodelifecycle, tainteviction};
 
 use super::Entry;
@@ -10,9 +10,12 @@ use crate::gates::features;
 use crate::start::{Context, Running};
 
 /// The controller of the life of nodes.
-pub(super) fn life(context: &Context) -> nodelifecycle::Controller {
+pub(super) fn life(entry: &Entry, context: &mut Context) -> Running {
+    // Pods wait with their node; the series is for dashboards.
+    context.queue("node_lifecycle_controller_pods");
+    let queue = context.queue("node_lifecycle_controller");
     let flags = &context.options.flags;
-    nodelifecycle::Controller(nodelifecycle::Options {
+    let controller = nodelifecycle::Controller(nodelifecycle::Options {
         monitor_period: flags.positive(handles::NODE_MONITOR_PERIOD),
         monitor_grace_period: flags.positive(handles::NODE_MONITOR_GRACE_PERIOD),
         startup_grace_period: flags.positive(handles::NODE_STARTUP_GRACE_PERIOD),
@@ -22,16 +25,21 @@ pub(super) fn life(context: &Context) -> nodelifecycle::Controller {
             large_cluster: flags.int32(handles::LARGE_CLUSTER_SIZE_THRESHOLD),
             unhealthy_zone: flags.float32(handles::UNHEALTHY_ZONE_THRESHOLD),
         },
-    })
+    });
+    context.start(entry, Node::RESOURCE, (queue, nodelifecycle::WORKERS), controller)
 }
 
 /// The controller of evictions by taints.
-pub(super) fn evictions(context: &Context) -> tainteviction::Controller {
+pub(super) fn evictions(entry: &Entry, context: &mut Context) -> Running {
+    // What a node enqueues are its pods; the series is for dashboards.
+    context.queue("noexec_taint_node");
+    let queue = context.queue("noexec_taint_pod");
     let gates = &context.options.gates;
-    tainteviction::Controller {
+    let controller = tainteviction::Controller {
         compares_tolerations: gates.is_on(features::TOLERATION_COMPARISON),
         tracks_generations: gates.is_on(features::POD_OBSERVED_GENERATION),
-    }
+    };
+    context.start(entry, Pod::RESOURCE, (queue, tainteviction::WORKERS), controller)
 }
 
 /// The controller of the ranges of nodes.
