@@ -65,6 +65,24 @@ async fn scripts_print_the_same_on_the_real_api_server() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Plays a script that needs a manager with its own flags, such as `replicaset/serve.txt`, in a
+/// cluster of its own.
+pub(crate) async fn plays_alone(name: &str) -> anyhow::Result<()> {
+    let path = scripts::folder().join(name);
+    let script = Script::parse(&fs::read_to_string(&path)?)?;
+    let cluster = Cluster::start(Options { nodes: script.nodes, ..Options::default() }).await?;
+    let controllers = format!("--controllers={}", script.controllers);
+    let flags = script.flags.iter().map(String::as_str);
+    let arguments: Vec<_> = [controllers.as_str()].into_iter().chain(flags).collect();
+    let (binary, user) = (Binary::under_test()?, User::ControllerManager);
+    let manager = Manager::start(&cluster, binary, user, &arguments)?;
+    let scripts = vec![("script".to_owned(), path, script)];
+    let wrong = play_all(&cluster, &Real(cluster.admin_once()?), scripts, 1).await;
+    let wrong = wrong.with_context(|| manager.log())?;
+    ensure!(wrong.is_empty(), "\n{}\n{}", wrong.join("\n"), manager.log());
+    Ok(())
+}
+
 #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
 fn now() -> Instant {
     Instant::now()

@@ -16,6 +16,7 @@ mod disruption;
 mod endpoints;
 mod garbagecollector;
 mod harness;
+mod horizontalpodautoscaler;
 mod job;
 mod join;
 mod leader;

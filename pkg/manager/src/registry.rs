@@ -254,7 +254,6 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["horizontalpodautoscaling"],
         account: "horizontal-pod-autoscaler",
         folder: Some("podautoscaler"),
-        on_trial: true,
         start: Some(autoscaling::start),
         ..NOT_YET
     },
