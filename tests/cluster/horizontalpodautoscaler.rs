@@ -22,7 +22,7 @@ const ARGS: [&str; 3] = [
     "--horizontal-pod-autoscaler-downscale-stabilization=12s",
 ];
 /// How long a few syncs may take, and until nothing is written any more.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// How many syncs there are until it is believed that there is nothing to write.
 const SYNCS: u64 = 4;
 

@@ -12,8 +12,8 @@ use crate::life::Life;
 use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 use crate::{
-    attaching, binding, blocks, bundles, certificates, devices, groups, kubelets, policies, pools,
-    quotas, ranges, servers,
+    attaching, autoscaling, binding, blocks, bundles, certificates, devices, groups, kubelets,
+    policies, pools, quotas, ranges, servers,
 };
 
 /// What managers are called.
@@ -143,6 +143,12 @@ const SOMETIMES: &[Sometimes] = &[
     Sometimes {
         words: &[policies::KIND],
         rows: &["validatingadmissionpolicy-status-controller"],
+        gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[autoscaling::KIND],
+        rows: &["horizontal-pod-autoscaler-controller"],
         gate: None,
         flags: &[],
     },

@@ -2,6 +2,7 @@
 //! itself fail; `tests/README.md` says how to use it.
 
 mod attaching;
+mod autoscaling;
 mod batch;
 mod binding;
 mod blocks;

@@ -10,6 +10,7 @@
 //! - `rules`: the table.
 //! - `accounts`: what each account is for.
 //! - `attaching`: which volumes are attached where.
+//! - `autoscaling`: sizes that autoscalers give.
 //! - `batch`: Jobs whose pods run.
 //! - `binding`: which claims and volumes are bound.
 //! - `blocks`: which ranges of addresses nodes have.
@@ -40,6 +41,7 @@
 
 mod accounts;
 mod attaching;
+mod autoscaling;
 mod batch;
 mod binding;
 mod blocks;
@@ -218,6 +220,7 @@ pub(crate) struct Oracle {
     devices: devices::Pods,
     kubelets: kubelets::Kubelets,
     policies: policies::Policies,
+    grown: autoscaling::Grown,
     signed: bootstrap::Signed,
     missed: servers::Missed,
     /// What the managers know of the authority of the API server.
@@ -630,6 +633,7 @@ impl Oracle {
         }
         self.learn_run(it);
         self.learn_signed(it);
+        self.learn_growth(it);
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.makers.insert(uid(it.got).to_owned(), it.life.to_owned());
         }

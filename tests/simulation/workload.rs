@@ -6,9 +6,9 @@
 use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
-    attaching, batch, binding, blocks, bootstrap, budgets, bundles, certificates, corruption, cron,
-    devices, groups, kubelets, owners, policies, pools, quotas, ranges, servers, services,
-    stateful, storage, volumes,
+    attaching, autoscaling, batch, binding, blocks, bootstrap, budgets, bundles, certificates,
+    corruption, cron, devices, groups, kubelets, owners, policies, pools, quotas, ranges, servers,
+    services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -120,6 +120,7 @@ const FAMILIES: &[Family] = &[
     kubelets::acts,
     blocks::acts,
     policies::acts,
+    autoscaling::acts,
 ];
 
 /// The acts of a run.
@@ -161,6 +162,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         groups::acts,
         pools::acts,
         policies::acts,
+        autoscaling::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

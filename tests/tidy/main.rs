@@ -116,7 +116,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
 /// Lines of code that a file may have. A ratchet: a file that is longer stands in [`LONG`] with its
 /// length, may not grow, and leaves the list when it shrinks.
 const CODE_LINES_MAX: usize = 600;
-const LONG: [(&str, usize); 1] = [("pkg/manager/src/registry.rs", 609)];
+const LONG: [(&str, usize); 1] = [("pkg/manager/src/registry.rs", 608)];
 
 /// Documents that people read from start to end, and how many lines they may have.
 const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 400), ("pkg/STYLE.md", 200)];

@@ -204,6 +204,10 @@ pub enum Mutant {
     LeaseNotAwaited,
     /// A policy counts as checked although nobody has checked its expressions.
     AnythingIsChecked,
+    /// An autoscaler gives more replicas than its maximum.
+    MaximumIgnored,
+    /// Recommendations of the past do not keep a target from shrinking.
+    WindowIgnored,
     /// A range that was offered to a node is free again if the write of it fails.
     OfferForgotten,
     /// A pod that tolerates a taint for a while is evicted at once.
@@ -322,6 +326,8 @@ impl Mutant {
         Self::OldBundlesGoFirst,
         Self::LeaseUnread,
         Self::AnythingIsChecked,
+        Self::MaximumIgnored,
+        Self::WindowIgnored,
         Self::LeaseNotAwaited,
         Self::OfferForgotten,
         Self::TolerationTimeIgnored,

@@ -180,6 +180,7 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         | super::servers::ACCOUNT
         | pools::ACCOUNT => &["/status"],
         super::bundles::ACCOUNT => &["/spec/trustBundle"],
+        "horizontal-pod-autoscaler" if it.target.sub == "status" => &["/status"],
         policies::ACCOUNT => &["/status/observedGeneration", "/status/typeChecking"],
         binding::OF_SIZES | "ttl-controller" => &["/metadata/annotations"],
         "replicaset-controller" | "replication-controller" | "daemon-set-controller"

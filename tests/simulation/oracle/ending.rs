@@ -188,6 +188,7 @@ impl Oracle {
             "VolumeAttributesClass" => volumes::protection_lacks(&key.0, object),
             "ResourceClaim" => self.device_claim_lacks(object),
             "ValidatingAdmissionPolicy" => policies::policy_lacks(object),
+            "HorizontalPodAutoscaler" => self.scaler_lacks(object),
             "ResourcePoolStatusRequest" => pools::question_lacks(object),
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),
@@ -357,6 +358,20 @@ impl Oracle {
             || known.any(|(_, it)| is_ending(it)) && (is_ending(object) || is_unknown())
     }
 
+    /// What people put right around an object.
+    fn repairs_around(&self, kind: &str, object: &Value) -> Vec<String> {
+        match kind {
+            "HorizontalPodAutoscaler" => self.scaler_repairs(object),
+            "Node" => self.node_repairs(object),
+            "Pod" => {
+                let namespace = text(object, "/metadata/namespace");
+                let names = self.missing_templates(object).into_iter();
+                names.map(|name| crate::devices::template(namespace, &name)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// What people put right at the end, as commands.
     pub(crate) fn repairs(&self) -> Vec<String> {
         let mut acts = Vec::new();
@@ -380,13 +395,7 @@ impl Oracle {
             if !namespace.is_empty() && self.objects.get("Namespace", "", namespace).is_none() {
                 acts.push(crate::workload::make(namespace));
             }
-            if kind == "Node" {
-                acts.extend(self.node_repairs(object));
-            }
-            if kind == "Pod" {
-                let names = self.missing_templates(object);
-                acts.extend(names.iter().map(|name| crate::devices::template(namespace, name)));
-            }
+            acts.extend(self.repairs_around(kind, object));
             let template = at(object, "/spec/template/spec");
             match kind.as_str() {
                 "Deployment" | "DaemonSet" | "ReplicationController" | "StatefulSet"

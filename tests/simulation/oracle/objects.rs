@@ -69,6 +69,13 @@ pub(super) static KINDS: &[Resource] = &[
     ),
     Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource::cluster_scoped("networking.k8s.io", "v1", "ipaddresses", "IPAddress"),
+    Resource::namespaced(
+        "autoscaling",
+        "v2",
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscaler",
+    ),
+    Resource::namespaced("metrics.k8s.io", "v1beta1", "pods", "PodMetrics"),
     Resource::cluster_scoped(
         "admissionregistration.k8s.io",
         "v1",

@@ -142,6 +142,18 @@ pub(crate) static RULES: &[Rule] = &[
         bugs: &[Mutant::DurationIgnored, Mutant::SignsUnapproved],
     },
     Rule {
+        name: "scales-within",
+        promise: "an autoscaler gives sizes within its bounds",
+        check: Check::Done(Oracle::scales_beyond),
+        bugs: &[Mutant::MaximumIgnored],
+    },
+    Rule {
+        name: "shrinks-late",
+        promise: "an autoscaler takes back no growth within its window",
+        check: Check::Done(Oracle::shrinks_early),
+        bugs: &[Mutant::WindowIgnored],
+    },
+    Rule {
         name: "declares-living",
         promise: "no node is declared unknown whose kubelet has reported within the grace period",
         check: Check::Done(Oracle::declares_living),

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use api::{Behavior, ScalingPolicyKind, ScalingRules, SelectPolicy};
+use mutant::Mutant;
 
 use super::memory::{Recommendation, ScaleEvent};
 
@@ -66,6 +67,7 @@ pub(super) fn stabilize(
     desired: i32,
     (window, now): (Duration, Duration),
 ) -> Stabilized {
+    let window = if mutant::is(Mutant::WindowIgnored) { Duration::ZERO } else { window };
     let recent = past.iter().filter(|old| old.at + window >= now).map(|old| old.replicas);
     let replicas = recent.fold(desired, i32::max);
     Stabilized { replicas, reason: "ScaleDownStabilized", message: HIGHER, window }
@@ -103,6 +105,7 @@ pub(super) fn limit(Sizes { current, desired, min, max }: Sizes) -> Limited {
     if desired < min {
         return TOO_FEW.at(min);
     }
+    let max = if mutant::is(Mutant::MaximumIgnored) { i32::MAX } else { max };
     if desired <= max.min(limit) {
         return WITHIN.at(desired);
     }
