@@ -39,6 +39,7 @@ mod serviceaccount;
 mod servicecidrs;
 mod serving;
 mod statefulset;
+mod storageversionmigrations;
 mod storageversions;
 mod swap;
 mod tainteviction;

@@ -280,11 +280,13 @@ impl Life {
             let is_answered = result.as_ref().is_ok_and(|answer| answer.status().is_success());
             let tried = Tried {
                 sync,
+                account: &about.account,
                 method: about.method.as_str(),
                 path: &about.path,
                 body: &body,
                 is_told: is_answered && fault != Some(Fault::Garbage),
                 is_later: code == "429",
+                is_conflict: code == "409",
                 at,
             };
             self.site.log().oracle.tried(&tried);

@@ -13,7 +13,7 @@ use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 use crate::{
     attaching, autoscaling, binding, blocks, bundles, certificates, devices, groups, kubelets,
-    policies, pools, quotas, ranges, servers,
+    migrations, policies, pools, quotas, ranges, servers,
 };
 
 /// What managers are called.
@@ -144,6 +144,12 @@ const SOMETIMES: &[Sometimes] = &[
         words: &[policies::KIND],
         rows: &["validatingadmissionpolicy-status-controller"],
         gate: None,
+        flags: &[],
+    },
+    Sometimes {
+        words: &[migrations::MIGRATIONS],
+        rows: &[],
+        gate: Some("StorageVersionMigrator=true"),
         flags: &[],
     },
     Sometimes {

@@ -28,6 +28,7 @@ mod lease;
 mod life;
 mod lives;
 mod matrix;
+mod migrations;
 mod mutants;
 mod older;
 mod oracle;

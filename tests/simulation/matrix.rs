@@ -155,6 +155,17 @@ fn end(state: &[u8]) -> anyhow::Result<Vec<String>> {
     let objects = lasting.flat_map(|(_, objects)| objects.as_array().into_iter().flatten());
     let mut objects: Vec<Value> = objects.cloned().collect();
     for object in &mut objects {
+        // Updates are not tracked here, so it is the first apply that says whose fields were there.
+        if let Some(fields) = object.pointer_mut("/metadata/managedFields")
+            && let Some(fields) = fields.as_array_mut()
+        {
+            fields.retain(|it| it["manager"] != "before-first-apply");
+            if fields.is_empty()
+                && let Some(metadata) = object["metadata"].as_object_mut()
+            {
+                metadata.remove("managedFields");
+            }
+        }
         // What the nodes report of themselves is not the manager's.
         if object.get("kind").is_some_and(|kind| kind == "Node")
             && let Some(object) = object.as_object_mut()

@@ -22,6 +22,7 @@
 //! - `devices`: claims of devices, and taints of them.
 //! - `kubelets`: which kubelets have reported, and which pods must leave their nodes.
 //! - `groups`: pods that are scheduled together.
+//! - `migrations`: which objects were stored anew.
 //! - `policies`: what is said of admission policies.
 //! - `pools`: questions about pools of devices.
 //! - `clocks`: what a manager with a wrong clock takes for now.
@@ -59,6 +60,7 @@ mod groups;
 mod jobs;
 mod knowledge;
 mod kubelets;
+mod migrations;
 mod objects;
 mod order;
 mod ownership;
@@ -220,6 +222,7 @@ pub(crate) struct Oracle {
     devices: devices::Pods,
     kubelets: kubelets::Kubelets,
     policies: policies::Policies,
+    stored: migrations::Stored,
     grown: autoscaling::Grown,
     signed: bootstrap::Signed,
     missed: servers::Missed,
@@ -588,6 +591,9 @@ impl Oracle {
             .and_then(|(kind, namespace, name)| self.objects.get(kind, namespace, name).cloned());
         let judged = Judged { write: it, target, before };
         self.learn_raise(&judged);
+        if judged.code < 300 {
+            self.learn_stored(&judged);
+        }
         self.ask(|oracle, check| match check {
             Check::Asked(check) => check(oracle, &judged),
             _ => None,

@@ -7,8 +7,8 @@ use crate::dice::Dice;
 use crate::oracle::FOREIGN;
 use crate::{
     attaching, autoscaling, batch, binding, blocks, bootstrap, budgets, bundles, certificates,
-    corruption, cron, devices, groups, kubelets, owners, policies, pools, quotas, ranges, servers,
-    services, stateful, storage, volumes,
+    corruption, cron, devices, groups, kubelets, migrations, owners, policies, pools, quotas,
+    ranges, servers, services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -121,6 +121,7 @@ const FAMILIES: &[Family] = &[
     blocks::acts,
     policies::acts,
     autoscaling::acts,
+    migrations::acts,
 ];
 
 /// The acts of a run.
@@ -163,6 +164,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         pools::acts,
         policies::acts,
         autoscaling::acts,
+        migrations::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

@@ -116,7 +116,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
 /// Lines of code that a file may have. A ratchet: a file that is longer stands in [`LONG`] with its
 /// length, may not grow, and leaves the list when it shrinks.
 const CODE_LINES_MAX: usize = 600;
-const LONG: [(&str, usize); 1] = [("pkg/manager/src/registry.rs", 608)];
+const LONG: [(&str, usize); 1] = [("pkg/manager/src/registry.rs", 607)];
 
 /// Documents that people read from start to end, and how many lines they may have.
 const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 400), ("pkg/STYLE.md", 200)];
@@ -615,7 +615,7 @@ fn readme_rows(text: &str) -> Vec<Row<'_>> {
     let rows = part.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
         let names = row.split('|').take(3).flat_map(backticked).collect();
-        (names, ["| works |", "| on trial |"].iter().any(|state| row.ends_with(state)))
+        (names, row.ends_with("| works |"))
     })
     .collect()
 }

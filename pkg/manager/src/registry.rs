@@ -537,7 +537,6 @@ pub static REGISTRY: &[Entry] = &[
         },
         rate: Rate { qps_factor: 20.0, burst_factor: 100 },
         folder: Some("storageversionmigrator"),
-        on_trial: true,
         start: Some(storage_versions::migrator),
         ..NOT_YET
     },

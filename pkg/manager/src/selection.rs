@@ -19,8 +19,6 @@ pub struct Choice<'a> {
     pub lacking: Vec<(&'a Entry, &'static str)>,
     /// They are enabled, but not implemented yet.
     pub not_yet: Vec<&'a Entry>,
-    /// They are on trial, and `--controllers` does not name them.
-    pub on_trial: Vec<&'a Entry>,
 }
 
 /// The words of `list` that are not controllers, with upstream's text
@@ -56,8 +54,6 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<
             &mut choice.disabled
         } else if row.start.is_none() {
             &mut choice.not_yet
-        } else if row.on_trial && listed.is_none() {
-            &mut choice.on_trial
         } else {
             &mut choice.run
         };
@@ -87,8 +83,8 @@ impl Choice<'_> {
         self.run.iter().any(|row| row.folder == Some(folder))
     }
 
-    /// Logs which controllers do not run: a line for each as upstream does, one warning with all
-    /// that are not implemented yet, and one with all that are on trial.
+    /// Logs which controllers do not run: a line for each as upstream does, and one warning with
+    /// all that are not implemented yet.
     pub fn log(&self) {
         for row in &self.gated {
             let gates = row.gates;
@@ -106,11 +102,6 @@ impl Choice<'_> {
         if !self.not_yet.is_empty() {
             let names: Vec<_> = self.not_yet.iter().map(|row| row.name).collect();
             tracing::warn!("skipping controllers that are not written yet: {}", names.join(", "));
-        }
-        if !self.on_trial.is_empty() {
-            let names: Vec<_> = self.on_trial.iter().map(|row| row.name).collect();
-            let names = names.join(", ");
-            tracing::warn!("skipping controllers on trial, which --controllers must name: {names}");
         }
     }
 }

@@ -634,9 +634,6 @@ fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
         .chain(absent(&choice.disabled, |_| Absence::Off))
         .chain(choice.lacking.iter().map(|(entry, why)| row(entry, Err(Absence::Lacks(why)))))
         .chain(absent(&choice.not_yet, |_| Absence::NotWritten))
-        .chain(absent(&choice.on_trial, |_| {
-            Absence::Lacks("it is on trial: it runs only if --controllers names it")
-        }))
         .collect();
     rows.sort_by_key(|row| row.name);
     rows

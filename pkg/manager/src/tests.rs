@@ -102,7 +102,7 @@ fn the_registry_is_upstreams() {
     let words = list("*,bootstrapsigner,tokencleaner,selinux-warning-controller");
     let all = choose(&words, REGISTRY, &gates(""));
     // 43 live ones, and the storage version migrator, which upstream builds and then drops.
-    assert_eq!(all.run.len() + all.not_yet.len() + all.on_trial.len(), 44);
+    assert_eq!(all.run.len() + all.not_yet.len(), 44);
     assert_eq!((all.gated.len(), all.cloud.len(), all.disabled.len()), (5, 3, 0));
     let off = choose(&list("*"), REGISTRY, &gates("")).disabled;
     assert_eq!(aliases_or_names(&off), "bootstrapsigner,selinux-warning-controller,tokencleaner");
@@ -113,9 +113,8 @@ fn the_registry_is_upstreams() {
         named.run.iter().any(|row| row.name == "token-cleaner-controller"),
         "off by default, and named"
     );
-    assert!(named.on_trial.iter().all(|row| row.on_trial && row.name != "endpoints-controller"));
+    assert!(named.run.iter().all(|row| row.name != "endpoints-controller"));
     for row in REGISTRY {
-        assert!(!row.on_trial || row.start.is_some(), "{}", row.name);
         assert_eq!(row.start.is_some(), row.folder.is_some(), "{}", row.name);
         assert_eq!(row.account.is_empty(), row.cloud, "{}", row.name);
         // Upstream TestFeatureGatedControllersShouldNotDefineAliases, and its two exceptions.

@@ -208,6 +208,8 @@ pub enum Mutant {
     MaximumIgnored,
     /// Recommendations of the past do not keep a target from shrinking.
     WindowIgnored,
+    /// The last object of a kind is not stored anew.
+    LastNotStored,
     /// A range that was offered to a node is free again if the write of it fails.
     OfferForgotten,
     /// A pod that tolerates a taint for a while is evicted at once.
@@ -326,6 +328,7 @@ impl Mutant {
         Self::OldBundlesGoFirst,
         Self::LeaseUnread,
         Self::AnythingIsChecked,
+        Self::LastNotStored,
         Self::MaximumIgnored,
         Self::WindowIgnored,
         Self::LeaseNotAwaited,

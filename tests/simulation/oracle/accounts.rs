@@ -10,7 +10,7 @@ use super::ending::TOKEN_CLEAN_UP;
 use super::fields::{at, has_ended, is_ending, list, text, uid};
 use super::{
     Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, devices, groups,
-    kubelets, policies, pools, volumes,
+    kubelets, migrations, policies, pools, volumes,
 };
 use crate::site::START;
 
@@ -60,6 +60,7 @@ impl Oracle {
             devices::ACCOUNT => self.claims_wrong(it),
             devices::OF_TAINTS => self.pod_may_stay(before?, it),
             groups::ACCOUNT => self.group_is_used(before?, it),
+            migrations::ACCOUNT => Self::migrates_wrong(it),
             policies::ACCOUNT => self.says_wrong(before?, it),
             pools::ACCOUNT => self.answers_wrong(before?, it),
             "tokens-controller" if it.method == "DELETE" => self.token_is_good(before?),
@@ -180,6 +181,8 @@ fn allowed(it: &Judged<'_>) -> Option<&'static [&'static str]> {
         | super::servers::ACCOUNT
         | pools::ACCOUNT => &["/status"],
         super::bundles::ACCOUNT => &["/spec/trustBundle"],
+        migrations::ACCOUNT if it.path.contains("/storageversionmigrations/") => &["/status"],
+        migrations::ACCOUNT => &[],
         "horizontal-pod-autoscaler" if it.target.sub == "status" => &["/status"],
         policies::ACCOUNT => &["/status/observedGeneration", "/status/typeChecking"],
         binding::OF_SIZES | "ttl-controller" => &["/metadata/annotations"],

@@ -10,7 +10,9 @@ use super::fields::{
     number, selector, text, uid,
 };
 use super::objects::Key;
-use super::{Judged, Oracle, batch, budgets, certificates, policies, pools, ranges, volumes};
+use super::{
+    Judged, Oracle, batch, budgets, certificates, migrations, policies, pools, ranges, volumes,
+};
 use crate::corruption::{UNKNOWN, UNKNOWN_GROUP};
 
 /// `--terminated-pod-gc-threshold` of the managers here.
@@ -189,6 +191,7 @@ impl Oracle {
             "ResourceClaim" => self.device_claim_lacks(object),
             "ValidatingAdmissionPolicy" => policies::policy_lacks(object),
             "HorizontalPodAutoscaler" => self.scaler_lacks(object),
+            "StorageVersionMigration" => migrations::migration_lacks(object),
             "ResourcePoolStatusRequest" => pools::question_lacks(object),
             "Service" => self.service_lacks(object),
             "Endpoints" => self.endpoints_lack(object),

@@ -77,6 +77,12 @@ pub(super) static KINDS: &[Resource] = &[
     ),
     Resource::namespaced("metrics.k8s.io", "v1beta1", "pods", "PodMetrics"),
     Resource::cluster_scoped(
+        "storagemigration.k8s.io",
+        "v1beta1",
+        "storageversionmigrations",
+        "StorageVersionMigration",
+    ),
+    Resource::cluster_scoped(
         "admissionregistration.k8s.io",
         "v1",
         "validatingadmissionpolicies",

@@ -142,6 +142,12 @@ pub(crate) static RULES: &[Rule] = &[
         bugs: &[Mutant::DurationIgnored, Mutant::SignsUnapproved],
     },
     Rule {
+        name: "migrates-all",
+        promise: "a migration is done when all objects as old as it were stored anew",
+        check: Check::Done(Oracle::migrates_less),
+        bugs: &[Mutant::LastNotStored],
+    },
+    Rule {
         name: "scales-within",
         promise: "an autoscaler gives sizes within its bounds",
         check: Check::Done(Oracle::scales_beyond),

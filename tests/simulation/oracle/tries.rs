@@ -13,6 +13,7 @@ use super::{Check, Judged, Oracle, Target};
 pub(crate) struct Tried<'a> {
     /// The sync that makes a pod by it.
     pub(crate) sync: Option<Sync>,
+    pub(crate) account: &'a str,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) body: &'a [u8],
@@ -20,6 +21,8 @@ pub(crate) struct Tried<'a> {
     pub(crate) is_told: bool,
     /// Whether the response asks to retry later, as the client then does.
     pub(crate) is_later: bool,
+    /// Whether the response says that the object is not what was sent for.
+    pub(crate) is_conflict: bool,
     pub(crate) at: Duration,
 }
 
@@ -62,6 +65,7 @@ impl Oracle {
             self.tries.undone.insert(write);
         }
         self.learn_creation(it);
+        self.learn_conflict(it);
         self.ask(|oracle, check| match check {
             Check::Tried(check) => check(oracle, it),
             _ => None,

@@ -4,7 +4,6 @@ use crate::options::Options;
 use crate::start::{Context, Running};
 
 /// A controller that `--controllers` can name.
-#[expect(clippy::struct_excessive_bools, reason = "columns of a table, each a yes or no")]
 pub struct Entry {
     /// Upstream's canonical name.
     pub name: &'static str,
@@ -30,9 +29,6 @@ pub struct Entry {
     pub event_source: Option<&'static str>,
     /// Its share of `--kube-api-qps` and `--kube-api-burst`.
     pub rate: Rate,
-    /// Whether it runs only if `--controllers` names it: its rules are written and pass their
-    /// tables, but its other proofs (real API server, swap, simulation) are not complete.
-    pub on_trial: bool,
     /// Builds it and subscribes it to the informers; none if it is not implemented yet.
     pub start: Option<Start>,
 }
@@ -72,6 +68,5 @@ pub(crate) const NOT_YET: Entry = Entry {
     user: User::Account,
     event_source: None,
     rate: Rate { qps_factor: 1.0, burst_factor: 1 },
-    on_trial: false,
     start: None,
 };

@@ -89,7 +89,7 @@ fn priority_classes() -> Vec<Value> {
 
 fn authentication() -> Value {
     let name = "extension-apiserver-authentication";
-    json!({"metadata": {"name": name, "namespace": "kube-system"}, "data": {}})
+    json!({"metadata": {"name": name, "namespace": "kube-system"}})
 }
 
 /// Since when the use of tokens in Secrets is noted (legacytokentracking).
