@@ -212,7 +212,14 @@ impl Oracle {
 
     /// Whether a claim is reserved for a pod that is over and never named it: users wrote that, and
     /// the end of that pod enqueued nothing, as upstream's `enqueuePod`.
+    /// Or a user of it waits to be evicted, by a clock that was behind: upstream's counts by the
+    /// wall clock, too (`evictPod` in devicetainteviction/device_taint_eviction.go).
     pub(super) fn claim_sleeps(&self, claim: &Value) -> bool {
+        let pods = list(claim, USERS).iter().filter_map(|it| self.objects.find(text(it, "/uid")));
+        let is_due = pods.map(|(_, pod)| self.must_leave(pod)).any(|due| due.is_some());
+        if is_due && self.clocks.were_behind() {
+            return true;
+        }
         let name = text(claim, "/metadata/name");
         list(claim, USERS).iter().any(|user| {
             let known = self.devices.0.get(text(user, "/uid"));
