@@ -43,6 +43,9 @@ impl Oracle {
         if hard != amounts("/status/hard") {
             return Some("its status has other limits".to_owned());
         }
+        if let Some(more) = used.keys().find(|name| !hard.contains_key(*name)) {
+            return Some(format!("says how much there is of {more}, which it does not limit"));
+        }
         hard.keys()
             .find_map(|name| {
                 let now = *self.figures(quota, name, self.revision).first()?;
