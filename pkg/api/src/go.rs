@@ -1,6 +1,7 @@
 //! Text as Go writes it, where users or other programs see the difference.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -63,6 +64,35 @@ pub fn label_selector(selector: &Value) -> String {
         labels.collect::<String>(),
         expressions.collect::<String>(),
     )
+}
+
+/// A duration as its method `String` writes it: `10s`, `1h30m0s`, `1.5ms`.
+pub fn duration(duration: Duration) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    match nanos {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanos}ns"),
+        1_000..1_000_000 => format!("{}µs", decimal(nanos, 1_000)),
+        1_000_000..SECOND => format!("{}ms", decimal(nanos, 1_000_000)),
+        _ => {
+            let minutes = nanos / (60 * SECOND);
+            let seconds = decimal(nanos % (60 * SECOND), SECOND);
+            match minutes {
+                0 => format!("{seconds}s"),
+                1..60 => format!("{minutes}m{seconds}s"),
+                _ => format!("{}h{}m{seconds}s", minutes / 60, minutes % 60),
+            }
+        }
+    }
+}
+
+/// `number / unit` with as many decimals as it needs; `unit` is a power of ten.
+fn decimal(number: u64, unit: u64) -> String {
+    let (whole, rest) = (number / unit, number % unit);
+    let decimals = (unit + rest).to_string();
+    let decimals = decimals[1..].trim_end_matches('0');
+    if decimals.is_empty() { whole.to_string() } else { format!("{whole}.{decimals}") }
 }
 
 /// A moment in UTC as `time.RFC1123Z` writes it.

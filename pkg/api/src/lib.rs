@@ -10,6 +10,7 @@ mod admission_policy;
 mod attachable;
 mod attributes_class;
 mod autoscaler;
+mod balanced_service;
 mod bootstrap_token;
 mod budget;
 mod certificate;
@@ -33,6 +34,7 @@ mod intern;
 mod job;
 mod kind;
 mod lease;
+mod machine;
 mod meta;
 mod metadata;
 mod names;
@@ -83,6 +85,7 @@ pub use autoscaler::{
     MetricSource, MetricSpec, MetricTarget, ScalingPolicy, ScalingPolicyKind, ScalingRules,
     SelectPolicy,
 };
+pub use balanced_service::{BalancedService, BalancerPort, BalancerSpec, Ingress, IngressPort};
 pub use bootstrap_token::{BootstrapToken, Expiration, TokenSecretValue};
 pub use budget::{BudgetCondition, BudgetStatus, PodDisruptionBudget};
 pub use certificate_request::{
@@ -109,6 +112,7 @@ pub use kind::{
     AnyObject, Codec, Decode, DecodeError, Found, Index, Kind, Object, Shape, Values, typed,
 };
 pub use lease::Lease;
+pub use machine::{Machine, NodeAddress};
 pub use meta::{Key, Labels, Meta, OwnerRef};
 pub use metadata::{Listed, Metadata};
 pub use names::{is_label_key, is_label_value, is_subdomain};

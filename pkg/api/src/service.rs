@@ -183,7 +183,7 @@ struct WirePort {
 
 /// `intstr.IntOrString`: a number or a text in JSON.
 #[derive(Clone, PartialEq, Message)]
-struct WireTarget {
+pub(crate) struct WireTarget {
     #[prost(int64, tag = "1")]
     r#type: i64,
     #[prost(int32, tag = "2")]
@@ -204,6 +204,15 @@ impl<'de> Deserialize<'de> for WireTarget {
             Either::Number(number) => Self { number, ..Self::default() },
             Either::Text(text) => Self { r#type: 1, text, ..Self::default() },
         })
+    }
+}
+
+impl WireTarget {
+    pub(crate) fn view(&self) -> TargetPort {
+        match self.r#type {
+            1 => TargetPort::Name(intern(&self.text)),
+            _ => TargetPort::Number(self.number),
+        }
     }
 }
 
@@ -246,17 +255,11 @@ impl WireSpec {
 
 impl WirePort {
     fn view(&self) -> ServicePort {
-        let WireTarget { r#type, number, text } = &self.target_port;
-        let is_name = *r#type == 1;
         ServicePort {
             name: intern(&self.name),
             protocol: intern(&self.protocol),
             app_protocol: self.app_protocol.as_deref().map(intern),
-            target: if is_name {
-                TargetPort::Name(intern(text))
-            } else {
-                TargetPort::Number(*number)
-            },
+            target: self.target_port.view(),
         }
     }
 }

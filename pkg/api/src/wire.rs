@@ -362,6 +362,11 @@ impl ObjectMeta {
         self.annotations.get(key).map(|value| text(value))
     }
 
+    /// All annotations, by key.
+    pub(crate) fn annotations(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        self.annotations.iter().map(|(key, value)| (key.as_str(), text(value)))
+    }
+
     /// The view without labels, for kinds whose labels are not read: labels take time to intern.
     pub(crate) fn without_labels(&self) -> Result<Meta, DecodeError> {
         let resource_version = match &*text(&self.resource_version) {

@@ -86,32 +86,9 @@ fn scaled(whole: &str, fraction: &str, nanos: u64) -> Option<i128> {
 
 impl Display for GoDuration {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let nanos = self.0.unsigned_abs();
         if self.0 < 0 {
             f.write_str("-")?;
         }
-        match nanos {
-            0 => f.write_str("0s"),
-            1..1_000 => write!(f, "{nanos}ns"),
-            1_000..1_000_000 => write!(f, "{}µs", decimal(nanos, 1_000)),
-            1_000_000..NANOS_PER_SECOND => write!(f, "{}ms", decimal(nanos, 1_000_000)),
-            _ => {
-                let minutes = nanos / (60 * NANOS_PER_SECOND);
-                match minutes {
-                    0 => {}
-                    1..60 => write!(f, "{minutes}m")?,
-                    _ => write!(f, "{}h{}m", minutes / 60, minutes % 60)?,
-                }
-                write!(f, "{}s", decimal(nanos % (60 * NANOS_PER_SECOND), NANOS_PER_SECOND))
-            }
-        }
+        f.write_str(&api::go::duration(Duration::from_nanos(self.0.unsigned_abs())))
     }
-}
-
-/// `number / unit` with as many decimals as it needs; `unit` is a power of ten.
-fn decimal(number: u64, unit: u64) -> String {
-    let (whole, rest) = (number / unit, number % unit);
-    let decimals = (unit + rest).to_string();
-    let decimals = decimals[1..].trim_end_matches('0');
-    if decimals.is_empty() { whole.to_string() } else { format!("{whole}.{decimals}") }
 }
