@@ -13,8 +13,8 @@ mod deployed;
 mod samples;
 
 /// Crates that run on values alone, so that tables, simulation and replay need no mocks.
-const PURE: [&str; 7] =
-    ["api", "apimachinery", "controller", "controllers", "hollow", "schema", "strategies"];
+const PURE: [&str; 8] =
+    ["api", "apimachinery", "cloud", "controller", "controllers", "hollow", "schema", "strategies"];
 
 /// What pure crates must not reach, by the start of the name: async, I/O, time zones' and
 /// randomness' sources, metrics, logs.
@@ -53,17 +53,18 @@ const IMPURE_CODE: [&str; 9] = [
 
 /// The crates of this workspace, lowest first, and which others each may depend on. No crate of the
 /// product depends on one of the emulator (`pkg/sandbox`).
-const ARROWS: [(&str, &[&str]); 25] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("apimachinery", &[]),
     ("mutant", &[]),
     ("api", &["apimachinery", "mutant"]),
     ("metrics", &[]),
     ("runtime", &["api"]),
-    ("controller", &["api", "mutant"]),
-    ("controllers", &["api", "apimachinery", "controller", "mutant"]),
+    ("cloud", &["api"]),
+    ("controller", &["api", "cloud", "mutant"]),
+    ("controllers", &["api", "apimachinery", "cloud", "controller", "mutant"]),
     ("schema", &["apimachinery"]),
     ("strategies", &["api", "apimachinery", "schema"]),
-    ("hollow", &["api", "apimachinery"]),
+    ("hollow", &["api", "apimachinery", "cloud"]),
     ("sandbox", &["api", "apimachinery", "hollow", "runtime", "schema", "strategies"]),
     ("profile", &["runtime"]),
     ("https", &["runtime"]),
@@ -80,6 +81,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
             "api",
             "cache",
             "client",
+            "cloud",
             "controller",
             "discovery",
             "metrics",
@@ -96,6 +98,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
             "auth",
             "cache",
             "client",
+            "cloud",
             "controller",
             "controllers",
             "engine",
@@ -116,7 +119,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
 /// Lines of code that a file may have. A ratchet: a file that is longer stands in [`LONG`] with its
 /// length, may not grow, and leaves the list when it shrinks.
 const CODE_LINES_MAX: usize = 600;
-const LONG: [(&str, usize); 1] = [("pkg/manager/src/registry.rs", 607)];
+const LONG: [(&str, usize); 0] = [];
 
 /// Documents that people read from start to end, and how many lines they may have.
 const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 400), ("pkg/STYLE.md", 200)];
@@ -570,7 +573,7 @@ fn controller_folders(files: &[File]) -> BTreeMap<&str, BTreeSet<&str>> {
     folders
 }
 
-/// A controller as the registry or the README shows it: name, aliases, and whether it works.
+/// A controller as the registry or the README shows it: name, aliases, and whether it is there.
 type Row<'a> = (Vec<&'a str>, bool);
 
 fn registry(files: &[File]) -> Complaints {
@@ -615,7 +618,7 @@ fn readme_rows(text: &str) -> Vec<Row<'_>> {
     let rows = part.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
         let names = row.split('|').take(3).flat_map(backticked).collect();
-        (names, row.ends_with("| works |"))
+        (names, !row.ends_with("| not yet |"))
     })
     .collect()
 }

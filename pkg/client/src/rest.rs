@@ -132,6 +132,11 @@ impl Client {
         Self { guard: Some(guard), ..self.clone() }
     }
 
+    /// Whether its guard admits writes now, for those that go elsewhere than to the API server.
+    pub fn may_write(&self) -> Result<(), ApiError> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard().map_err(ApiError::Fenced))
+    }
+
     /// This client, with the same limit, sending a token of `account` with each request. Its
     /// connection must have no credentials, which would take precedence.
     pub fn acting_as(&self, account: Arc<Account>) -> Self {
@@ -383,10 +388,7 @@ impl Client {
     }
 
     fn ask_guard(&self, call: &Call<'_>) -> Result<(), ApiError> {
-        match &self.guard {
-            Some(guard) if call.effect == Effect::Write => guard().map_err(ApiError::Fenced),
-            Some(_) | None => Ok(()),
-        }
+        if call.effect == Effect::Write { self.may_write() } else { Ok(()) }
     }
 
     fn request(

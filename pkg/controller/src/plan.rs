@@ -52,7 +52,7 @@ pub enum Step {
     /// Live reads, all at once. The engine adds the answers to the facts and decides again, at most
     /// eight times; steps after it are ignored. Usually it is the only step. Steps before it are
     /// done first, and if they fail, so does the sync: this is for reads that depend on an earlier
-    /// write.
+    /// write. Without a query, only the results of those steps are new.
     Fetch(Vec<Query>),
 }
 
@@ -153,6 +153,7 @@ impl fmt::Display for Plan {
                         write_actions(f, &format!("chain {number}"), chain)?;
                     }
                 }
+                Step::Fetch(queries) if queries.is_empty() => writeln!(f, "decide again")?,
                 Step::Fetch(queries) => {
                     queries.iter().try_for_each(|query| writeln!(f, "fetch {query}"))?;
                 }

@@ -1,7 +1,8 @@
 //! Live reads, as data: the queries of a plan, and their answers.
 //!
 //! A controller reads live what cannot be watched, or what its cache may be too stale for. A plan
-//! asks ([`crate::Step::Fetch`]) with one of four queries: get, list, review, and what is served.
+//! asks ([`crate::Step::Fetch`]) with one of five queries: get, list, review, what is served, and a
+//! question to the cloud.
 //! The engine reads as the controller's own user, and adds the [`Answer`] to the [`Facts`] of the
 //! next round. Each query has its accessor, which distinguishes three results: found,
 //! `Ok(Some(..))`; does not exist, `Ok(None)`; unknown, `Err(..)`.
@@ -65,6 +66,8 @@ pub enum Query {
     },
     /// What the API server serves now; answered with [`Answer::served`].
     Served,
+    /// What the cloud says; answered with [`Answer::cloud`]. Without a cloud it fails.
+    Cloud(cloud::Ask),
 }
 
 /// The form in which one object is read.
@@ -116,6 +119,8 @@ pub enum Answer {
     All(Vec<Listed>),
     /// What is served, with the groups that failed.
     Served(Arc<Served>),
+    /// What the cloud says.
+    Cloud(cloud::Reply),
     /// It does not exist.
     NotFound,
     /// It could not be read.
@@ -140,6 +145,8 @@ pub struct Facts {
     pub answers: BTreeMap<Query, Answer>,
     /// The results of collection deletions; none: success.
     pub emptied: BTreeMap<Collection, Option<Refused>>,
+    /// The results of orders to the cloud.
+    pub done: BTreeMap<cloud::Order, cloud::Done>,
 }
 
 // === impl Query ===
@@ -208,6 +215,7 @@ impl fmt::Display for Query {
                 write!(f, ": {about}")
             }
             Self::Served => f.write_str("what is served"),
+            Self::Cloud(ask) => ask.fmt(f),
         }
     }
 }
@@ -288,6 +296,12 @@ impl Answer {
         found?.ok_or(&MISFIT)
     }
 
+    /// The answer to [`Query::Cloud`].
+    pub fn cloud(&self) -> Result<&cloud::Reply, &Refused> {
+        let found = self.found(|it| if let Self::Cloud(found) = it { Some(found) } else { None });
+        found?.ok_or(&MISFIT)
+    }
+
     fn found<'a, T: ?Sized>(
         &'a self,
         shape: impl FnOnce(&'a Self) -> Option<&'a T>,
@@ -300,7 +314,8 @@ impl Answer {
             | Self::Json(_)
             | Self::Views(_)
             | Self::All(_)
-            | Self::Served(_) => shape(self).map(Some).ok_or(&MISFIT),
+            | Self::Served(_)
+            | Self::Cloud(_) => shape(self).map(Some).ok_or(&MISFIT),
         }
     }
 }
@@ -308,6 +323,13 @@ impl Answer {
 // === impl Facts ===
 
 impl Facts {
+    /// These facts, and the result of an order to the cloud.
+    #[must_use]
+    pub fn after(mut self, order: cloud::Order, done: cloud::Done) -> Self {
+        self.done.insert(order, done);
+        self
+    }
+
     /// The answer to a query, if there is one.
     pub fn get(&self, query: &Query) -> Option<&Answer> {
         self.answers.get(query)
@@ -316,7 +338,7 @@ impl Facts {
 
 impl FromIterator<(Query, Answer)> for Facts {
     fn from_iter<I: IntoIterator<Item = (Query, Answer)>>(answers: I) -> Self {
-        Self { answers: answers.into_iter().collect(), emptied: BTreeMap::new() }
+        Self { answers: answers.into_iter().collect(), ..Self::default() }
     }
 }
 

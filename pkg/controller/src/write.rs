@@ -16,6 +16,8 @@ pub enum Action {
     Write(Box<Write>),
     /// An Event; never fails.
     Event(Event),
+    /// An order to the cloud; its result is a fact ([`crate::Facts::done`]), and ends no plan.
+    Cloud(Box<cloud::Order>),
 }
 
 /// A write to the API server: one type for all verbs.
@@ -239,7 +241,7 @@ impl Action {
     pub fn write(&self) -> Option<&Write> {
         match self {
             Self::Write(write) => Some(write),
-            Self::Event(_) => None,
+            Self::Event(_) | Self::Cloud(_) => None,
         }
     }
 }
@@ -250,6 +252,12 @@ impl From<Write> for Action {
     }
 }
 
+impl From<cloud::Order> for Action {
+    fn from(order: cloud::Order) -> Self {
+        Self::Cloud(Box::new(order))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -257,6 +265,7 @@ impl fmt::Display for Action {
             Self::Event(event) => {
                 write!(f, "event {:?} {}: {}", event.r#type, event.reason, event.message)
             }
+            Self::Cloud(order) => order.fmt(f),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod attachdetach;
 pub mod bootstrapsigner;
+pub mod cloudnodelifecycle;
 pub mod clusterroleaggregation;
 pub mod clustertrustbundlepublisher;
 pub mod cronjob;
@@ -40,6 +41,8 @@ pub mod resourceclaim;
 pub mod resourcepoolstatusrequest;
 pub mod resourcequota;
 pub mod rootcacertpublisher;
+pub mod route;
+pub mod service;
 pub mod serviceaccount;
 pub mod serviceaccounttoken;
 pub mod servicecidrs;

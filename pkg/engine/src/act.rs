@@ -8,8 +8,8 @@ use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{
     Action, Announce, Collection, Content, Delete, Deletion, Event, EventType, Facts, Guard,
-    Message, ObjectRef, Outcome, Patch, PatchKind, Propagation, Refused, Retry, Step, Tolerated,
-    Update, Verb, Write,
+    Message, ObjectRef, Outcome, Patch, PatchKind, Propagation, Query, Refused, Retry, Step,
+    Tolerated, Update, Verb, Write,
 };
 use discovery::Discovery;
 use futures::StreamExt;
@@ -20,6 +20,7 @@ use runtime::Runtime;
 use crate::ambiguous_writes::{AmbiguousWrites, Target};
 use crate::events::Recorder;
 use crate::expectations::NEVER;
+use crate::provider::{CALL_MAX, Provider};
 use crate::telemetry::{Became, Telemetry};
 use crate::worker::Kinds;
 use crate::{Expectations, Metrics, Record, read};
@@ -42,6 +43,8 @@ pub(crate) struct Act {
     pub(crate) recorder: Recorder,
     /// What the API server serves, for plans that ask for it.
     pub(crate) discovery: Discovery,
+    /// The cloud, for plans that ask it or have it act.
+    pub(crate) provider: Provider,
     /// What its keys wait for in the caches.
     pub(crate) expectations: Mutex<Expectations>,
     /// Its ambiguous writes: they failed and may have been done.
@@ -63,6 +66,7 @@ struct PlanRun<'a> {
     key: &'a Key,
     emptied: Mutex<BTreeMap<Collection, Option<Refused>>>,
     made: Mutex<Vec<ObjectRef>>,
+    done: Mutex<BTreeMap<cloud::Order, cloud::Done>>,
 }
 
 /// The result of a write that did not fail.
@@ -89,11 +93,13 @@ impl Act {
     /// shutdown of the process, between two writes: the next leader decides anew and must not have
     /// to wait.
     pub(crate) async fn act(&self, key: &Key, steps: &[Step], facts: &mut Facts) -> Outcome {
-        let run = PlanRun { key, emptied: Mutex::default(), made: Mutex::default() };
+        let (emptied, made, done) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let run = PlanRun { key, emptied, made, done };
         let mut outcome = self.steps(&run, steps).await;
         outcome.made = run.made.into_inner().unwrap_or_else(PoisonError::into_inner);
         let emptied = run.emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
         facts.emptied.extend(emptied);
+        facts.done.extend(run.done.into_inner().unwrap_or_else(PoisonError::into_inner));
         outcome
     }
 
@@ -189,7 +195,29 @@ impl Act {
                 self.recorder.record(event.clone());
                 Ok(())
             }
+            Action::Cloud(order) => self.order(run, order).await,
         }
+    }
+
+    /// Has the cloud do something. That it cannot is a fact, unless this process does not lead.
+    async fn order(&self, run: &PlanRun<'_>, order: &cloud::Order) -> Result<(), ApiError> {
+        self.client.may_write()?;
+        self.record.heard(run.key, CALL_MAX);
+        let done = self.provider.obey(order).await;
+        run.done.lock().unwrap_or_else(PoisonError::into_inner).insert(order.clone(), done);
+        Ok(())
+    }
+
+    /// Questions to the cloud give no signs of life.
+    pub(crate) fn expect_silence(&self, key: &Key, queries: &[Query]) {
+        if queries.iter().any(|query| matches!(query, Query::Cloud(_))) {
+            self.record.heard(key, CALL_MAX);
+        }
+    }
+
+    /// Where queries go.
+    pub(crate) fn doors(&self) -> read::Doors<'_> {
+        read::Doors { discovery: &self.discovery, provider: &self.provider }
     }
 
     /// Sends a write to one object, and records the result: what to await, what to count, which

@@ -219,6 +219,12 @@ fn read(query: &Query, answer: &Answer) -> String {
             0 => format!("{query}: {} kinds", served.kinds.len()),
             failed => format!("{query}: {} kinds, {failed} groups fail", served.kinds.len()),
         },
+        Answer::Cloud(cloud::Reply::Balancer(found)) => match found {
+            Some(addresses) => format!("{query}: {} addresses", addresses.len()),
+            None => format!("{query}: not found"),
+        },
+        Answer::Cloud(cloud::Reply::Routes(found)) => format!("{query}: {} found", found.len()),
+        Answer::Cloud(cloud::Reply::Is(yes)) => format!("{query}: {yes}"),
         Answer::NotFound => format!("{query}: not found"),
         Answer::Failed(error) => format!("{query}: {error}"),
     }

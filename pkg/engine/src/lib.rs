@@ -17,6 +17,7 @@ mod expectations;
 mod explain;
 mod inspect;
 mod metrics;
+mod provider;
 mod read;
 mod record;
 mod stall;

@@ -1,5 +1,5 @@
 //! Live reads, for plans that ask for them. Nothing here changes anything: all requests are GETs,
-//! except reviews, which are POSTs that store nothing.
+//! except reviews, which are POSTs that store nothing, and questions to the cloud.
 //!
 //! An answer is complete or an error. A response that is too long or too slow is an error.
 
@@ -13,6 +13,8 @@ use client::{ApiError, Client};
 use controller::{Answer, Form, ListForm, Query, Refused, Selector, Typed};
 use discovery::Discovery;
 use futures::{StreamExt, stream};
+
+use crate::provider::Provider;
 
 /// The number of reads of one step in progress at once; the rate limit bounds them over time.
 const TOGETHER_MAX: usize = 16;
@@ -41,18 +43,20 @@ pub(crate) struct Held {
     pub(crate) objects: Option<Vec<Meta>>,
 }
 
+/// Where queries go, besides the API server.
+pub(crate) struct Doors<'a> {
+    pub(crate) discovery: &'a Discovery,
+    pub(crate) provider: &'a Provider,
+}
+
 /// The answers to `queries`, in their order.
-pub(crate) async fn fetch(
-    client: &Client,
-    discovery: &Discovery,
-    queries: &[Query],
-) -> Vec<Answer> {
-    let reads: Vec<_> = queries.iter().map(|query| answer(client, discovery, query)).collect();
+pub(crate) async fn fetch(client: &Client, doors: &Doors<'_>, queries: &[Query]) -> Vec<Answer> {
+    let reads: Vec<_> = queries.iter().map(|query| answer(client, doors, query)).collect();
     stream::iter(reads).buffered(TOGETHER_MAX).collect().await
 }
 
-async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer {
-    let asked = ask(client, discovery, query);
+async fn answer(client: &Client, doors: &Doors<'_>, query: &Query) -> Answer {
+    let asked = ask(client, doors, query);
     let read = match client.clock().timeout(READ_MAX, asked).await {
         Ok(read) => read,
         Err(_) => Err(ApiError::Timeout(format!("{query}: not read within {READ_MAX:?}"))),
@@ -61,7 +65,7 @@ async fn answer(client: &Client, discovery: &Discovery, query: &Query) -> Answer
 }
 
 /// An error is not an answer. A missing object is one, where that is certain.
-async fn ask(client: &Client, discovery: &Discovery, query: &Query) -> Result<Answer, ApiError> {
+async fn ask(client: &Client, doors: &Doors<'_>, query: &Query) -> Result<Answer, ApiError> {
     match query {
         Query::Get { resource, key, form } => {
             let path = match resource.object_path(key) {
@@ -82,7 +86,8 @@ async fn ask(client: &Client, discovery: &Discovery, query: &Query) -> Result<An
             let body = Bytes::copy_from_slice(body.0.as_bytes());
             json(&client.review(&resource.collection_path(namespace), body).await?)
         }
-        Query::Served => discovery.served().await.map(Answer::Served),
+        Query::Served => doors.discovery.served().await.map(Answer::Served),
+        Query::Cloud(ask) => Ok(doors.provider.ask(ask).await),
     }
 }
 

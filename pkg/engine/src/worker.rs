@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::{Key, Resource, Text};
 use cache::{Informer, Listers, Selection, SharedInformerFactory};
 use client::Client;
+use cloud::Cloud;
 use controller::{
     Answer, Call, Controller, Count, Deletion, Ended, Enqueue, Facts, MetadataChange, ObjectRef,
     Outcome, Plan, Query, Shape, Shared, View,
@@ -22,6 +23,7 @@ use workqueue::Queue;
 use crate::act::Act;
 use crate::door::{Constants, Door, Opaque, Typed};
 use crate::events::Recorder;
+use crate::provider::Provider;
 use crate::record::Alive;
 use crate::telemetry::Became;
 use crate::{Metrics, Phase, Record, Settled, read};
@@ -79,6 +81,8 @@ pub struct Parts {
     pub client: Client,
     /// Where its Events go. The code that starts it must finish it: engines may share it.
     pub recorder: Recorder,
+    /// The cloud; none: plans that ask it find that there is none.
+    pub cloud: Option<Arc<dyn Cloud>>,
     /// Clock, randomness and cancellation.
     pub runtime: Runtime,
     /// Counters.
@@ -156,14 +160,15 @@ impl Engine {
         factory: &mut SharedInformerFactory,
     ) -> Arc<Self> {
         let (kinds, constants) = (controller.kinds(factory), controller.constants());
-        let Parts { name, own, workers, queue, drain_limit, client, recorder, runtime, metrics } =
-            parts;
+        let Parts { name, own, workers, queue, drain_limit, client, .. } = parts;
+        let Parts { recorder, cloud, runtime, metrics, .. } = parts;
         let act = Act {
             controller: name,
             discovery: Discovery::new(client.clone()),
             client,
             reader: factory.metadata_client().clone(),
             recorder,
+            provider: Provider::new(cloud, runtime.clock.clone()),
             expectations: Mutex::default(),
             ambiguous_writes: Mutex::default(),
             kinds,
@@ -513,7 +518,8 @@ impl Engine {
                 let (verdict, again) = (Some(verdict), plan.again);
                 return Ok(Done { outcome, verdict, again, quiet });
             };
-            let answers = read::fetch(&client, &self.act.discovery, queries).await;
+            self.act.expect_silence(key, queries);
+            let answers = read::fetch(&client, &self.act.doors(), queries).await;
             for (query, answer) in queries.iter().zip(answers) {
                 self.learn(snapshot, query, &answer);
                 facts.answers.insert(query.clone(), answer);
@@ -536,7 +542,7 @@ impl Engine {
             if round == FETCH_ROUNDS_MAX {
                 break;
             }
-            let answers = read::fetch(client, &self.act.discovery, queries).await;
+            let answers = read::fetch(client, &self.act.doors(), queries).await;
             facts.answers.extend(queries.iter().cloned().zip(answers));
         }
         None

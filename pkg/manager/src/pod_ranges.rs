@@ -35,6 +35,24 @@ pub(crate) fn controller(options: &Options) -> anyhow::Result<Controller> {
     Ok(Controller { ranges: ranges.collect::<anyhow::Result<_>>()?, services })
 }
 
+/// Why nodes get no routes from a cloud; none: they do. As `startRouteController` of upstream's
+/// cmd/kube-controller-manager, when it had clouds.
+pub(crate) fn lacks_routes(options: &Options) -> Option<&'static str> {
+    let flags = &options.flags;
+    let is_on =
+        flags.switch(handles::ALLOCATE_NODE_CIDRS) && flags.switch(handles::CONFIGURE_CLOUD_ROUTES);
+    (!is_on).then_some(
+        "Will not configure cloud provider routes: --allocate-node-cidrs or \
+         --configure-cloud-routes is false",
+    )
+}
+
+/// The ranges inside which routes are the controller's. As `processCIDRs` of upstream's
+/// k8s.io/cloud-provider/app/core.go and what follows it.
+pub(crate) fn routes(options: &Options) -> anyhow::Result<Vec<Prefix>> {
+    cluster(options.flags.text(handles::CLUSTER_CIDR))
+}
+
 /// As `validateCIDRs`.
 fn cluster(text: &str) -> anyhow::Result<Vec<Prefix>> {
     let parse = |(at, text): (usize, &str)| {

@@ -8,6 +8,7 @@
 mod accounts;
 mod autoscaling;
 mod certificates;
+mod clouds;
 mod collector;
 mod devices;
 mod entry;
@@ -20,22 +21,18 @@ mod volumes;
 mod workloads;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::cron::Zone;
 use api::{
-    BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, DaemonSet,
-    Deployment, Endpoints, Job, Kind, Namespace, Node, PersistentVolumeClaim, Pod, ReplicaSet,
-    ReplicationController, Service, ServiceCidr, VolumeAttributesClass,
+    BootstrapToken, CertificateSigningRequest, ClusterInfo, ClusterRole, CronJob, Endpoints, Job,
+    Kind, Namespace, Node, PersistentVolumeClaim, Pod, Service, ServiceCidr, VolumeAttributesClass,
 };
-use controller::Costs;
-use controllers::{podgc, replicaset};
+use controllers::podgc;
 use workqueue::{ItemBackoff, Limiter, TokenBucket};
 
 use crate::flags::handles;
 use crate::gates::features;
 use crate::hmac::RingHmac;
-use crate::start::Context;
 use crate::{authority, pod_ranges, signing, token_signer};
 
 use limiters::{certificate_limiter, slice_limiter};
@@ -91,7 +88,11 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "cloud-node-lifecycle-controller",
         aliases: &["cloud-node-lifecycle"],
+        account: "node-controller",
+        event_source: Some("cloud-node-lifecycle-controller"),
         cloud: true,
+        folder: Some("cloudnodelifecycle"),
+        start: Some(clouds::life),
         ..NOT_YET
     },
     Entry {
@@ -126,14 +127,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "daemon-set-controller",
         event_source: Some("daemonset-controller"),
         folder: Some("daemonset"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_DAEMONSET_SYNCS);
-            let queue = context.queue("daemonset");
-            let compares = context.options.gates.is_on(features::TOLERATION_COMPARISON);
-            let controller = controllers::daemonset::Controller::new(250);
-            let controller = controller.comparing_tolerations(compares);
-            context.start(entry, DaemonSet::RESOURCE, (queue, workers), controller)
-        }),
+        start: Some(workloads::daemon_set),
         ..NOT_YET
     },
     Entry {
@@ -141,13 +135,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["deployment"],
         account: "deployment-controller",
         folder: Some("deployment"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_DEPLOYMENT_SYNCS);
-            let queue = context.queue("deployment");
-            let counts_terminating = context.options.gates.is_on(features::TERMINATING_REPLICAS);
-            let controller = controllers::deployment::Controller { counts_terminating };
-            context.start(entry, Deployment::RESOURCE, (queue, workers), controller)
-        }),
+        start: Some(workloads::deployment),
         ..NOT_YET
     },
     Entry {
@@ -292,17 +280,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "namespace-controller",
         rate: Rate { qps_factor: 20.0, burst_factor: 100 },
         folder: Some("namespace"),
-        start: Some(|entry, context| {
-            let pause = ItemBackoff::new(Duration::from_millis(5), Duration::from_mins(1));
-            let limiter = Limiter::new(pause, TokenBucket::new(10.0, 100));
-            let queue = context.queue_with("namespace", limiter);
-            let workers = context.workers(handles::CONCURRENT_NAMESPACE_SYNCS);
-            let sync_period = context.options.flags.positive(handles::NAMESPACE_SYNC_PERIOD);
-            let pods_first = context.options.gates.is_on(features::ORDERED_NAMESPACE_DELETION);
-            let controller = controllers::namespace::Controller::new(sync_period);
-            let controller = controller.pods_first(pods_first);
-            context.start(entry, Namespace::RESOURCE, (queue, workers), controller)
-        }),
+        start: Some(collector::namespaces),
         ..NOT_YET
     },
     Entry {
@@ -323,7 +301,17 @@ pub static REGISTRY: &[Entry] = &[
         start: Some(nodes::life),
         ..NOT_YET
     },
-    Entry { name: "node-route-controller", aliases: &["route"], cloud: true, ..NOT_YET },
+    Entry {
+        name: "node-route-controller",
+        aliases: &["route"],
+        account: "route-controller",
+        event_source: Some("route_controller"),
+        cloud: true,
+        lacks: pod_ranges::lacks_routes,
+        folder: Some("route"),
+        start: Some(clouds::routes),
+        ..NOT_YET
+    },
     Entry {
         name: "persistentvolume-attach-detach-controller",
         aliases: &["attachdetach"],
@@ -410,14 +398,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["replicaset"],
         account: "replicaset-controller",
         folder: Some("replicaset"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_REPLICASET_SYNCS);
-            let queue = context.queue("replicaset");
-            let counts_terminating = context.options.gates.is_on(features::TERMINATING_REPLICAS);
-            let options = replicaset::Options { counts_terminating, ..sets(context) };
-            let controller = replicaset::Controller::<ReplicaSet>::with(options);
-            context.start(entry, ReplicaSet::RESOURCE, (queue, workers), controller)
-        }),
+        start: Some(workloads::replica_set),
         ..NOT_YET
     },
     Entry {
@@ -425,13 +406,7 @@ pub static REGISTRY: &[Entry] = &[
         aliases: &["replicationcontroller"],
         account: "replication-controller",
         folder: Some("replicaset"),
-        start: Some(|entry, context| {
-            let workers = context.workers(handles::CONCURRENT_RC_SYNCS);
-            let queue = context.queue("replicationmanager");
-            let options = replicaset::Options { counts_terminating: false, ..sets(context) };
-            let controller = replicaset::Controller::<ReplicationController>::with(options);
-            context.start(entry, ReplicationController::RESOURCE, (queue, workers), controller)
-        }),
+        start: Some(workloads::replication_controller),
         ..NOT_YET
     },
     Entry {
@@ -492,7 +467,15 @@ pub static REGISTRY: &[Entry] = &[
         }),
         ..NOT_YET
     },
-    Entry { name: "service-lb-controller", aliases: &["service"], cloud: true, ..NOT_YET },
+    Entry {
+        name: "service-lb-controller",
+        aliases: &["service"],
+        account: "service-controller",
+        cloud: true,
+        folder: Some("service"),
+        start: Some(clouds::balancers),
+        ..NOT_YET
+    },
     Entry {
         name: "serviceaccount-controller",
         aliases: &["serviceaccount"],
@@ -616,10 +599,3 @@ pub static REGISTRY: &[Entry] = &[
         ..NOT_YET
     },
 ];
-
-/// The common options of the controllers that manage pods.
-fn sets(context: &Context) -> replicaset::Options {
-    let has_costs = context.options.gates.is_on(features::POD_DELETION_COST);
-    let costs = if has_costs { Costs::Count } else { Costs::Ignored };
-    replicaset::Options { costs, ..replicaset::Options::new(500) }
-}

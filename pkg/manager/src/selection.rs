@@ -11,7 +11,7 @@ pub struct Choice<'a> {
     pub run: Vec<&'a Entry>,
     /// A feature gate that they require is off.
     pub gated: Vec<&'a Entry>,
-    /// They would need a built-in cloud provider.
+    /// They would need a cloud provider, and there is none.
     pub cloud: Vec<&'a Entry>,
     /// `--controllers` does not enable them.
     pub disabled: Vec<&'a Entry>,
@@ -30,12 +30,25 @@ pub fn unknown(list: &[String], table: &[Entry]) -> Vec<String> {
     unknown.map(|name| format!("{name:?} is not in the list of known controllers")).collect()
 }
 
+/// Whether there is a cloud to control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ground {
+    /// No, as in upstream and in the product.
+    Bare,
+    /// Yes, as in the sandbox.
+    Cloud,
+}
+
 /// Sorts the rows of `table` by upstream's rules (`NewController` in
 /// cmd/kube-controller-manager/app/controllermanager.go and `IsControllerEnabled` in
 /// k8s.io/controller-manager): the first of `name` and `-name` decides; a name that is not listed
 /// is enabled if the list has `*` and the controller is on by default. Aliases count as their
 /// canonical names.
 pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<'a> {
+    choose_on(Ground::Bare, list, table, gates)
+}
+
+fn choose_on<'a>(ground: Ground, list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<'a> {
     let words = list.iter().filter_map(|word| {
         let (name, on) = word.strip_prefix('-').map_or((word.as_str(), true), |name| (name, false));
         Some((find(name, table)?.name, on))
@@ -48,7 +61,7 @@ pub fn choose<'a>(list: &[String], table: &'a [Entry], gates: &Gates) -> Choice<
         let enabled = row.always_on || listed.unwrap_or(all && row.on_by_default);
         let place = if !gates.let_run(row) {
             &mut choice.gated
-        } else if row.cloud {
+        } else if row.cloud && ground == Ground::Bare {
             &mut choice.cloud
         } else if !enabled {
             &mut choice.disabled
@@ -66,6 +79,11 @@ impl Choice<'static> {
     /// What these options select.
     pub fn of(options: &Options) -> Self {
         choose(&options.controllers, REGISTRY, &options.gates).with(options)
+    }
+
+    /// What these options select where there is a cloud.
+    pub fn on_cloud(options: &Options) -> Self {
+        choose_on(Ground::Cloud, &options.controllers, REGISTRY, &options.gates).with(options)
     }
 }
 

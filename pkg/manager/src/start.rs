@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use api::{Key, Resource};
+use api::{Key, Prefix, Resource};
 use cache::SharedInformerFactory;
 use client::{Account, Client, ConnectOptions, Connection, GatedUser, Settings};
+use cloud::Cloud;
 use controller::{Controller, Shared};
 use controllers::csrsigning::Profile;
 use controllers::nodeipam;
@@ -61,6 +62,10 @@ pub struct Context {
     pub(crate) node_ranges: Option<nodeipam::Controller>,
     /// How volumes are emptied; none if that controller does not run.
     pub(crate) recyclers: Option<Arc<Recyclers>>,
+    /// The ranges of the nodes' routes; none if that controller does not run.
+    pub(crate) route_ranges: Vec<Prefix>,
+    /// The cloud; the product has none.
+    cloud: Option<Arc<dyn Cloud>>,
     connection: Connection,
     /// The connection for controllers' writes, closed while this process does not lead.
     gated: Connection,
@@ -150,8 +155,8 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let manager =
-        Manager::assemble(options, &choice, connection, &client_metrics, (&shown, &runtime))?;
+    let context = Context::new(options, connection, client_metrics, &runtime, &shown.registry)?;
+    let manager = Manager::assemble(context, &choice, &shown)?;
     if let (Some(port), Some(guard)) = (port, guard) {
         let site = Site { shown: shown.clone(), started, source: manager.source() };
         serve::start(port, guard, site, &manager.options, &runtime)?;
@@ -167,21 +172,36 @@ impl Manager {
         connection: Connection,
         runtime: &Runtime,
     ) -> anyhow::Result<Self> {
-        let shown = Shown::new(&options)?;
-        let metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
         let choice = Choice::of(&options);
-        Self::assemble(options, &choice, connection, &metrics, (&shown, runtime))
+        Self::within(options, &choice, connection, runtime, None)
     }
 
-    fn assemble(
+    /// The same on a cloud, over which the controllers run that upstream never runs.
+    pub fn on_cloud(
+        options: Options,
+        connection: Connection,
+        runtime: &Runtime,
+        cloud: Arc<dyn Cloud>,
+    ) -> anyhow::Result<Self> {
+        let choice = Choice::on_cloud(&options);
+        Self::within(options, &choice, connection, runtime, Some(cloud))
+    }
+
+    fn within(
         options: Options,
         choice: &Choice<'_>,
         connection: Connection,
-        client_metrics: &client::Metrics,
-        (shown, runtime): (&Shown, &Runtime),
+        runtime: &Runtime,
+        cloud: Option<Arc<dyn Cloud>>,
     ) -> anyhow::Result<Self> {
-        let metrics = client_metrics.clone();
+        let shown = Shown::new(&options)?;
+        let metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
         let mut context = Context::new(options, connection, metrics, runtime, &shown.registry)?;
+        context.cloud = cloud;
+        Self::assemble(context, choice, &shown)
+    }
+
+    fn assemble(mut context: Context, choice: &Choice<'_>, shown: &Shown) -> anyhow::Result<Self> {
         if choice.runs("csrsigning") {
             context.signing = signing::authorities(&context.options)?;
         }
@@ -191,6 +211,9 @@ impl Manager {
         if choice.runs("persistentvolume") {
             context.recyclers = Some(Arc::new(recyclers::recyclers(&context.options)?));
         }
+        if choice.runs("route") {
+            context.route_ranges = pod_ranges::routes(&context.options)?;
+        }
         let collects = context.options.flags.switch(handles::ENABLE_GARBAGE_COLLECTOR);
         if choice.runs("svm") && !collects {
             bail!("storage version migrator requires garbage collector");
@@ -198,12 +221,12 @@ impl Manager {
         let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
         let running: Vec<_> = choice.run.iter().filter_map(build).collect();
         let discovery = context.client("controller-discovery");
-        let Context { options, candidacy, informers, .. } = context;
+        let Context { options, candidacy, informers, runtime, .. } = context;
         if candidacy.renewal_check().is_some() {
             let candidacy = Arc::clone(&candidacy);
             shown.health.add("leaderElection", move || candidacy.renewal_check().unwrap_or(Ok(())));
         }
-        let (shown, runtime) = (shown.clone(), runtime.clone());
+        let shown = shown.clone();
         let (rows, informers) = (rows(choice, &running), Arc::new(informers));
         Ok(Self { options, shown, rows, running, informers, candidacy, discovery, runtime })
     }
@@ -470,6 +493,8 @@ impl Context {
             signing: BTreeMap::new(),
             node_ranges: None,
             recyclers: None,
+            route_ranges: Vec::new(),
+            cloud: None,
             connection,
             gated,
             gated_root,
@@ -586,6 +611,7 @@ impl Context {
             queue,
             drain_limit: self.options.controller_shutdown_timeout,
             recorder: recorder.clone(),
+            cloud: self.cloud.clone(),
             client: client.clone(),
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),

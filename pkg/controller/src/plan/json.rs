@@ -89,6 +89,7 @@ fn query(query: &Query) -> Value {
             "review": resource.to_string(), "namespace": namespace, "about": about,
         }),
         Query::Served => json!({ "discovery": true }),
+        Query::Cloud(ask) => json!({ "cloud": ask.to_string() }),
     }
 }
 
@@ -120,6 +121,7 @@ fn one(action: &Action, times: usize) -> Option<Value> {
             "reason": event.reason,
             "message": event.message,
         }),
+        Action::Cloud(order) => json!({ "verb": "cloud", "order": order.to_string() }),
     };
     // Fields that do not apply are left out.
     value.as_object_mut()?.retain(|_, field| !field.is_null());

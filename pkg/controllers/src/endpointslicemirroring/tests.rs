@@ -84,6 +84,7 @@ impl World {
         for action in actions {
             let write = match &action {
                 Action::Write(write) => write,
+                Action::Cloud(order) => panic!("no cloud is here: {order}"),
                 Action::Event(event) => {
                     events.push(format!("{} {}", event.reason, event.message));
                     continue;

@@ -230,7 +230,7 @@ fn step(standing: &Standing<'_>, work: &Work) -> Result<Option<Step>, String> {
     };
     let counted = creates.into_iter().map(|action| match action {
         Action::Write(write) => write.counted(metrics::creation(standing)).into(),
-        Action::Event(event) => Action::Event(event),
+        other @ (Action::Event(_) | Action::Cloud(_)) => other,
     });
     Ok(Some(Step::SlowStart(counted.collect())))
 }

@@ -183,7 +183,8 @@ fn were_deleted(resource: &Resource, facts: &Facts) -> bool {
         | Query::Path(_)
         | Query::List { .. }
         | Query::Review { .. }
-        | Query::Served => false,
+        | Query::Served
+        | Query::Cloud(_) => false,
     })
 }
 

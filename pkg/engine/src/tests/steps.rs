@@ -221,7 +221,7 @@ fn a_write_may_be_announced_only_if_it_fails() {
         let plan = move |_: &_, _: &_| {
             let create = |name: &str| match create(name) {
                 Action::Write(write) => write.announced(announce.clone()).into(),
-                other @ Action::Event(_) => other,
+                other @ (Action::Event(_) | Action::Cloud(_)) => other,
             };
             together(&[create("a"), create("b"), create("c")])
         };
@@ -256,7 +256,7 @@ fn a_write_may_be_announced_in_several_events_and_in_whole_sentences() {
                 Action::Write(write) => {
                     write.announced(claim.clone()).announced(pod.clone()).into()
                 }
-                other @ Action::Event(_) => other,
+                other @ (Action::Event(_) | Action::Cloud(_)) => other,
             };
             together(&[create("a"), create("b")])
         };

@@ -69,6 +69,8 @@ pub(crate) const CIDR_ALLOCATOR_TYPE: Text = Handle::new("cidr-allocator-type");
 pub(crate) const CLIENT_CA_FILE: Text = Handle::new("client-ca-file");
 /// `--cluster-cidr`
 pub(crate) const CLUSTER_CIDR: Text = Handle::new("cluster-cidr");
+/// `--cluster-name`
+pub(crate) const CLUSTER_NAME: Text = Handle::new("cluster-name");
 /// `--cluster-signing-cert-file`
 pub(crate) const CLUSTER_SIGNING_CERT_FILE: Text = Handle::new("cluster-signing-cert-file");
 /// `--cluster-signing-duration`
@@ -135,6 +137,8 @@ pub(crate) const CONCURRENT_RESOURCECLAIM_SYNCS: Int =
 /// `--concurrent-service-endpoint-syncs`
 pub(crate) const CONCURRENT_SERVICE_ENDPOINT_SYNCS: Int =
     Handle::new("concurrent-service-endpoint-syncs");
+/// `--concurrent-service-syncs`
+pub(crate) const CONCURRENT_SERVICE_SYNCS: Int = Handle::new("concurrent-service-syncs");
 /// `--concurrent-serviceaccount-token-syncs`
 pub(crate) const CONCURRENT_SERVICEACCOUNT_TOKEN_SYNCS: Int =
     Handle::new("concurrent-serviceaccount-token-syncs");
@@ -146,6 +150,8 @@ pub(crate) const CONCURRENT_TTL_AFTER_FINISHED_SYNCS: Int =
 /// `--concurrent-validating-admission-policy-status-syncs`
 pub(crate) const CONCURRENT_VALIDATING_ADMISSION_POLICY_STATUS_SYNCS: Int =
     Handle::new("concurrent-validating-admission-policy-status-syncs");
+/// `--configure-cloud-routes`
+pub(crate) const CONFIGURE_CLOUD_ROUTES: Switch = Handle::new("configure-cloud-routes");
 /// `--config`
 pub(crate) const CONFIG: Text = Handle::new("config");
 /// `--controller-shutdown-timeout`
@@ -310,6 +316,8 @@ pub(crate) const REQUESTHEADER_USERNAME_HEADERS: List =
 pub(crate) const RESOURCE_QUOTA_SYNC_PERIOD: Span = Handle::new("resource-quota-sync-period");
 /// `--root-ca-file`
 pub(crate) const ROOT_CA_FILE: Text = Handle::new("root-ca-file");
+/// `--route-reconciliation-period`
+pub(crate) const ROUTE_RECONCILIATION_PERIOD: Span = Handle::new("route-reconciliation-period");
 /// `--secondary-node-eviction-rate`
 pub(crate) const SECONDARY_NODE_EVICTION_RATE: Float32 =
     Handle::new("secondary-node-eviction-rate");
@@ -369,6 +377,7 @@ pub(super) const NAMES: &[&str] = &[
     "cidr-allocator-type",
     "client-ca-file",
     "cluster-cidr",
+    "cluster-name",
     "cluster-signing-cert-file",
     "cluster-signing-duration",
     "cluster-signing-key-file",
@@ -395,11 +404,13 @@ pub(super) const NAMES: &[&str] = &[
     "concurrent-resource-quota-syncs",
     "concurrent-resourceclaim-syncs",
     "concurrent-service-endpoint-syncs",
+    "concurrent-service-syncs",
     "concurrent-serviceaccount-token-syncs",
     "concurrent-statefulset-syncs",
     "concurrent-ttl-after-finished-syncs",
     "concurrent-validating-admission-policy-status-syncs",
     "config",
+    "configure-cloud-routes",
     "controller-shutdown-timeout",
     "controller-start-interval",
     "controllers",
@@ -470,6 +481,7 @@ pub(super) const NAMES: &[&str] = &[
     "requestheader-username-headers",
     "resource-quota-sync-period",
     "root-ca-file",
+    "route-reconciliation-period",
     "secondary-node-eviction-rate",
     "secure-port",
     "service-account-private-key-file",

@@ -17,7 +17,7 @@ pub struct Entry {
     pub always_on: bool,
     /// It runs only if all of these are on.
     pub gates: &'static [&'static str],
-    /// Whether it needs a built-in cloud provider. There are none left, so it never runs.
+    /// Whether it needs a cloud provider. There are none built in, so the product never runs it.
     pub cloud: bool,
     /// Why it cannot run with these options; none: it can.
     pub lacks: fn(&Options) -> Option<&'static str>,

@@ -1,9 +1,9 @@
-//! Nodes, kubelets, a scheduler and volumes that are not there: what they would say, without
-//! running anything.
+//! Nodes, kubelets, a scheduler, volumes and a cloud that are not there: what they would say,
+//! without running anything.
 //!
-//! Each is a [`Part`]: a state machine that is shown what changed and the time, and returns
-//! requests to the API server and the time when it wants to be asked again. This crate is pure;
-//! `pkg/sandbox/server` calls them and sends their requests.
+//! Each but the [`Cloud`] is a [`Part`]: a state machine that is shown what changed and the time,
+//! and returns requests to the API server and the time when it wants to be asked again. This crate
+//! is pure; `pkg/sandbox/server` calls them and sends their requests.
 //!
 //! # What a pod can ask for
 //!
@@ -52,6 +52,7 @@
 
 mod alarms;
 mod attacher;
+mod cloud;
 mod event;
 mod fields;
 mod kinds;
@@ -68,6 +69,7 @@ mod tests;
 mod world;
 
 pub use attacher::Attacher;
+pub use cloud::Cloud;
 pub use kubelet::{Kubelet, Nodes};
 pub use part::{Change, Part, Reaction, Request, Sender, Sent, Target};
 pub use scheduler::Scheduler;

@@ -60,6 +60,8 @@ pub enum NodeAct {
     Partition,
     /// Its network is back.
     Heal,
+    /// The machine is removed for good; its Node stays until a controller deletes it.
+    Terminate,
 }
 
 /// Something that cannot be done here, and why.
@@ -111,6 +113,7 @@ impl NodeAct {
             Self::Revive => kubelets.revive(node),
             Self::Partition => kubelets.partition(node),
             Self::Heal => kubelets.heal(node),
+            Self::Terminate => kubelets.terminate(node),
         });
     }
 }

@@ -47,7 +47,7 @@ pub enum Command {
     Events(Option<String>, Option<String>),
     /// `explain`
     Explain(Target),
-    /// `kill`, `revive`, `partition`, `heal`
+    /// `kill`, `revive`, `partition`, `heal`, `terminate`
     Node(NodeAct, String),
     /// `fail`
     Fail(Target),
@@ -142,6 +142,7 @@ impl Command {
             "revive" => Self::Node(NodeAct::Revive, words.next("a node")?),
             "partition" => Self::Node(NodeAct::Partition, words.next("a node")?),
             "heal" => Self::Node(NodeAct::Heal, words.next("a node")?),
+            "terminate" => Self::Node(NodeAct::Terminate, words.next("a node")?),
             "fail" => Self::Fail(words.target()?),
             "tick" => Self::Tick(words.duration()?.ok_or("how long? such as `tick 10s`")?),
             "settle" => Self::Settle(words.duration()?.unwrap_or(LIMIT)),

@@ -53,6 +53,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("jobs", "job-controller"),
     ("jobs", "ttl-after-finished-controller"),
     ("namespaces", "namespace-controller"),
+    ("nodes", "cloud-node-lifecycle-controller"),
     ("nodes", "node-ipam-controller"),
     ("nodes", "node-lifecycle-controller"),
     ("nodes", "persistentvolume-attach-detach-controller"),
@@ -73,6 +74,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("resourcequotas", "resourcequota-controller"),
     ("servicecidrs", "service-cidr-controller"),
     ("services", "endpointslice-controller"),
+    ("services", "service-lb-controller"),
     ("statefulsets", "statefulset-controller"),
     ("storageversionmigrations", "storage-version-migrator-controller"),
     ("storageversions", "storageversion-garbage-collector-controller"),
@@ -116,6 +118,7 @@ impl World {
 
     /// Starts the manager on a cluster. It has its own user there, and each controller its service
     /// account. Claims get hollow volumes; only if the manager binds they have to be of a class.
+    /// Its cloud is a hollow one, too.
     pub fn on(
         cluster: sandbox::Cluster,
         flags: &[String],
@@ -134,14 +137,14 @@ impl World {
         if let Some(error) = options.validate().first() {
             anyhow::bail!("{error}");
         }
-        let binds = Choice::of(&options).runs(BINDER);
+        let binds = Choice::on_cloud(&options).runs(BINDER);
         let cluster =
             if binds { cluster.provisioning_volumes() } else { cluster.providing_volumes() };
         let cluster = cluster.attaching_volumes();
         let server = cluster.server();
         let user = server.service_as(User::new(MANAGER, &[]));
         let connection = Connection::inside(user, server.service_as(User::anonymous()));
-        let manager = Manager::new(options, connection, runtime)?;
+        let manager = Manager::on_cloud(options, connection, runtime, cluster.cloud())?;
         let source = manager.source();
         runtime::spawn("manager", async move {
             if let Err(error) = manager.lead().await {

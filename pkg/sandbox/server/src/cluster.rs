@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Key, Resource};
 use bytes::Bytes;
-use hollow::{Attacher, Kubelet, Nodes, Part, Scheduler, Sender, Sent, Volumes};
+use hollow::{Attacher, Cloud, Kubelet, Nodes, Part, Scheduler, Sender, Sent, Volumes};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -18,6 +18,7 @@ use crate::{Request, Server, User};
 pub struct Cluster {
     server: Server,
     kubelets: Arc<Mutex<Kubelet>>,
+    cloud: Arc<Cloud>,
     /// Notified when a test has done something to the kubelets.
     wake: Arc<Notify>,
 }
@@ -26,11 +27,12 @@ impl Cluster {
     /// Starts nodes and a scheduler on a server.
     pub fn start(server: Server, nodes: &Nodes, seed: u64) -> Self {
         let kubelets = Arc::new(Mutex::new(Kubelet::new(nodes, seed)));
+        let cloud = Arc::new(Cloud::new(Arc::clone(&kubelets)));
         let wake = Arc::new(Notify::new());
         let scheduler = Arc::new(Mutex::new(Scheduler::default()));
         runtime::spawn("kubelets", drive(server.clone(), kubelets.clone(), wake.clone()));
         runtime::spawn("scheduler", drive(server.clone(), scheduler, Arc::new(Notify::new())));
-        Self { server, kubelets, wake }
+        Self { server, kubelets, cloud, wake }
     }
 
     /// The same, with volumes for all volume claims.
@@ -60,6 +62,11 @@ impl Cluster {
     /// The API server.
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// The cloud that its machines are in.
+    pub fn cloud(&self) -> Arc<Cloud> {
+        Arc::clone(&self.cloud)
     }
 
     /// Does something to the nodes, which they show at once.

@@ -160,6 +160,7 @@ impl World {
         };
         for action in plan.steps.iter().flat_map(actions) {
             match action {
+                Action::Cloud(order) => panic!("no cloud is here: {order}"),
                 Action::Event(event) => {
                     let (pod, kind) = (&event.about.key.name, event.r#type);
                     let line = format!("{pod}: {kind:?} {} {}", event.reason, event.message);

@@ -160,6 +160,7 @@ impl World {
     pub(super) fn apply(&mut self, action: &Action, done: &mut Done) {
         let write = match action {
             Action::Write(write) => write,
+            Action::Cloud(order) => panic!("no cloud is here: {order}"),
             Action::Event(event) => {
                 done.counts.2 += 1;
                 done.events.push(format!("{:?} {}: {}", event.r#type, event.reason, event.message));

@@ -140,6 +140,7 @@ impl World {
                         Verb::DeleteAll | Verb::Patch(_) => panic!("{write}"),
                     }
                 }
+                Action::Cloud(order) => panic!("no cloud is here: {order}"),
                 Action::Event(event) => events.push(format!("{} {}", event.reason, event.message)),
             }
         }

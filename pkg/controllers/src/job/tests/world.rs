@@ -194,6 +194,7 @@ impl World {
 
     fn act(&mut self, action: &Action) -> bool {
         let write = match action {
+            Action::Cloud(order) => panic!("no cloud is here: {order}"),
             Action::Event(event) => {
                 self.events.push(format!("{} {}", event.reason, event.message));
                 return true;

@@ -216,7 +216,9 @@ impl World {
             Query::Get { resource, key, .. } => format!("GET {}/{}", name(resource), key.name),
             Query::List { resource, .. } => format!("LIST {}", name(resource)),
             Query::Served => "DISCOVER".to_owned(),
-            Query::Path(_) | Query::Review { .. } => panic!("must not be asked: {query}"),
+            Query::Path(_) | Query::Review { .. } | Query::Cloud(_) => {
+                panic!("must not be asked: {query}")
+            }
         };
         match self.asked(request) {
             Err(Refused { code: Some(404), .. }) => return Answer::NotFound,
@@ -227,7 +229,9 @@ impl World {
             Query::Get { form: Form::Whole, .. } => {
                 self.namespace.as_ref().map_or(Answer::NotFound, found)
             }
-            Query::Get { .. } | Query::Path(_) | Query::Review { .. } => Answer::NotFound,
+            Query::Get { .. } | Query::Path(_) | Query::Review { .. } | Query::Cloud(_) => {
+                Answer::NotFound
+            }
             Query::List { resource, namespace, .. } => {
                 assert_eq!(&**namespace, "shop");
                 let objects = self.objects.get(&name(resource)).into_iter().flatten();

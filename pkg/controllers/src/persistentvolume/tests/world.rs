@@ -168,6 +168,7 @@ impl World {
             let Step::InOrder(actions) = step else { panic!("another step: {plan}") };
             for action in actions {
                 match action {
+                    Action::Cloud(order) => panic!("no cloud is here: {order}"),
                     Action::Event(event) => {
                         let what = format!("{:?} {}", event.r#type, event.reason);
                         self.events.push((what, event.message.clone()));

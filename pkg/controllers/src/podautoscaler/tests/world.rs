@@ -235,6 +235,7 @@ impl World {
         let (mut events, mut write) = (Vec::new(), None);
         for action in actions {
             match action {
+                Action::Cloud(order) => panic!("no cloud is here: {order}"),
                 Action::Event(event) => {
                     events.push(format!("{:?} {}: {}", event.r#type, event.reason, event.message));
                 }

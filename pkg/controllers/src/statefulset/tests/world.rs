@@ -163,6 +163,7 @@ impl World {
     fn apply(&mut self, action: &Action) {
         let write = match action {
             Action::Write(write) => write,
+            Action::Cloud(order) => panic!("no cloud is here: {order}"),
             Action::Event(event) => {
                 self.events.push(format!("{:?} {}: {}", event.r#type, event.reason, event.message));
                 return;

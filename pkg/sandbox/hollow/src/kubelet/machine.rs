@@ -52,6 +52,8 @@ pub(crate) struct Machine {
     pub(crate) linked: bool,
     /// Whether its Node object is to be deleted, and then itself.
     pub(crate) leaving: bool,
+    /// Whether it is removed, whatever becomes of its Node object.
+    pub(crate) terminated: bool,
     /// Whether it is to be registered if it is not.
     registers: bool,
     /// Its Node as it was last shown.
@@ -78,6 +80,7 @@ impl Machine {
             on: true,
             linked: true,
             leaving: false,
+            terminated: false,
             registers: true,
             object: None,
             lease: None,

@@ -61,6 +61,7 @@ enum Order {
     Partition(String),
     Heal(String),
     Remove(String),
+    Terminate(String),
     Fail(Key),
 }
 
@@ -151,6 +152,22 @@ impl Kubelet {
     /// Removes the machine for good, and deletes its Node object. False: no such node.
     pub fn remove(&mut self, node: &str) -> bool {
         self.order(node, Order::Remove)
+    }
+
+    /// Removes the machine for good, and leaves its Node object to the controllers. False: no such
+    /// node.
+    pub fn terminate(&mut self, node: &str) -> bool {
+        self.order(node, Order::Terminate)
+    }
+
+    /// Whether the machine was removed, and its Node object is still there.
+    pub fn is_terminated(&self, node: &str) -> bool {
+        self.machines.get(node).is_some_and(|machine| machine.terminated)
+    }
+
+    /// Whether the machine is switched off.
+    pub fn is_off(&self, node: &str) -> bool {
+        self.machines.get(node).is_some_and(|machine| !machine.on)
     }
 
     /// The running containers of a pod exit with code 1. False: no kubelet has this pod.
@@ -290,9 +307,13 @@ impl Kubelet {
             | Order::Revive(name)
             | Order::Partition(name)
             | Order::Heal(name)
-            | Order::Remove(name) => name,
+            | Order::Remove(name)
+            | Order::Terminate(name) => name,
         };
         let Some(machine) = self.machines.get_mut(name) else { return };
+        if machine.terminated && !matches!(order, Order::Remove(_)) {
+            return;
+        }
         // What was to happen before happens.
         let pods: Vec<Key> = machine.pods.iter().cloned().collect();
         let was_on = machine.on;
@@ -309,6 +330,7 @@ impl Kubelet {
                 machine.leaving = true;
                 machine.hurry();
             }
+            Order::Terminate(_) => (machine.on, machine.terminated) = (false, true),
             Order::Fail(_) => {}
         }
         self.touched.insert(Subject::Node(name.clone()));
@@ -330,7 +352,7 @@ impl Kubelet {
 impl Kubelet {
     fn tend_node(&mut self, name: &str, now: Time, reaction: &mut Reaction) -> Option<Time> {
         let machine = self.machines.get_mut(name)?;
-        if machine.leaving && machine.object.is_none() {
+        if (machine.leaving || machine.terminated) && machine.object.is_none() {
             self.machines.remove(name);
             return None;
         }
