@@ -133,7 +133,7 @@ fn a_refused_connection_is_named() -> anyhow::Result<()> {
 fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let output = run(&[
         "--leader-elect=false",
-        "--concurrent-service-syncs=2",
+        "--contention-profiling=true",
         "--node-sync-period=1s",
         "--feature-gates=PodDeletionCost=false,NativeHistograms=true,AtomicFIFO=true",
         "--controllers=replicaset,selinux-warning-controller,service,podgroup-protection-controller",
@@ -145,7 +145,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
         "FLAG: --controllers=\"[replicaset,selinux-warning-controller,service,podgroup-protection-controller]\"",
-        "\"accepted, without effect yet: --concurrent-service-syncs; feature gates AtomicFIFO, \
+        "\"accepted, without effect yet: --contention-profiling; feature gates AtomicFIFO, \
          NativeHistograms\"\n",
         "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",
         "\"skipping a cloud provider controller\" controller=\"service-lb-controller\"",
@@ -182,7 +182,7 @@ fn streams_can_be_split() -> anyhow::Result<()> {
         "--feature-gates=LoggingAlphaOptions=true",
         "--log-text-split-stream",
         "--log-text-info-buffer-size=1Mi",
-        "--concurrent-service-syncs=2",
+        "--contention-profiling=true",
         "--leader-elect=false",
         "-v=1",
         "--master=ftp://example.com",

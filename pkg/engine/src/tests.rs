@@ -1,6 +1,7 @@
 //! The engine's tests: expectations, and whole syncs against a fake API server.
 
 mod chains;
+mod clouds;
 mod counts;
 mod creates;
 mod deletes;

@@ -9,7 +9,7 @@ use crate::flags::{Failure, handles};
 use crate::gates::Gates;
 use crate::options::{Election, Options};
 use crate::registry::{Entry, NOT_YET, REGISTRY, Start, User, token_cleaner_backoff};
-use crate::selection::{choose, unknown};
+use crate::selection::{Choice, choose, unknown};
 use crate::validation::aggregate;
 
 /// A table with one controller of each sort.
@@ -121,6 +121,32 @@ fn the_registry_is_upstreams() {
         let old = ["resourceclaim-controller", "storageversion-garbage-collector-controller"];
         let is_new = !row.gates.is_empty() && !old.contains(&row.name);
         assert!(!is_new || row.aliases.is_empty(), "{}", row.name);
+    }
+}
+
+/// Decision 0018: over a cloud the rows run that upstream never runs, as the flags say.
+#[test]
+fn a_cloud_lets_three_more_controllers_run() {
+    let cloud = ["cloud-node-lifecycle-controller", "service-lb-controller"];
+    let route = "node-route-controller";
+    let with_routes = [cloud[0], route, cloud[1]];
+    let ranges = "--cluster-cidr=10.0.0.0/8";
+    for (line, runs) in [
+        (&[][..], &cloud[..]),
+        (&["--cloud-provider=external"], &cloud),
+        (&["--controllers=*,-service"], &cloud[..1]),
+        (&["--controllers=service-lb-controller"], &cloud[1..]),
+        (&["--allocate-node-cidrs", ranges], &with_routes),
+        (&["--allocate-node-cidrs", ranges, "--configure-cloud-routes=false"], &cloud),
+    ] {
+        let options = parse(line);
+        let choice = Choice::on_cloud(&options);
+        let names = choice.run.iter().filter(|row| row.cloud).map(|row| row.name);
+        assert_eq!(names.collect::<Vec<_>>(), runs, "{line:?}");
+        assert!(choice.cloud.is_empty(), "{line:?}");
+        let bare = Choice::of(&options);
+        assert!(bare.run.iter().all(|row| !row.cloud), "{line:?}");
+        assert_eq!(bare.cloud.len(), 3, "{line:?}");
     }
 }
 

@@ -123,7 +123,7 @@ fn a_node_goes_with_its_machine() {
     }
 }
 
-/// All rows of Test_NodesShutdown that concern `InstancesV2`, and those of its taints' helpers.
+/// The rows of Test_NodesShutdown that `InstancesV2` has, too, and those of its taints' helpers.
 #[test]
 fn a_node_whose_machine_is_shut_down_has_a_taint() {
     let why = "it is not ready, and its machine is shut down";

@@ -191,7 +191,7 @@ fn routes_of_others_stay() {
     }
 }
 
-/// All rows of TestReconcile: the routes that there are afterwards.
+/// The rows of TestReconcile without addresses: the routes that there are afterwards.
 #[test]
 fn each_node_has_a_route_for_each_of_its_ranges() {
     let (single_routes, multi_routes) = (
@@ -263,7 +263,7 @@ fn each_node_has_a_route_for_each_of_its_ranges() {
     assert_eq!(done.orders, [""; 0], "an extra blackhole route not in our range");
 }
 
-/// TestReconcile: routes' TargetNodeAddresses changed, and what upstream's issue 98359 says of it.
+/// TestReconcile, "node ips changed so routes should be updated"; and upstream's issue 98359.
 #[test]
 fn a_route_to_other_addresses_is_made_anew() {
     let of = |address: &str| {
@@ -285,8 +285,8 @@ fn a_route_to_other_addresses_is_made_anew() {
     assert_eq!(pass(&dual(), &single()[..1], &[unminded], "").orders, [""; 0], "they do not count");
 }
 
-/// TestReconcile: a node without a range is skipped, unless routes lead to it; a range that is there
-/// twice gets one route.
+/// TestReconcile: a node without a range is skipped, unless routes lead to it; a range that is
+/// there twice gets one route.
 #[test]
 fn a_node_without_ranges_has_no_network() {
     let bare = node("node-2", &[], "10.0.5.1");

@@ -99,8 +99,8 @@ fn a_load_balancer_without_nodes_is_a_warning() {
     assert_eq!(world.sync(), lines(&[ENSURING, NO_NODES, orders, ENSURED, TELLS]));
 }
 
-/// Rule: a load balancer is asked for once; then again if what it is made from changes, and after a
-/// failure.
+/// Rule: a load balancer is asked for once; then again if what it is made from changes, and after
+/// a failure.
 #[test]
 fn a_load_balancer_is_asked_for_once() {
     let mut world = World::new(&held(service()));
@@ -120,8 +120,8 @@ fn a_load_balancer_is_asked_for_once() {
     assert_eq!(again, lines(&[ENSURING, ORDERS, ENSURED, TELLS]), "its status was not written");
 }
 
-/// TestSyncService and what `processNextServiceItem` does with errors: each failure is an Event, and
-/// is tried again; one that says when, then.
+/// TestSyncService and what `processNextServiceItem` does with errors: each failure is an Event,
+/// and is tried again; one that says when, then.
 #[test]
 fn a_cloud_that_fails_is_an_event() {
     let mut world = World::new(&held(service()));

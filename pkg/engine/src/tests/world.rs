@@ -10,12 +10,13 @@ use std::time::Duration;
 use api::{Key, Kind, Pod, ReplicaSet, Time};
 use cache::SharedInformerFactory;
 use cache::fixture::{Call, Server, Stream, bookmark, event, status};
+use cloud::Cloud;
 use controller::{
     Change, Controller, Enqueue, Facts, Form, News, Outcome, Plan, Query, View, Watches, Write,
     fixture,
 };
 use metrics::Registry;
-use runtime::{Instant, Task};
+use runtime::{Instant, Runtime, Task};
 use serde_json::{Value, json};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
@@ -338,6 +339,16 @@ impl World {
 
 impl Cold {
     pub(super) fn new(controller: impl Controller, workers: usize, drain_limit: Duration) -> Self {
+        Self::on(|_| None, controller, workers, drain_limit)
+    }
+
+    /// The same on a cloud.
+    pub(super) fn on(
+        cloud: impl FnOnce(&Runtime) -> Option<Arc<dyn Cloud>>,
+        controller: impl Controller,
+        workers: usize,
+        drain_limit: Duration,
+    ) -> Self {
         let (server, events, reader) = (Server::default(), Server::default(), Server::default());
         let runtime = server.runtime.clone();
         let registry = Registry::default();
@@ -350,7 +361,7 @@ impl Cold {
         };
         let queue_metrics = WorkqueueMetrics::new(&registry).unwrap().for_queue("test");
         let parts = Parts {
-            cloud: None,
+            cloud: cloud(&runtime),
             name: "test-controller",
             own: Some(ReplicaSet::RESOURCE),
             workers,

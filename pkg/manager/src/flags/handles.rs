@@ -150,10 +150,10 @@ pub(crate) const CONCURRENT_TTL_AFTER_FINISHED_SYNCS: Int =
 /// `--concurrent-validating-admission-policy-status-syncs`
 pub(crate) const CONCURRENT_VALIDATING_ADMISSION_POLICY_STATUS_SYNCS: Int =
     Handle::new("concurrent-validating-admission-policy-status-syncs");
-/// `--configure-cloud-routes`
-pub(crate) const CONFIGURE_CLOUD_ROUTES: Switch = Handle::new("configure-cloud-routes");
 /// `--config`
 pub(crate) const CONFIG: Text = Handle::new("config");
+/// `--configure-cloud-routes`
+pub(crate) const CONFIGURE_CLOUD_ROUTES: Switch = Handle::new("configure-cloud-routes");
 /// `--controller-shutdown-timeout`
 pub(crate) const CONTROLLER_SHUTDOWN_TIMEOUT: Span = Handle::new("controller-shutdown-timeout");
 /// `--controller-start-interval`

@@ -287,8 +287,8 @@ fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
                 --kube-api-qps=1 --feature-gates=A=true \
                 --version=v1.36.3+a \
-                --concurrent-service-syncs=20";
-    let expected = ["concurrent-service-syncs"];
+                --contention-profiling=true --concurrent-service-syncs=20";
+    let expected = ["contention-profiling"];
     assert_eq!(good(line).without_effect(), expected);
 }
 

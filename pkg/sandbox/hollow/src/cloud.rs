@@ -6,6 +6,9 @@
 //! error. A machine that was terminated does not exist; one that was killed is shut down. Machines
 //! that are no kubelet's here are another cloud's: they exist.
 
+#[cfg(test)]
+mod tests;
+
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;

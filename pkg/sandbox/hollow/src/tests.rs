@@ -251,3 +251,27 @@ fn each_claim_gets_a_volume_which_goes_after_it() {
         assert_eq!(world.all("persistentvolumes").count(), 0);
     }
 }
+
+/// A machine that was terminated leaves its Node to the controllers, and is forgotten once that is
+/// deleted. It cannot be revived.
+#[test]
+fn a_terminated_machine_leaves_its_node() {
+    let mut world = World::new(&Nodes::new(2));
+    world.run(5);
+    let said = |world: &World| {
+        let kubelet = &world.kubelet;
+        ["node-0", "node-1", "other"].map(|it| (kubelet.is_terminated(it), kubelet.is_off(it)))
+    };
+    assert!(world.kubelet.terminate("node-0") && world.kubelet.kill("node-1"));
+    world.run(1);
+    assert_eq!(said(&world), [(true, true), (false, true), (false, false)]);
+    world.kubelet.revive("node-0");
+    world.kubelet.revive("node-1");
+    world.run(60);
+    assert_eq!(said(&world), [(true, true), (false, false), (false, false)]);
+    assert_eq!(world.all("nodes").count(), 2);
+    world.lose(&crate::kinds::target(&NODES, &api::Key::new("", "node-0"), ""));
+    world.run(1);
+    assert_eq!(world.kubelet.names().collect::<Vec<_>>(), ["node-1"]);
+    assert_eq!(said(&world)[0], (false, false));
+}

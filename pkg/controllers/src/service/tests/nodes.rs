@@ -55,8 +55,7 @@ fn load_balancers_lead_to_stable_nodes() {
     }
 }
 
-/// All rows of Test_shouldSyncUpdatedNode_individualPredicates and _compoundedPredicates that differ
-/// in what is enqueued.
+/// Rows of Test_shouldSyncUpdatedNode_individualPredicates and _compoundedPredicates.
 #[test]
 fn a_node_enqueues_load_balancers_if_it_counts_otherwise() {
     let (a, b) = (node("a"), node("b"));
