@@ -1,10 +1,7 @@
 //! A cloud that is not there: load balancers are addresses, routes are entries of a table, and the
 //! instances are the machines of the kubelets.
 //!
-//! A Service gets the first free address of 198.18.0.0/15, or the one that its `loadBalancerIP`
-//! names. With the annotation `sandbox/load-balancer-error` it gets none, and that text as the
-//! error. A machine that was terminated does not exist; one that was killed is shut down. Machines
-//! that are no kubelet's here are another cloud's: they exist.
+//! Machines that are no kubelet's here are another cloud's: they exist, and are on.
 
 #[cfg(test)]
 mod tests;

@@ -37,6 +37,13 @@
 //! A VolumeAttachment of the driver `hollow.sandbox` is attached a second after it was made, and
 //! gone a second after it is deleted.
 //!
+//! # What a Service gets
+//!
+//! A load balancer of the [`Cloud`] is an address of 198.18.0.0/15: the first free one, or the one
+//! that `loadBalancerIP` names. With the annotation `sandbox/load-balancer-error` on the Service it
+//! fails with that text. A machine that is switched off is shut down; one that was terminated does
+//! not exist.
+//!
 //! # Limits
 //!
 //! Kubelets register their nodes ready. They run no probes, hooks, static or ephemeral containers,
