@@ -19,7 +19,7 @@ use crate::Text;
 use crate::wire::text;
 
 pub use inline::InlineVolume;
-pub(crate) use inline::of_pod;
+pub(crate) use inline::{of_pod, of_volume};
 pub(crate) use sources::{
     AwsDisk, AzureDisk, AzureFile, CinderVolume, CsiVolume, FibreChannel, GceDisk, Iscsi,
     PortworxVolume, VsphereDisk,

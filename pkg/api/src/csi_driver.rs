@@ -12,6 +12,8 @@ pub struct CsiDriver {
     pub meta: Meta,
     /// Whether its volumes must be attached before they are mounted.
     pub attach_required: bool,
+    /// Whether its volumes can be mounted with an SELinux label.
+    pub se_linux_mount: bool,
 }
 
 impl Kind for CsiDriver {
@@ -30,13 +32,14 @@ impl Object for CsiDriver {
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
         let wire = wire::decode::<WireDriver>(codec, bytes)?;
         let attach_required = wire.spec.attach_required.unwrap_or(true);
-        Ok(Self { meta: wire.metadata.meta()?, attach_required })
+        let se_linux_mount = wire.spec.se_linux_mount.unwrap_or(false);
+        Ok(Self { meta: wire.metadata.meta()?, attach_required, se_linux_mount })
     }
 
     fn unreadable(meta: Meta, _: &DecodeError) -> Self {
         // As of a driver without such an object: its volumes are attached, and none is detached
         // because of it.
-        Self { meta, attach_required: true }
+        Self { meta, attach_required: true, se_linux_mount: false }
     }
 }
 
@@ -56,4 +59,6 @@ struct WireDriver {
 struct WireSpec {
     #[prost(bool, optional, tag = "1")]
     attach_required: Option<bool>,
+    #[prost(bool, optional, tag = "8")]
+    se_linux_mount: Option<bool>,
 }

@@ -119,8 +119,9 @@ pub use names::{is_label_key, is_label_value, is_subdomain};
 pub use namespace::{Namespace, NamespacePhase};
 pub use node::{Node, NodeCondition};
 pub use pod::{
-    ClaimName, ClaimSource, EphemeralVolume, FailedContainer, JobPart, NamedPort, Names, Network,
-    Observed, Phase, Pod, PodQuota, PodResourceClaim, PodResources,
+    ClaimName, ClaimSource, EphemeralVolume, FailedContainer, JobPart, MountSource, NamedPort,
+    Names, Network, Observed, Phase, Pod, PodQuota, PodResourceClaim, PodResources, PodSeLinux,
+    SeLinuxMount,
 };
 pub use pod_certificate_request::PodCertificateRequest;
 pub use pod_group::PodGroup;

@@ -8,6 +8,7 @@ mod quota;
 mod resource_claims;
 mod resources;
 mod secrets;
+mod selinux;
 mod tolerations;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub use network::{NamedPort, Names, Network};
 pub use quota::{PodQuota, PodResources};
 pub use resource_claims::{ClaimName, PodResourceClaim};
 pub(crate) use secrets::{WireVolume, WireVolumeSource};
+pub use selinux::{MountSource, PodSeLinux, SeLinuxMount};
 
 /// What controllers read of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +172,11 @@ impl Pod {
         &self.quota.inline_volumes
     }
 
+    /// What counts for the SELinux labels of its volumes; none: nothing does.
+    pub fn se_linux(&self) -> Option<&PodSeLinux> {
+        self.quota.se_linux.as_deref()
+    }
+
     /// The PodGroup that it is scheduled with.
     pub fn group(&self) -> Option<&Text> {
         self.quota.group.as_ref()
@@ -263,6 +270,8 @@ struct WireSpec {
     active_deadline_seconds: Option<i64>,
     #[prost(string, tag = "10")]
     node_name: String,
+    #[prost(message, optional, tag = "14")]
+    security_context: Option<selinux::WirePodSecurity>,
     #[prost(message, repeated, tag = "15")]
     #[serde(deserialize_with = "null_is_empty")]
     image_pull_secrets: Vec<secrets::WireReference>,
@@ -364,6 +373,11 @@ struct WireContainer {
     env: Vec<secrets::WireEnv>,
     #[prost(message, optional, tag = "8")]
     resources: Option<wire::ResourceRequirements>,
+    #[prost(message, repeated, tag = "9")]
+    #[serde(deserialize_with = "null_is_empty")]
+    volume_mounts: Vec<selinux::WireMount>,
+    #[prost(message, optional, tag = "15")]
+    security_context: Option<selinux::WireSecurity>,
     #[prost(message, repeated, tag = "19")]
     #[serde(deserialize_with = "null_is_empty")]
     env_from: Vec<secrets::WireEnvFrom>,
@@ -469,14 +483,15 @@ impl WirePod {
         let (spec, status) = (&self.spec, &self.status);
         let restarts = &status.container_statuses;
         let has_no_grace = self.metadata.deletion_grace_period_seconds == Some(0);
+        let claims = claims::of(spec, &meta.key.name);
         Pod {
             shut_down: meta.is_terminating() && has_no_grace,
             nothing_runs: status.nothing_runs(),
-            claims: claims::of(spec, &meta.key.name),
             ephemeral_volumes: ephemeral::of(spec),
             network: network::of(spec, status),
             job: job::part(self, &meta),
-            quota: quota::of(self, &meta),
+            quota: quota::of(self, &meta, &claims),
+            claims,
             meta,
             node_name: (!spec.node_name.is_empty()).then(|| intern(&spec.node_name)),
             target_node: self.target_node().map(intern),

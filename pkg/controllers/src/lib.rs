@@ -42,6 +42,7 @@ pub mod resourcepoolstatusrequest;
 pub mod resourcequota;
 pub mod rootcacertpublisher;
 pub mod route;
+pub mod selinuxwarning;
 pub mod service;
 pub mod serviceaccount;
 pub mod serviceaccounttoken;

@@ -451,8 +451,15 @@ pub static REGISTRY: &[Entry] = &[
     Entry {
         name: "selinux-warning-controller",
         account: "selinux-warning-controller",
+        event_source: Some("selinux_warning"),
         on_by_default: false,
         gates: &["SELinuxChangePolicy"],
+        folder: Some("selinuxwarning"),
+        start: Some(|entry, context| {
+            let queue = context.queue("selinux_warning");
+            let controller = controllers::selinuxwarning::Controller;
+            context.start(entry, Pod::RESOURCE, (queue, 1), controller)
+        }),
         ..NOT_YET
     },
     Entry {

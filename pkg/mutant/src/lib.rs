@@ -168,6 +168,10 @@ pub enum Mutant {
     UsedIsDetached,
     /// A volume is detached while the status of its node lists it as attached.
     ListedIsDetached,
+    /// A part of an SELinux label that one pod leaves out conflicts with that of another pod.
+    MissingPartsConflict,
+    /// Pods use their volumes also after they have ended.
+    EndedPodsConflict,
     /// A pod that is being deleted loses its reservations although its containers still run.
     DyingReservesNothing,
     /// A pod is evicted from a tainted device although its claim tolerates that.
@@ -311,6 +315,8 @@ impl Mutant {
         Self::SecondNodeAtOnce,
         Self::UsedIsDetached,
         Self::ListedIsDetached,
+        Self::MissingPartsConflict,
+        Self::EndedPodsConflict,
         Self::DyingReservesNothing,
         Self::TolerationIgnored,
         Self::GroupPodsIgnored,

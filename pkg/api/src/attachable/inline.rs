@@ -45,10 +45,11 @@ const ONCE: &str = "ReadWriteOnce";
 /// left out, as upstream leaves it out.
 pub(crate) fn of_pod(volumes: &[WireVolume], namespace: &str) -> Box<[InlineVolume]> {
     // Most pods have none, and then this takes no memory.
-    volumes.iter().filter_map(|volume| inline(volume, namespace)).collect()
+    volumes.iter().filter_map(|volume| of_volume(volume, namespace)).collect()
 }
 
-fn inline(volume: &WireVolume, namespace: &str) -> Option<InlineVolume> {
+/// One of them.
+pub(crate) fn of_volume(volume: &WireVolume, namespace: &str) -> Option<InlineVolume> {
     let source = &volume.volume_source;
     if let Some(translated) = translate(source, &volume.name, namespace) {
         return Some(translated.volume());

@@ -1,5 +1,6 @@
 //! The volume claims that a pod refers to.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use prost::Message;
@@ -52,4 +53,10 @@ pub(super) struct WireClaim {
     #[prost(bytes = "vec", tag = "1")]
     #[serde(deserialize_with = "from_text")]
     claim_name: Vec<u8>,
+}
+
+impl WireClaim {
+    pub(super) fn name(&self) -> Cow<'_, str> {
+        text(&self.claim_name)
+    }
 }

@@ -7,7 +7,10 @@ use prost::Message;
 use serde::Deserialize;
 
 use super::resources::{self, PodLevel};
-use super::{Pod, PodResourceClaim, WireAffinity, WirePod, WireSpec, resource_claims};
+use super::{
+    ClaimSource, Pod, PodResourceClaim, PodSeLinux, WireAffinity, WirePod, WireSpec,
+    resource_claims, selinux,
+};
 use crate::intern::intern_quota;
 use crate::wire::null_is_empty;
 use crate::{InlineVolume, Meta, ResourceList, Text, Time, attachable, intern};
@@ -37,6 +40,8 @@ pub struct PodQuota {
     pub resource_claims: Box<[PodResourceClaim]>,
     /// The volumes without a claim that are attached to its node, in their order.
     pub inline_volumes: Box<[InlineVolume]>,
+    /// What counts for the SELinux labels of its volumes; none: nothing does.
+    pub se_linux: Option<Box<PodSeLinux>>,
     /// The PodGroup that it is scheduled with.
     pub group: Option<Text>,
     /// What each container asks for, and each init container that restarts, in their order. As the
@@ -64,7 +69,7 @@ impl Pod {
     }
 }
 
-pub(super) fn of(pod: &WirePod, meta: &Meta) -> Arc<PodQuota> {
+pub(super) fn of(pod: &WirePod, meta: &Meta, claims: &[(Text, ClaimSource)]) -> Arc<PodQuota> {
     let spec = &pod.spec;
     let with = |level| {
         let limits = resources::limits(pod, level).into();
@@ -83,6 +88,7 @@ pub(super) fn of(pod: &WirePod, meta: &Meta) -> Arc<PodQuota> {
         extended_claim: claim.map(|it| it.resource_claim_name.as_str().into()),
         resource_claims: resource_claims::of(spec, &pod.status),
         inline_volumes: attachable::of_pod(&spec.volumes, &meta.key.namespace),
+        se_linux: selinux::of(spec, claims, &meta.key),
         group: pod.group(),
         containers: resources::each_container(spec),
         whole: resources::whole(pod).map(Into::into),

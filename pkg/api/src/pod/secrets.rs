@@ -17,7 +17,7 @@ use crate::{Text, intern};
 /// upstream's pkg/api/v1/pod/util.go; what volume claims lead to is not looked at.
 pub(super) fn names(spec: &WireSpec) -> Box<[Text]> {
     let pull = spec.image_pull_secrets.iter().map(|reference| reference.name.as_slice());
-    let ephemeral = spec.ephemeral_containers.iter().map(|it| &it.ephemeral_container_common);
+    let ephemeral = spec.ephemeral_containers.iter().map(WireEphemeral::common);
     let containers = spec.containers.iter().chain(&spec.init_containers).chain(ephemeral);
     let volumes = spec.volumes.iter().flat_map(|volume| volume.volume_source.secret_names());
     let names = pull.chain(containers.flat_map(from_environment)).chain(volumes);
@@ -200,6 +200,12 @@ struct WireProjected {
 struct WireProjection {
     #[prost(message, optional, tag = "1")]
     secret: Option<WireSelector>,
+}
+
+impl WireEphemeral {
+    pub(super) fn common(&self) -> &WireContainer {
+        &self.ephemeral_container_common
+    }
 }
 
 impl WireVolumeSource {
