@@ -136,7 +136,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "--contention-profiling=true",
         "--node-sync-period=1s",
         "--feature-gates=PodDeletionCost=false,NativeHistograms=true,AtomicFIFO=true",
-        "--controllers=replicaset,selinux-warning-controller,service,podgroup-protection-controller",
+        "--controllers=replicaset,validatingadmissionpolicy-status-controller,service,podgroup-protection-controller",
         "-v=1",
         "--master=ftp://example.com",
     ])?;
@@ -150,7 +150,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",
         "\"skipping a cloud provider controller\" controller=\"service-lb-controller\"",
         "\"controller is disabled\" controller=\"deployment-controller\"",
-        "\"skipping controllers that are not written yet: selinux-warning-controller\"\n",
+        "\"skipping controllers that are not written yet: validatingadmissionpolicy-status-controller\"\n",
         "Controller is disabled because there is no private key",
     ];
     for line in once {

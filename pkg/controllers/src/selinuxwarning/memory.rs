@@ -31,14 +31,13 @@ impl Memory {
         known.uses.get(volume)
     }
 
-    /// The pods that use a volume otherwise.
+    /// The pods that use a volume otherwise, by name.
     pub(super) fn others(&self, volume: &str, pod: &Key, usage: &Usage) -> Vec<(Key, Usage)> {
         let uses = self.volumes.get(volume).into_iter().flatten();
-        let others = uses.filter(|(other, _)| *other != usage);
-        let pods = others.flat_map(|(other, pods)| pods.iter().map(move |key| (key, other)));
-        pods.filter(|(key, _)| *key != pod)
-            .map(|(key, other)| (key.clone(), other.clone()))
-            .collect()
+        let uses = uses.filter(|(other, _)| *other != usage);
+        let pods = uses.flat_map(|(other, pods)| pods.iter().map(move |key| (key, other)));
+        let others: BTreeMap<_, _> = pods.filter(|(key, _)| *key != pod).collect();
+        others.into_iter().map(|(key, other)| (key.clone(), other.clone())).collect()
     }
 
     /// This pod uses these volumes. Those that it was known to use stay.
@@ -93,9 +92,11 @@ impl Memory {
             for (usage, pods) in uses {
                 for (other_usage, others) in uses {
                     for property in Property::between(usage, other_usage) {
-                        let pairs = pods.iter().flat_map(|pod| others.iter().map(move |o| (pod, o)));
-                        let told =
-                            |(pod, other)| Conflict::new(property, (pod, usage), (other, other_usage));
+                        let pairs =
+                            pods.iter().flat_map(|pod| others.iter().map(move |o| (pod, o)));
+                        let told = |(pod, other)| {
+                            Conflict::new(property, (pod, usage), (other, other_usage))
+                        };
                         conflicts.extend(pairs.map(told));
                     }
                 }

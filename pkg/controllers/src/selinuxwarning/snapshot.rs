@@ -129,7 +129,8 @@ impl Seen {
             return Self { usage, is_known: true, others: Vec::new() };
         }
         let others = memory.others(volume, &pod.meta.key, &usage).into_iter();
-        let others = others.map(|(key, usage)| Other { pod: view.of::<Pod>().get(&key), key, usage });
+        let others =
+            others.map(|(key, usage)| Other { pod: view.of::<Pod>().get(&key), key, usage });
         Self { is_known: false, others: others.collect(), usage }
     }
 }
