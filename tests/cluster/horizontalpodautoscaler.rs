@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, Request, User, none_forbidden, since, wait_until,
-    writes,
+    Binary, Cluster, Manager, Objects, Options, Request, Requests, User, none_forbidden, since,
+    wait_until, writes,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ const ARGS: [&str; 3] = [
 const LIMIT: Duration = Duration::from_mins(1);
 /// How many syncs there are until it is believed that there is nothing to write.
 const SYNCS: u64 = 4;
+/// How many syncs of a successor are surely within its window.
+const SYNCS_WITHIN: u64 = 2;
 
 /// Upstream's e2e "[HPA]" with CPU: grows to the maximum, shrinks to the minimum.
 #[tokio::test]
@@ -86,7 +88,10 @@ async fn a_successor_begins_with_the_size_that_it_finds() -> anyhow::Result<()> 
         let is_shown = |it: &Value| {
             it["status"]["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 5
         };
+        let before = cluster.request_counts().await?;
         let run = async {
+            // What its predecessor has shown stays, so that alone says nothing of this one.
+            synced(&cluster, &before, SYNCS_WITHIN).await?;
             all.wait(AUTOSCALERS, "web", "to show the load", is_shown).await?;
             ensure!(all.get(SETS, "web").await?["spec"]["replicas"] == 3, "within the window");
             let is_small = |it: &Value| it["spec"]["replicas"] == 1;
@@ -102,17 +107,25 @@ async fn a_successor_begins_with_the_size_that_it_finds() -> anyhow::Result<()> 
 
 /// What is written to autoscalers and sizes in some syncs.
 async fn written(cluster: &Cluster) -> anyhow::Result<u64> {
-    let is_scale = |it: &Request| it.resource == "statefulsets/scale";
     let before = cluster.request_counts().await?;
-    let syncs = async || {
-        let since = since(&before, &cluster.request_counts().await?);
-        let reads = since.iter().filter(|(it, _)| is_scale(it) && it.verb == "GET");
-        Ok((reads.map(|(_, count)| count).sum::<u64>() >= SYNCS).then_some(since))
-    };
-    let since = wait_until("some syncs", LIMIT, syncs).await?;
+    let since = synced(cluster, &before, SYNCS).await?;
     let is_of_it =
         |it: &Request| is_scale(it) || it.resource.starts_with("horizontalpodautoscalers");
     Ok(writes(&since, is_of_it))
+}
+
+/// The requests since then, as soon as so many syncs are among them: each reads the size.
+async fn synced(cluster: &Cluster, before: &Requests, count: u64) -> anyhow::Result<Requests> {
+    let syncs = async || {
+        let since = since(before, &cluster.request_counts().await?);
+        let reads = since.iter().filter(|(it, _)| is_scale(it) && it.verb == "GET");
+        Ok((reads.map(|(_, count)| count).sum::<u64>() >= count).then_some(since))
+    };
+    wait_until("some syncs", LIMIT, syncs).await
+}
+
+fn is_scale(request: &Request) -> bool {
+    request.resource == "statefulsets/scale"
 }
 
 fn definition() -> Value {
