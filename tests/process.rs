@@ -150,7 +150,6 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",
         "\"skipping a cloud provider controller\" controller=\"service-lb-controller\"",
         "\"controller is disabled\" controller=\"deployment-controller\"",
-        "\"skipping controllers that are not written yet: validatingadmissionpolicy-status-controller\"\n",
         "Controller is disabled because there is no private key",
     ];
     for line in once {

@@ -2,8 +2,7 @@
 //!
 //! `--controllers`, the start-up, the README's table and the tests all read it. Names, aliases,
 //! gates and accounts are upstream's (cmd/kube-controller-manager/app/controllermanager.go). The
-//! table has all controllers of upstream, so that a command line for upstream works here; `NOT_YET`
-//! marks the rows that are not implemented yet.
+//! table has all controllers of upstream, so that a command line for upstream works here.
 
 mod accounts;
 mod autoscaling;
@@ -37,7 +36,7 @@ use crate::{authority, pod_ranges, signing, token_signer};
 
 use limiters::{certificate_limiter, slice_limiter};
 
-pub(crate) use entry::NOT_YET;
+pub(crate) use entry::DEFAULTS;
 pub use entry::{Entry, Rate, Start, User};
 pub(crate) use limiters::token_cleaner_backoff;
 
@@ -54,7 +53,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::bootstrapsigner::Controller { hmac: Arc::new(RingHmac) };
             context.start(entry, ClusterInfo::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "certificatesigningrequest-approving-controller",
@@ -66,7 +65,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::csrapproving::Controller;
             context.start(entry, CertificateSigningRequest::RESOURCE, (queue, 5), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "certificatesigningrequest-cleaner-controller",
@@ -74,7 +73,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "certificate-controller",
         folder: Some("csrcleaner"),
         start: Some(certificates::cleaner),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "certificatesigningrequest-signing-controller",
@@ -83,7 +82,7 @@ pub static REGISTRY: &[Entry] = &[
         lacks: signing::lacks,
         folder: Some("csrsigning"),
         start: Some(certificates::signing),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "cloud-node-lifecycle-controller",
@@ -93,7 +92,7 @@ pub static REGISTRY: &[Entry] = &[
         cloud: true,
         folder: Some("cloudnodelifecycle"),
         start: Some(clouds::life),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "clusterrole-aggregation-controller",
@@ -105,7 +104,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::clusterroleaggregation::Controller;
             context.start(entry, ClusterRole::RESOURCE, (queue, 5), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "cronjob-controller",
@@ -119,7 +118,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::cronjob::Controller { local };
             context.start(entry, CronJob::RESOURCE, (queue, workers), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "daemonset-controller",
@@ -128,7 +127,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("daemonset-controller"),
         folder: Some("daemonset"),
         start: Some(workloads::daemon_set),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "deployment-controller",
@@ -136,7 +135,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "deployment-controller",
         folder: Some("deployment"),
         start: Some(workloads::deployment),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "device-taint-eviction-controller",
@@ -144,7 +143,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["DynamicResourceAllocation", "DRADeviceTaints"],
         folder: Some("devicetainteviction"),
         start: Some(devices::taints),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "disruption-controller",
@@ -153,7 +152,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("controllermanager"),
         folder: Some("disruption"),
         start: Some(workloads::disruption),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "endpoints-controller",
@@ -168,7 +167,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::endpoint::Controller { batch_period };
             context.start(entry, Service::RESOURCE, (queue, workers), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "endpointslice-controller",
@@ -187,7 +186,7 @@ pub static REGISTRY: &[Entry] = &[
             };
             context.start(entry, Service::RESOURCE, (queue, workers), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "endpointslice-mirroring-controller",
@@ -207,7 +206,7 @@ pub static REGISTRY: &[Entry] = &[
             };
             context.start(entry, Endpoints::RESOURCE, (queue, workers), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "ephemeral-volume-controller",
@@ -221,7 +220,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::ephemeralvolume::Controller;
             context.start(entry, Pod::RESOURCE, (queue, workers), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "garbage-collector-controller",
@@ -235,7 +234,7 @@ pub static REGISTRY: &[Entry] = &[
         },
         folder: Some("garbagecollector"),
         start: Some(collector::start),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "horizontal-pod-autoscaler-controller",
@@ -243,7 +242,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "horizontal-pod-autoscaler",
         folder: Some("podautoscaler"),
         start: Some(autoscaling::start),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "job-controller",
@@ -251,7 +250,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "job-controller",
         folder: Some("job"),
         start: Some(workloads::job),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
@@ -264,7 +263,7 @@ pub static REGISTRY: &[Entry] = &[
         },
         folder: Some("clustertrustbundlepublisher"),
         start: Some(certificates::trust_bundle),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "legacy-serviceaccount-token-cleaner-controller",
@@ -272,7 +271,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "legacy-service-account-token-cleaner",
         folder: Some("legacytokencleaner"),
         start: Some(accounts::legacy_token_cleaner),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "namespace-controller",
@@ -281,7 +280,7 @@ pub static REGISTRY: &[Entry] = &[
         rate: Rate { qps_factor: 20.0, burst_factor: 100 },
         folder: Some("namespace"),
         start: Some(collector::namespaces),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "node-ipam-controller",
@@ -291,7 +290,7 @@ pub static REGISTRY: &[Entry] = &[
         lacks: pod_ranges::lacks,
         folder: Some("nodeipam"),
         start: Some(nodes::ranges),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "node-lifecycle-controller",
@@ -299,7 +298,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "node-controller",
         folder: Some("nodelifecycle"),
         start: Some(nodes::life),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "node-route-controller",
@@ -310,7 +309,7 @@ pub static REGISTRY: &[Entry] = &[
         lacks: pod_ranges::lacks_routes,
         folder: Some("route"),
         start: Some(clouds::routes),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "persistentvolume-attach-detach-controller",
@@ -319,7 +318,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("attachdetach-controller"),
         folder: Some("attachdetach"),
         start: Some(volumes::attach),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "persistentvolume-binder-controller",
@@ -328,7 +327,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("persistentvolume-controller"),
         folder: Some("persistentvolume"),
         start: Some(volumes::binder),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "persistentvolume-expander-controller",
@@ -337,7 +336,7 @@ pub static REGISTRY: &[Entry] = &[
         event_source: Some("volume_expand"),
         folder: Some("volumeexpand"),
         start: Some(volumes::expander),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "persistentvolume-protection-controller",
@@ -345,7 +344,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "pv-protection-controller",
         folder: Some("pvprotection"),
         start: Some(volumes::protection),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "persistentvolumeclaim-protection-controller",
@@ -358,7 +357,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::pvcprotection::Controller { tracks_unused };
             context.start(entry, PersistentVolumeClaim::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "pod-garbage-collector-controller",
@@ -375,7 +374,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = podgc::Controller::new(threshold).tracking_generations(tracks);
             context.start(entry, Pod::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "podcertificaterequest-cleaner-controller",
@@ -383,7 +382,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["PodCertificateRequest"],
         folder: Some("podcertificaterequestcleaner"),
         start: Some(certificates::cleaner_of_pods),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "podgroup-protection-controller",
@@ -391,7 +390,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["GenericWorkload"],
         folder: Some("podgroupprotection"),
         start: Some(workloads::pod_group_protection),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "replicaset-controller",
@@ -399,7 +398,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "replicaset-controller",
         folder: Some("replicaset"),
         start: Some(workloads::replica_set),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "replicationcontroller-controller",
@@ -407,7 +406,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "replication-controller",
         folder: Some("replicaset"),
         start: Some(workloads::replication_controller),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "resourceclaim-controller",
@@ -417,7 +416,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["DynamicResourceAllocation"],
         folder: Some("resourceclaim"),
         start: Some(devices::claims),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "resourcepoolstatusrequest-controller",
@@ -425,7 +424,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["DRAResourcePoolStatus"],
         folder: Some("resourcepoolstatusrequest"),
         start: Some(devices::pool_requests),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "resourcequota-controller",
@@ -433,7 +432,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "resourcequota-controller",
         folder: Some("resourcequota"),
         start: Some(quota::start),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "root-ca-certificate-publisher-controller",
@@ -446,7 +445,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::rootcacertpublisher::Controller { root_ca };
             context.start(entry, Namespace::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "selinux-warning-controller",
@@ -460,7 +459,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::selinuxwarning::Controller;
             context.start(entry, Pod::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "service-cidr-controller",
@@ -472,7 +471,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::servicecidrs::Controller;
             context.start(entry, ServiceCidr::RESOURCE, (queue, 5), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "service-lb-controller",
@@ -481,7 +480,7 @@ pub static REGISTRY: &[Entry] = &[
         cloud: true,
         folder: Some("service"),
         start: Some(clouds::balancers),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "serviceaccount-controller",
@@ -493,7 +492,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::serviceaccount::Controller;
             context.start(entry, Namespace::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "serviceaccount-token-controller",
@@ -507,7 +506,7 @@ pub static REGISTRY: &[Entry] = &[
         },
         folder: Some("serviceaccounttoken"),
         start: Some(accounts::tokens),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "statefulset-controller",
@@ -515,7 +514,7 @@ pub static REGISTRY: &[Entry] = &[
         account: "statefulset-controller",
         folder: Some("statefulset"),
         start: Some(workloads::stateful_set),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "storage-version-migrator-controller",
@@ -528,7 +527,7 @@ pub static REGISTRY: &[Entry] = &[
         rate: Rate { qps_factor: 20.0, burst_factor: 100 },
         folder: Some("storageversionmigrator"),
         start: Some(storage_versions::migrator),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "storageversion-garbage-collector-controller",
@@ -537,7 +536,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["APIServerIdentity", "StorageVersionAPI"],
         folder: Some("storageversiongc"),
         start: Some(storage_versions::collector),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "taint-eviction-controller",
@@ -546,7 +545,7 @@ pub static REGISTRY: &[Entry] = &[
         gates: &["SeparateTaintEvictionController"],
         folder: Some("tainteviction"),
         start: Some(nodes::evictions),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "token-cleaner-controller",
@@ -559,7 +558,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::tokencleaner::Controller;
             context.start(entry, BootstrapToken::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "ttl-after-finished-controller",
@@ -572,7 +571,7 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::ttlafterfinished::Controller;
             context.start(entry, Job::RESOURCE, (queue, workers), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "ttl-controller",
@@ -584,14 +583,14 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::ttl::Controller;
             context.start(entry, Node::RESOURCE, (queue, 5), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "validatingadmissionpolicy-status-controller",
         account: "validatingadmissionpolicy-status-controller",
         folder: Some("validatingadmissionpolicystatus"),
         start: Some(policies::status),
-        ..NOT_YET
+        ..DEFAULTS
     },
     Entry {
         name: "volumeattributesclass-protection-controller",
@@ -603,6 +602,6 @@ pub static REGISTRY: &[Entry] = &[
             let controller = controllers::vacprotection::Controller;
             context.start(entry, VolumeAttributesClass::RESOURCE, (queue, 1), controller)
         }),
-        ..NOT_YET
+        ..DEFAULTS
     },
 ];

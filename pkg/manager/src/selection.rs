@@ -17,8 +17,6 @@ pub struct Choice<'a> {
     pub disabled: Vec<&'a Entry>,
     /// They are enabled, but cannot run with these options, for this reason.
     pub lacking: Vec<(&'a Entry, &'static str)>,
-    /// They are enabled, but not implemented yet.
-    pub not_yet: Vec<&'a Entry>,
 }
 
 /// The words of `list` that are not controllers, with upstream's text
@@ -65,8 +63,6 @@ fn choose_on<'a>(ground: Ground, list: &[String], table: &'a [Entry], gates: &Ga
             &mut choice.cloud
         } else if !enabled {
             &mut choice.disabled
-        } else if row.start.is_none() {
-            &mut choice.not_yet
         } else {
             &mut choice.run
         };
@@ -101,8 +97,7 @@ impl Choice<'_> {
         self.run.iter().any(|row| row.folder == Some(folder))
     }
 
-    /// Logs which controllers do not run: a line for each as upstream does, and one warning with
-    /// all that are not implemented yet.
+    /// Logs which controllers do not run: a line for each, as upstream does.
     pub fn log(&self) {
         for row in &self.gated {
             let gates = row.gates;
@@ -116,10 +111,6 @@ impl Choice<'_> {
         }
         for row in &self.disabled {
             tracing::info!(controller = row.name, "controller is disabled");
-        }
-        if !self.not_yet.is_empty() {
-            let names: Vec<_> = self.not_yet.iter().map(|row| row.name).collect();
-            tracing::warn!("skipping controllers that are not written yet: {}", names.join(", "));
         }
     }
 }

@@ -659,7 +659,6 @@ fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
         .chain(absent(&choice.cloud, |_| Absence::NeedsCloud))
         .chain(absent(&choice.disabled, |_| Absence::Off))
         .chain(choice.lacking.iter().map(|(entry, why)| row(entry, Err(Absence::Lacks(why)))))
-        .chain(absent(&choice.not_yet, |_| Absence::NotWritten))
         .collect();
     rows.sort_by_key(|row| row.name);
     rows

@@ -8,14 +8,14 @@ use api::Key;
 use crate::flags::{Failure, handles};
 use crate::gates::Gates;
 use crate::options::{Election, Options};
-use crate::registry::{Entry, NOT_YET, REGISTRY, Start, User, token_cleaner_backoff};
+use crate::registry::{DEFAULTS, Entry, REGISTRY, Start, User, token_cleaner_backoff};
 use crate::selection::{Choice, choose, unknown};
 use crate::validation::aggregate;
 
 /// A table with one controller of each sort.
 fn table() -> Vec<Entry> {
     let start: Option<Start> = Some(|_, _| unreachable!("nothing is started here"));
-    let row = |name, aliases| Entry { name, aliases, start, ..NOT_YET };
+    let row = |name, aliases| Entry { name, aliases, start, ..DEFAULTS };
     vec![
         row("daemonset-controller", &["daemonset"]),
         Entry {
@@ -26,11 +26,9 @@ fn table() -> Vec<Entry> {
         Entry { cloud: true, ..row("service-lb-controller", &["service"]) },
         Entry {
             always_on: true,
-            start: None,
             ..row("serviceaccount-token-controller", &["serviceaccount-token"])
         },
         Entry { on_by_default: false, ..row("token-cleaner-controller", &["tokencleaner"]) },
-        Entry { start: None, ..row("ttl-controller", &["ttl"]) },
     ]
 }
 
@@ -62,14 +60,14 @@ fn controllers_are_selected_as_upstream_does() {
         ("-replicaset,replicaset", "", "the first match wins: off"),
         ("-replicaset-controller,replicaset", "", "an alias is the name that it stands for"),
         ("-tokencleaner", "", "only off"),
-        ("gated,service,ttl", "", "a gate is off, a cloud provider, not written"),
+        ("gated,service", "", "a gate is off, a cloud provider"),
     ];
     for (words, expected, name) in rows {
-        assert_eq!(
-            aliases(&choose(&list(words), &table(), &gates("")).run),
-            expected,
-            "{name}: {words}"
-        );
+        let table = table();
+        let mut run = choose(&list(words), &table, &gates("")).run;
+        let all = run.len();
+        run.retain(|row| !row.always_on);
+        assert_eq!((aliases(&run).as_str(), run.len() + 1), (expected, all), "{name}: {words}");
     }
 }
 
@@ -78,18 +76,18 @@ fn controllers_are_selected_as_upstream_does() {
 fn skipped_controllers_have_one_reason_each() {
     let table = table();
     let choice = choose(&list("*,-daemonset,-serviceaccount-token"), &table, &gates(""));
-    assert_eq!(aliases(&choice.run), "replicaset");
+    assert_eq!(aliases(&choice.run), "replicaset,serviceaccount-token");
     assert_eq!(aliases(&choice.gated), "gated");
     assert_eq!(aliases(&choice.cloud), "service");
     assert_eq!(aliases(&choice.disabled), "daemonset,tokencleaner");
-    assert_eq!(aliases(&choice.not_yet), "serviceaccount-token,ttl");
-    assert_eq!(aliases(&choose(&[], &table, &gates("")).not_yet), "serviceaccount-token");
+    assert_eq!(aliases(&choose(&[], &table, &gates("")).run), "serviceaccount-token");
 }
 
 /// flags.md: `"xx" is not in the list of known controllers`, without the dash, one error each.
 #[test]
 fn unknown_controllers_are_refused_by_name() {
-    let errors = unknown(&list("*,nodes,-pods,-*,replicaset,service,gated,-ttl"), &table());
+    let errors =
+        unknown(&list("*,nodes,-pods,-*,replicaset,service,gated,-tokencleaner"), &table());
     let expected = ["nodes", "pods", "*"]
         .map(|name| format!("\"{name}\" is not in the list of known controllers"));
     assert_eq!(errors, expected);
@@ -102,7 +100,7 @@ fn the_registry_is_upstreams() {
     let words = list("*,bootstrapsigner,tokencleaner,selinux-warning-controller");
     let all = choose(&words, REGISTRY, &gates(""));
     // 43 live ones, and the storage version migrator, which upstream builds and then drops.
-    assert_eq!(all.run.len() + all.not_yet.len(), 44);
+    assert_eq!(all.run.len(), 44);
     assert_eq!((all.gated.len(), all.cloud.len(), all.disabled.len()), (5, 3, 0));
     let off = choose(&list("*"), REGISTRY, &gates("")).disabled;
     assert_eq!(aliases_or_names(&off), "bootstrapsigner,selinux-warning-controller,tokencleaner");
@@ -115,7 +113,7 @@ fn the_registry_is_upstreams() {
     );
     assert!(named.run.iter().all(|row| row.name != "endpoints-controller"));
     for row in REGISTRY {
-        assert_eq!(row.start.is_some(), row.folder.is_some(), "{}", row.name);
+        assert!(row.start.is_some() && row.folder.is_some(), "{}", row.name);
         assert!(!row.account.is_empty(), "{}", row.name);
         // Upstream TestFeatureGatedControllersShouldNotDefineAliases, and its two exceptions.
         let old = ["resourceclaim-controller", "storageversion-garbage-collector-controller"];
@@ -346,9 +344,9 @@ fn validation_has_upstreams_words() {
 fn gates_decide_which_controllers_run() {
     let run =
         |setting: &str| aliases(&choose(&list("gated,replicaset"), &table(), &gates(setting)).run);
-    assert_eq!(run(""), "replicaset");
-    assert_eq!(run("GenericWorkload=true"), "gated,replicaset");
-    assert_eq!(run("AllAlpha=true"), "gated,replicaset");
+    assert_eq!(run(""), "replicaset,serviceaccount-token");
+    assert_eq!(run("GenericWorkload=true"), "gated,replicaset,serviceaccount-token");
+    assert_eq!(run("AllAlpha=true"), "gated,replicaset,serviceaccount-token");
     let gated = |line: &[&str]| {
         let options = parse(line);
         let choice = choose(&options.controllers, REGISTRY, &options.gates);

@@ -90,8 +90,6 @@ pub enum Absence {
     NeedsCloud,
     /// It cannot run with the given flags, for this reason.
     Lacks(&'static str),
-    /// It is not implemented yet.
-    NotWritten,
 }
 
 /// This process in the leader election.
@@ -311,7 +309,6 @@ impl Absence {
             }
             Self::NeedsCloud => "it needs a built-in cloud provider; there are none".to_owned(),
             Self::Lacks(why) => why.to_owned(),
-            Self::NotWritten => "it is not written yet".to_owned(),
         }
     }
 }

@@ -49,7 +49,6 @@ pub(super) enum State {
     Off,
     GateOff,
     NeedsCloud,
-    NotWritten,
     Standby,
     WaitingForCaches,
     Running,
@@ -163,7 +162,6 @@ impl State {
             Absence::Off | Absence::Lacks(_) => Self::Off,
             Absence::GateOff(_) => Self::GateOff,
             Absence::NeedsCloud => Self::NeedsCloud,
-            Absence::NotWritten => Self::NotWritten,
         }
     }
 
@@ -172,7 +170,6 @@ impl State {
             Self::Off => "off",
             Self::GateOff => "gate off",
             Self::NeedsCloud => "needs a cloud",
-            Self::NotWritten => "not written",
             Self::Standby => "standby",
             Self::WaitingForCaches => "waiting for caches",
             Self::Running => "running",

@@ -394,7 +394,7 @@ fn words(state: State) -> Cell {
         State::Running => Tone::Good,
         State::WaitingForCaches | State::Stopped => Tone::Bad,
         State::Standby => Tone::Plain,
-        State::Off | State::GateOff | State::NeedsCloud | State::NotWritten => Tone::Faint,
+        State::Off | State::GateOff | State::NeedsCloud => Tone::Faint,
     };
     Cell::toned(state.words(), tone)
 }

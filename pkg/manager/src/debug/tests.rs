@@ -311,7 +311,7 @@ impl Source for Manager {
             absent("bootstrap-signer-controller", &["bootstrapsigner"], Absence::Off),
             absent("service-lb-controller", &["service"], Absence::NeedsCloud),
             absent("storageversion-garbage-collector-controller", &[], Absence::GateOff(gates)),
-            absent("ttl-controller", &["ttl"], Absence::NotWritten),
+            absent("ttl-controller", &["ttl"], Absence::Lacks("it has no key")),
         ];
         rows.extend(self.engines.iter().map(|(name, fake)| Row {
             name,

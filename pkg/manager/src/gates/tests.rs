@@ -3,7 +3,7 @@
 
 use super::{Gates, Minor, Stage, features, table};
 use crate::flags::{Failure, parse};
-use crate::registry::{Entry, NOT_YET, REGISTRY};
+use crate::registry::{DEFAULTS, Entry, REGISTRY};
 
 /// Name, then stage and `+` for on or `-` for off, emulating 1.33, 1.34, 1.35 and 1.36, each with
 /// the default of `--min-compatibility-version`; tab-separated.
@@ -100,7 +100,7 @@ fn gates_that_are_set_in_vain_are_named() {
 #[test]
 fn gates_of_written_controllers_are_asked() {
     let gates = good("--feature-gates=GenericWorkload=true");
-    let row = Entry { gates: &["GenericWorkload"], ..NOT_YET };
+    let row = Entry { gates: &["GenericWorkload"], ..DEFAULTS };
     assert_eq!(gates.without_effect(std::slice::from_ref(&row)), ["GenericWorkload"]);
     let written = Entry { start: Some(|_, _| unreachable!("nothing starts here")), ..row };
     assert!(gates.without_effect(&[written]).is_empty());

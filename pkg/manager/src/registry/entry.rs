@@ -9,7 +9,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Other names that `--controllers` accepts.
     pub aliases: &'static [&'static str],
-    /// Its folder in `pkg/controllers/src`, if it is implemented.
+    /// Its folder in `pkg/controllers/src`. Each row of the table has one.
     pub folder: Option<&'static str>,
     /// Whether `*` enables it.
     pub on_by_default: bool,
@@ -29,7 +29,7 @@ pub struct Entry {
     pub event_source: Option<&'static str>,
     /// Its share of `--kube-api-qps` and `--kube-api-burst`.
     pub rate: Rate,
-    /// Builds it and subscribes it to the informers; none if it is not implemented yet.
+    /// Builds it and subscribes it to the informers. Each row of the table has one.
     pub start: Option<Start>,
 }
 
@@ -54,8 +54,8 @@ pub enum User {
 /// Builds a controller.
 pub type Start = fn(&Entry, &mut Context) -> Running;
 
-/// The defaults of a row: on by default, no condition, not implemented yet.
-pub(crate) const NOT_YET: Entry = Entry {
+/// What most rows have: on by default, no condition.
+pub(crate) const DEFAULTS: Entry = Entry {
     name: "",
     aliases: &[],
     folder: None,

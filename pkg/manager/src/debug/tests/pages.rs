@@ -187,7 +187,7 @@ async fn a_controller_without_a_graph_says_so() {
     let manager = Manager::new(Fake::new(healthy()));
     for (name, why) in [
         ("replicaset", "replicaset-controller has no graph"),
-        ("ttl", "ttl-controller does not run here: it is not written yet"),
+        ("ttl", "ttl-controller does not run here: it has no key"),
         ("nobody", "no controller \"nobody\""),
     ] {
         let (code, body) = manager.json(&format!("/debug/controllers/{name}/graph")).await;

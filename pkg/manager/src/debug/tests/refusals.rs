@@ -70,7 +70,7 @@ async fn a_controller_that_does_not_run_explains_nothing() {
             "bootstrap-signer-controller does not run here: --controllers does not",
         ),
         ("service", "it needs a built-in cloud provider; there are none"),
-        ("ttl", "it is not written yet"),
+        ("ttl", "it has no key"),
         (
             "storageversion-garbage-collector-controller",
             "not all of the feature gates StorageVersionAPI, APIServerIdentity are on",
