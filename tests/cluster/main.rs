@@ -35,6 +35,7 @@ mod resourceclaim;
 mod resourcequota;
 mod sandbox;
 mod schema;
+mod selinuxwarning;
 mod serviceaccount;
 mod servicecidrs;
 mod serving;

@@ -9,8 +9,8 @@ use crate::workload::{
     nodes, roles, roll_one, status_one, tick,
 };
 use crate::{
-    batch, bootstrap, budgets, certificates, devices, groups, owners, pools, services, storage,
-    volumes,
+    batch, bootstrap, budgets, certificates, devices, groups, owners, pools, selinux, services,
+    storage, volumes,
 };
 
 /// How many of all cases are narrow.
@@ -53,7 +53,7 @@ enum Wrong {
 
 use Wrong::{Discovery, Watches, Writes};
 
-const THEMES: [Theme; 32] = [
+const THEMES: [Theme; 33] = [
     Theme {
         begin: |dice| apply_one(dice, &ROLLING),
         act: rolling,
@@ -337,6 +337,18 @@ const THEMES: [Theme; 32] = [
             Writes("resourcepoolstatusrequest-controller", any),
             Watches("resourcepoolstatusrequests", unwatched),
             Watches("resourceslices", unwatched),
+        ],
+    },
+    Theme {
+        begin: |dice| vec![selinux::driver(dice)],
+        act: selinux::acts,
+        wrong: &[
+            Watches("csidrivers", unwatched),
+            Watches("persistentvolumes", unwatched),
+            Watches("persistentvolumeclaims", late),
+            Watches("pods", late),
+            Watches("pods", lagging),
+            Watches("pods", unwatched),
         ],
     },
 ];

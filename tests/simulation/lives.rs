@@ -13,7 +13,7 @@ use crate::oracle::{TERMINATED_MAX, TOKEN_CLEAN_UP};
 use crate::site::Site;
 use crate::{
     attaching, autoscaling, binding, blocks, bundles, certificates, devices, groups, kubelets,
-    migrations, policies, pools, quotas, ranges, servers,
+    migrations, policies, pools, quotas, ranges, selinux, servers,
 };
 
 /// What managers are called.
@@ -120,6 +120,12 @@ const SOMETIMES: &[Sometimes] = &[
         words: &[groups::GROUPS],
         rows: &[],
         gate: Some("GenericWorkload=true"),
+        flags: &[],
+    },
+    Sometimes {
+        words: &[selinux::DRIVER],
+        rows: &["selinux-warning-controller"],
+        gate: None,
         flags: &[],
     },
     Sometimes {

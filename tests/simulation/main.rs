@@ -38,6 +38,7 @@ mod pools;
 mod quotas;
 mod ranges;
 mod run;
+mod selinux;
 mod servers;
 mod services;
 mod shrink;

@@ -30,6 +30,7 @@
 //! - `jobs`: which Jobs go, and when.
 //! - `quotas`: what is used of quotas.
 //! - `ranges`: ranges of addresses of Services.
+//! - `selinux`: what pods are told of the labels of their volumes.
 //! - `knowledge`: what a manager can know.
 //! - `stateful`: StatefulSets.
 //! - `servers`: what API servers have said that are gone.
@@ -69,6 +70,7 @@ mod pools;
 mod quotas;
 mod ranges;
 mod rules;
+mod selinux;
 mod servers;
 mod services;
 mod stateful;
@@ -224,6 +226,7 @@ pub(crate) struct Oracle {
     policies: policies::Policies,
     stored: migrations::Stored,
     grown: autoscaling::Grown,
+    labels: selinux::Users,
     signed: bootstrap::Signed,
     missed: servers::Missed,
     /// What the managers know of the authority of the API server.
@@ -423,11 +426,14 @@ impl Oracle {
             "Pod" => {
                 self.ends.learn(before, after, revision);
                 self.devices.learn(before, after, revision);
+                let knowledge = &self.knowledge;
+                self.labels.learn_pod(before, after, revision, || knowledge.told_all("pods"));
                 self.learn_pod(before, after, by_manager, now);
                 self.attached.learn_pod(before, after, (revision, now));
             }
             "Deployment" => self.learn_deployment(before, after),
             "ReplicaSet" => self.learn_set(before, after, by_manager),
+            "PersistentVolume" => after.iter().for_each(|it| self.labels.learn_volume(it)),
             "Node" => {
                 self.learn_node(before, after);
                 self.attached.learn_node(before, after, revision);
@@ -574,6 +580,12 @@ impl Oracle {
             _ => None,
         });
         let target = Target::of(it.path);
+        if target.plural == "events" && it.code < 300 {
+            self.ask(|oracle, check| match check {
+                Check::Told(check) => check(oracle, it),
+                _ => None,
+            });
+        }
         let others = ["events", "leases", ""];
         if others.contains(&target.plural.as_str()) || it.path.contains("reviews") {
             return None;

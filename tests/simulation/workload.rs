@@ -8,7 +8,7 @@ use crate::oracle::FOREIGN;
 use crate::{
     attaching, autoscaling, batch, binding, blocks, bootstrap, budgets, bundles, certificates,
     corruption, cron, devices, groups, kubelets, migrations, owners, policies, pools, quotas,
-    ranges, servers, services, stateful, storage, volumes,
+    ranges, selinux, servers, services, stateful, storage, volumes,
 };
 
 /// An object with pods.
@@ -122,6 +122,7 @@ const FAMILIES: &[Family] = &[
     policies::acts,
     autoscaling::acts,
     migrations::acts,
+    selinux::acts,
 ];
 
 /// The acts of a run.
@@ -165,6 +166,7 @@ pub(crate) fn draw(dice: &Dice) -> Vec<String> {
         policies::acts,
         autoscaling::acts,
         migrations::acts,
+        selinux::acts,
     ];
     let calm_only = dice.chance(0.25);
     let among = if calm_only { calm } else { FAMILIES };

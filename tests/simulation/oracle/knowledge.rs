@@ -250,6 +250,11 @@ impl Knowledge {
         caches.map(Shown::most).max().unwrap_or(0)
     }
 
+    /// The same of each life.
+    pub(super) fn told_all(&self, plural: &str) -> BTreeMap<String, u64> {
+        self.0.keys().map(|life| (life.clone(), self.told(life, plural))).collect()
+    }
+
     /// Whether all managers know all that there is, by what last changed of each kind, and have
     /// nothing to do.
     pub(super) fn is_idle(&self, changed: &BTreeMap<String, u64>) -> bool {
@@ -313,7 +318,8 @@ impl Knowledge {
 /// do, too: `attemptToDeleteItem` (`garbagecollector.go`) for an owner of a kind that is not
 /// served, or whose name cannot be asked for, `sync` (`certificates/certificate_controller.go`) for
 /// a request that nobody may have or that cannot be read, `handleVolume` (`volume/ephemeral`) for a
-/// pod that finds somebody else's claim.
+/// pod that finds somebody else's claim, `syncPod` (`volume/selinuxwarning`) for a pod whose
+/// containers mount a volume with several labels.
 fn fails_for_ever(account: &str, error: &str) -> bool {
     match account {
         "generic-garbage-collector" => {
@@ -323,6 +329,7 @@ fn fails_for_ever(account: &str, error: &str) -> bool {
             error.contains("unable to parse csr") || error.ends_with("review was not approved")
         }
         super::volumes::OF_PODS => error.contains("pod is not owner"),
+        super::selinux::ACCOUNT => error.contains("multiple SELinux labels found"),
         _ => false,
     }
 }

@@ -32,6 +32,8 @@ pub(crate) enum Check {
     Shown(fn(&Oracle, &Judged<'_>) -> Option<String>),
     /// When the manager gets the response to a write, or does not.
     Tried(fn(&Oracle, &Tried<'_>) -> Option<String>),
+    /// When a controller has sent an Event.
+    Told(fn(&Oracle, &Written<'_>) -> Option<String>),
     /// Whenever the oracle has looked at what changed.
     Looked(fn(&Oracle) -> Option<String>),
     /// When the server refuses something for want of a role.
@@ -170,6 +172,12 @@ pub(crate) static RULES: &[Rule] = &[
         promise: "no two nodes have one range of addresses",
         check: Check::Done(Oracle::shares_range),
         bugs: &[Mutant::OfferForgotten],
+    },
+    Rule {
+        name: "warns-conflicting",
+        promise: "pods are told of a conflict if they were known to use one volume otherwise",
+        check: Check::Told(Oracle::warns_wrong),
+        bugs: &[Mutant::EndedPodsConflict, Mutant::MissingPartsConflict],
     },
     // === What is deleted ===
     Rule {

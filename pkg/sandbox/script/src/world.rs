@@ -67,6 +67,7 @@ const CONTROLLERS: &[(&str, &str)] = &[
     ("pods", "device-taint-eviction-controller"),
     ("pods", "ephemeral-volume-controller"),
     ("pods", "resourceclaim-controller"),
+    ("pods", "selinux-warning-controller"),
     ("pods", "taint-eviction-controller"),
     ("replicasets", "replicaset-controller"),
     ("replicationcontrollers", "replicationcontroller-controller"),
