@@ -323,7 +323,7 @@ impl Checker<'_> {
             if element.is_optional {
                 of = self.unwrapped(&element.value, of);
             }
-            joined = Some(self.join(&element.value, joined, of));
+            joined = Some(self.join(joined, of));
         }
         Type::list(joined.unwrap_or_else(|| self.unifier.variable()))
     }
@@ -332,25 +332,24 @@ impl Checker<'_> {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             let key = self.check(&entry.key);
-            keys = Some(self.join(&entry.key, keys, key));
+            keys = Some(self.join(keys, key));
             let mut value = self.check(&entry.value);
             if entry.is_optional {
                 value = self.unwrapped(&entry.value, value);
             }
-            values = Some(self.join(&entry.value, values, value));
+            values = Some(self.join(values, value));
         }
         let key = keys.unwrap_or_else(|| self.unifier.variable());
         Type::map(key, values.unwrap_or_else(|| self.unifier.variable()))
     }
 
     /// The more general one of two types. `joinTypes`.
-    fn join(&mut self, node: &Node, before: Option<Type>, of: Type) -> Type {
+    fn join(&mut self, before: Option<Type>, of: Type) -> Type {
         let Some(before) = before else { return of };
-        if self.unifier.fits(&before, &of) {
-            return if self.unifier.is_less_specific(&before, &of) { before } else { of };
+        if !self.unifier.fits(&before, &of) {
+            return Type::Dyn;
         }
-        self.mismatch(node.at, &before, &of);
-        Type::Error
+        if self.unifier.is_less_specific(&before, &of) { before } else { of }
     }
 
     fn comprehension(&mut self, it: &Comprehension) -> Type {

@@ -27,7 +27,7 @@ var constants = map[string][]string{
 	"bool":      {"true", "false"},
 	"bytes":     {"b'a'", `b"\xff"`, "object.data"},
 	"double":    {"1.5", "-2e3", ".5", "double('1')"},
-	"duration":  {"duration('1h')", "duration(1)"},
+	"duration":  {"duration('1h')", "duration('90s')"},
 	"int":       {"0", "-1", "0x1F", "size('é')", "9223372036854775807", "--3"},
 	"null":      {"null"},
 	"string":    {"'a'", `"b\n\t\"é"`, "r'\\d'", `'''c'''`, "request.name", "'日本'", "object.kind"},
