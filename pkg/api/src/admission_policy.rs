@@ -22,13 +22,54 @@ pub struct ValidatingAdmissionPolicy {
     pub unreadable: Option<DecodeError>,
 }
 
+/// A ValidatingAdmissionPolicy with its expressions, for live reads: too long for a cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyExpressions {
+    /// Name, generation and so on.
+    pub meta: Meta,
+    /// `status.observedGeneration`: the generation that was looked at last.
+    pub observed_generation: i64,
+    /// `spec.paramKind`: its `apiVersion` and `kind`.
+    pub param_kind: Option<(String, String)>,
+    /// `spec.matchConstraints.resourceRules`.
+    pub rules: Vec<NamedResources>,
+    /// `spec.variables`: the name of each and its expression.
+    pub variables: Vec<(String, String)>,
+    /// `spec.validations`.
+    pub validations: Vec<Validation>,
+    /// Why the object could not be read; a controller leaves such an object alone.
+    pub unreadable: Option<DecodeError>,
+}
+
+/// The resources that a rule of a policy is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedResources {
+    /// Such as `apps`; empty for core.
+    pub groups: Vec<String>,
+    /// Such as `v1`.
+    pub versions: Vec<String>,
+    /// Plural names, which may have subresources and wildcards.
+    pub resources: Vec<String>,
+}
+
+/// A validation of a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validation {
+    /// `expression`.
+    pub expression: String,
+    /// `messageExpression`; empty: there is none.
+    pub message_expression: String,
+}
+
+const RESOURCE: Resource = Resource::cluster_scoped(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+);
+
 impl Kind for ValidatingAdmissionPolicy {
-    const RESOURCE: Resource = Resource::cluster_scoped(
-        "admissionregistration.k8s.io",
-        "v1",
-        "validatingadmissionpolicies",
-        "ValidatingAdmissionPolicy",
-    );
+    const RESOURCE: Resource = RESOURCE;
 }
 
 impl Object for ValidatingAdmissionPolicy {
@@ -55,6 +96,49 @@ impl Object for ValidatingAdmissionPolicy {
     fn unreadable(meta: Meta, error: &DecodeError) -> Self {
         let unreadable = Some(error.clone());
         Self { meta, observed_generation: 0, expressions: 0, resources: 0, unreadable }
+    }
+}
+
+impl Kind for PolicyExpressions {
+    const RESOURCE: Resource = RESOURCE;
+}
+
+impl Object for PolicyExpressions {
+    const CODEC: Codec = Codec::Protobuf;
+    const INDEXES: &'static [Index<Self>] = &[];
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let wire = wire::decode::<WireExpressions>(codec, bytes)?;
+        let spec = wire.spec.unwrap_or_default();
+        let rules = spec.match_constraints.unwrap_or_default().resource_rules;
+        let param_kind = spec
+            .param_kind
+            .map(|it| (it.api_version.unwrap_or_default(), it.kind.unwrap_or_default()));
+        Ok(Self {
+            meta: wire.metadata.meta()?,
+            observed_generation: wire.status.unwrap_or_default().observed_generation.unwrap_or(0),
+            param_kind,
+            rules: rules.into_iter().map(WireNamedRule::named).collect(),
+            variables: spec.variables.into_iter().map(WireVariable::pair).collect(),
+            validations: spec.validations.into_iter().map(WireExpression::validation).collect(),
+            unreadable: None,
+        })
+    }
+
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self {
+        Self {
+            meta,
+            observed_generation: 0,
+            param_kind: None,
+            rules: Vec::new(),
+            variables: Vec::new(),
+            validations: Vec::new(),
+            unreadable: Some(error.clone()),
+        }
     }
 }
 
@@ -152,5 +236,82 @@ impl WireNamedRule {
         };
         let resources = rule.resources.iter().filter(|name| !name.contains(['*', '/'])).count();
         known(&rule.api_groups) * known(&rule.api_versions) * resources
+    }
+}
+
+/// With all that is written out.
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireExpressions {
+    #[prost(message, required, tag = "1")]
+    metadata: wire::ObjectMeta,
+    #[prost(message, optional, tag = "2")]
+    spec: Option<WireWritten>,
+    #[prost(message, optional, tag = "3")]
+    status: Option<WireStatus>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireWritten {
+    #[prost(message, optional, tag = "1")]
+    param_kind: Option<WireParamKind>,
+    #[prost(message, optional, tag = "2")]
+    match_constraints: Option<WireMatch>,
+    #[prost(message, repeated, tag = "3")]
+    #[serde(deserialize_with = "null_is_empty")]
+    validations: Vec<WireExpression>,
+    #[prost(message, repeated, tag = "7")]
+    #[serde(deserialize_with = "null_is_empty")]
+    variables: Vec<WireVariable>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireParamKind {
+    #[prost(string, optional, tag = "1")]
+    api_version: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    kind: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireExpression {
+    #[prost(string, optional, tag = "1")]
+    expression: Option<String>,
+    #[prost(string, optional, tag = "4")]
+    message_expression: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireVariable {
+    #[prost(string, optional, tag = "1")]
+    name: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    expression: Option<String>,
+}
+
+impl WireExpression {
+    fn validation(self) -> Validation {
+        Validation {
+            expression: self.expression.unwrap_or_default(),
+            message_expression: self.message_expression.unwrap_or_default(),
+        }
+    }
+}
+
+impl WireVariable {
+    fn pair(self) -> (String, String) {
+        (self.name.unwrap_or_default(), self.expression.unwrap_or_default())
+    }
+}
+
+impl WireNamedRule {
+    fn named(self) -> NamedResources {
+        let rule = self.with_operations.and_then(|it| it.rule).unwrap_or_default();
+        let WireRule { api_groups, api_versions, resources } = rule;
+        NamedResources { groups: api_groups, versions: api_versions, resources }
     }
 }

@@ -77,7 +77,9 @@ pub mod wire;
 mod tests;
 
 pub use address::{Family, parse_ip};
-pub use admission_policy::ValidatingAdmissionPolicy;
+pub use admission_policy::{
+    NamedResources, PolicyExpressions, ValidatingAdmissionPolicy, Validation,
+};
 pub use attachable::{AttachPlugin, InlineVolume};
 pub use attributes_class::VolumeAttributesClass;
 pub use autoscaler::{

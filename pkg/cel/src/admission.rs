@@ -88,9 +88,7 @@ fn of_variable(of: &Type, depth: usize) -> Option<Type> {
     }
     Some(match of {
         Type::List(element) => Type::list(of_variable(element, depth + 1)?),
-        Type::Map(it) => {
-            Type::map(of_variable(&it.0, depth + 1)?, of_variable(&it.1, depth + 1)?)
-        }
+        Type::Map(it) => Type::map(of_variable(&it.0, depth + 1)?, of_variable(&it.1, depth + 1)?),
         Type::Any
         | Type::Bool
         | Type::Bytes

@@ -142,9 +142,8 @@ fn clauses(checker: &mut Checker<'_>, format: &[u8], args: &[&Node]) -> Result<u
         let Some(arg) = args.get(seen) else {
             return Err((None, format!("index {seen} out of range")));
         };
-        let (clause, after) = clause(rest).map_err(|text| {
-            (None, format!("could not parse formatting clause: {text}"))
-        })?;
+        let (clause, after) = clause(rest)
+            .map_err(|text| (None, format!("could not parse formatting clause: {text}")))?;
         rest = after;
         seen += 1;
         fitting(checker, clause, arg)

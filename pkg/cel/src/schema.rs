@@ -187,9 +187,10 @@ impl<'a> Document<'a> {
             if found.contains_key(&name) {
                 continue;
             }
-            let text = self.schemas.get(&*name).ok_or_else(|| {
-                Missing::Schema(format!("there is no schema {name:?}"))
-            })?;
+            let text = self
+                .schemas
+                .get(&*name)
+                .ok_or_else(|| Missing::Schema(format!("there is no schema {name:?}")))?;
             let schema: Schema = serde_json::from_str(text.get()).map_err(unreadable)?;
             schema.references(&mut asked);
             found.insert(name, Rc::new(schema));

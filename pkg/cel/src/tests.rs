@@ -40,7 +40,9 @@ struct Case {
 fn recorded() -> Recorded {
     let mut text = String::new();
     let other = std::env::var("CEL_W").ok().map(|p| std::fs::read(p).unwrap());
-    flate2::read::GzDecoder::new(other.as_deref().unwrap_or(PACKED)).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(other.as_deref().unwrap_or(PACKED))
+        .read_to_string(&mut text)
+        .unwrap();
     serde_json::from_str(&text).unwrap()
 }
 

@@ -230,10 +230,7 @@ impl<'a> Unifier<'a> {
 
 /// `internalIsAssignableNull`.
 fn is_nullable(of: &Type) -> bool {
-    matches!(
-        of,
-        Type::Null | Type::Opaque(_) | Type::Struct(_) | Type::Duration | Type::Timestamp
-    )
+    matches!(of, Type::Null | Type::Opaque(_) | Type::Struct(_) | Type::Duration | Type::Timestamp)
 }
 
 /// A type whose open parameters are these.

@@ -39,8 +39,11 @@ pub enum Query {
         form: Form,
     },
     /// GET of any path, for resources that are not objects of a known kind: metrics, a `scale` of a
-    /// kind that is known at run time only, OpenAPI. Answered with [`Answer::json`].
+    /// kind that is known at run time only. Answered with [`Answer::json`].
     Path(Arc<str>),
+    /// The same for long JSON of which a decision needs little, such as OpenAPI: it is not parsed,
+    /// which would take several times as much memory. Answered with [`Answer::document`].
+    Document(Arc<str>),
     /// LIST of a kind, page by page.
     List {
         /// The kind.
@@ -113,6 +116,8 @@ pub enum Answer {
     Metadata(Box<Metadata>),
     /// Any JSON.
     Json(Arc<Value>),
+    /// Any JSON, as it came.
+    Document(Arc<[u8]>),
     /// The view of the object, or the views of the objects in the order of the API server.
     Views(Views),
     /// The metadata of the objects, in the order of the API server.
@@ -173,6 +178,11 @@ impl Query {
         Self::Path(path.into())
     }
 
+    /// For the JSON at a path as [`Query::path`], not parsed.
+    pub fn document(path: impl Into<Arc<str>>) -> Self {
+        Self::Document(path.into())
+    }
+
     /// For the metadata of all objects of a kind, in a namespace or (if that is empty) everywhere.
     pub fn all(resource: Resource, namespace: Text) -> Self {
         let (selector, form) = (Selector::default(), ListForm::Metadata);
@@ -199,7 +209,7 @@ impl fmt::Display for Query {
                 Form::Whole | Form::View(_) => write!(f, "{resource} {key}"),
                 Form::Metadata => write!(f, "metadata of {resource} {key}"),
             },
-            Self::Path(path) => f.write_str(path),
+            Self::Path(path) | Self::Document(path) => f.write_str(path),
             Self::List { resource, namespace, selector, form: _ } => {
                 write!(f, "all {resource}")?;
                 if !namespace.is_empty() {
@@ -290,6 +300,13 @@ impl Answer {
         found?.ok_or(&MISFIT)
     }
 
+    /// The answer to [`Query::Document`]. A missing path is as for [`Answer::json`].
+    pub fn document(&self) -> Result<&[u8], &Refused> {
+        let found =
+            self.found(|it| if let Self::Document(found) = it { Some(&**found) } else { None });
+        found?.ok_or(&MISFIT)
+    }
+
     /// The answer to [`Query::Served`].
     pub fn served(&self) -> Result<&Arc<Served>, &Refused> {
         let found = self.found(|it| if let Self::Served(found) = it { Some(found) } else { None });
@@ -312,6 +329,7 @@ impl Answer {
             Self::Found(_)
             | Self::Metadata(_)
             | Self::Json(_)
+            | Self::Document(_)
             | Self::Views(_)
             | Self::All(_)
             | Self::Served(_)

@@ -212,7 +212,7 @@ fn read(query: &Query, answer: &Answer) -> String {
             format!("{query}: found, version {}", found.meta.resource_version)
         }
         // The JSON stays inside the controller, as bodies do.
-        Answer::Json(_) => format!("{query}: answered"),
+        Answer::Json(_) | Answer::Document(_) => format!("{query}: answered"),
         Answer::Views(found) => format!("{query}: {} found", found.len()),
         Answer::All(found) => format!("{query}: {} found", found.len()),
         Answer::Served(served) => match served.failed.len() {

@@ -75,6 +75,11 @@ async fn ask(client: &Client, doors: &Doors<'_>, query: &Query) -> Result<Answer
             get(client, &path, form).await
         }
         Query::Path(path) => json(&client.get(path).await?),
+        Query::Document(path) => {
+            let body = client.get(path).await?;
+            not_too_long(&body)?;
+            Ok(Answer::Document((*body).into()))
+        }
         Query::List { resource, namespace, selector, form } => {
             let path = resource.collection_path(namespace);
             or_not_found(match form {
@@ -115,13 +120,17 @@ fn or_not_found(read: Result<Answer, ApiError>) -> Result<Answer, ApiError> {
 
 /// JSON without a kind.
 fn json(body: &[u8]) -> Result<Answer, ApiError> {
-    if body.len() > JSON_BYTES_MAX {
-        let text = format!("an answer of {} bytes is too long", body.len());
-        return Err(ApiError::Decode(text));
-    }
+    not_too_long(body)?;
     let value = serde_json::from_slice(body);
     let value = value.map_err(|error| ApiError::Decode(error.to_string()))?;
     Ok(Answer::Json(Arc::new(value)))
+}
+
+fn not_too_long(body: &[u8]) -> Result<(), ApiError> {
+    if body.len() <= JSON_BYTES_MAX {
+        return Ok(());
+    }
+    Err(ApiError::Decode(format!("an answer of {} bytes is too long", body.len())))
 }
 
 /// The answer about an object that cannot be requested.

@@ -185,13 +185,7 @@ impl Makers<'_> {
         self.comprehension(range, named(name)?, None, fold)
     }
 
-    fn two_variables(
-        &mut self,
-        range: &Node,
-        one: &Node,
-        two: &Node,
-        fold: Fold,
-    ) -> Option<Node> {
+    fn two_variables(&mut self, range: &Node, one: &Node, two: &Node, fold: Fold) -> Option<Node> {
         let (one, two) = (named(one)?, named(two)?);
         if one == two {
             return None;
@@ -237,13 +231,7 @@ impl Makers<'_> {
         })))
     }
 
-    fn optional(
-        &mut self,
-        function: &str,
-        target: &Node,
-        name: &Node,
-        to: &Node,
-    ) -> Option<Node> {
+    fn optional(&mut self, function: &str, target: &Node, name: &Node, to: &Node) -> Option<Node> {
         let Kind::Ident(name) = &name.kind else { return None };
         let has_value = self.member("hasValue", Rc::clone(target), vec![])?;
         let value = self.member("value", Rc::clone(target), vec![])?;

@@ -19,8 +19,27 @@ const DEPTH_MAX: usize = 300;
 
 /// Names that no variable can have.
 pub(crate) const RESERVED: [&str; 21] = [
-    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
-    "let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
 ];
 const RELATIONS: [(&str, &str); 7] = [
     ("<", "_<_"),
@@ -176,7 +195,11 @@ impl Parser {
             }
             let operand = self.member()?;
             // Two of them cancel each other out.
-            return if count % 2 == 0 { Some(operand) } else { self.call(at, function, vec![operand]) };
+            return if count % 2 == 0 {
+                Some(operand)
+            } else {
+                self.call(at, function, vec![operand])
+            };
         }
         self.member()
     }

@@ -84,6 +84,7 @@ fn an_answer_fits_its_query_alone() {
         ("view views", Answer::Views(Views::new(vec![pod]))),
         ("all", Answer::All(vec![listed])),
         ("json", Answer::Json(Arc::new(json!({"a": 1})))),
+        ("document", Answer::Document(Arc::from(*b"{}"))),
         ("served", Answer::Served(Arc::default())),
         ("view nodes", Answer::Views(Views::new(Vec::<Arc<Node>>::new()))),
     ];
@@ -96,6 +97,7 @@ fn an_answer_fits_its_query_alone() {
             ("nodes", answer.views::<Node>().is_ok()),
             ("all", answer.all().is_ok()),
             ("json", answer.json().is_ok()),
+            ("document", answer.document().is_ok()),
             ("served", answer.served().is_ok()),
         ];
         let found: Vec<_> =

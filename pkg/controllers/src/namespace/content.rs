@@ -181,6 +181,7 @@ fn were_deleted(resource: &Resource, facts: &Facts) -> bool {
         Query::Get { resource: marked, form: Form::Metadata, .. } => marked == resource,
         Query::Get { .. }
         | Query::Path(_)
+        | Query::Document(_)
         | Query::List { .. }
         | Query::Review { .. }
         | Query::Served

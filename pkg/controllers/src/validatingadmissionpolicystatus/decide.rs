@@ -1,17 +1,19 @@
 //! What is said of a policy. As `reconcile` in upstream's
 //! `pkg/controller/validatingadmissionpolicystatus/controller.go`.
 
-use api::{Kind, ValidatingAdmissionPolicy};
-use controller::{ObjectRef, PatchKind, Plan, Step, Write};
+use api::{Kind, Meta, PolicyExpressions, ValidatingAdmissionPolicy};
+use controller::{Facts, ObjectRef, PatchKind, Plan, Query, Step, Write};
 use mutant::Mutant;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::checks::{self, Found};
+use super::kinds::{self, VersionedKind};
 use super::snapshot::Snapshot;
 
 /// Owns what is applied; upstream's name.
 const FIELD_MANAGER: &str = "validatingadmissionpolicy-status";
 
-pub(super) fn decide(s: &Snapshot) -> Plan {
+pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     let policy = &s.policy;
     if let Some(error) = &policy.unreadable {
         return Plan::failed("the policy cannot be read", error.to_string());
@@ -20,28 +22,89 @@ pub(super) fn decide(s: &Snapshot) -> Plan {
     if generation <= policy.observed_generation {
         return Plan::rest(format!("generation {generation} was looked at"));
     }
-    let is_checked = !s.has_something_to_check() || mutant::is(Mutant::AnythingIsChecked);
-    let why = if is_checked {
-        format!("generation {generation} is new, and has nothing to check")
-    } else {
-        format!("generation {generation} is new; its expressions are not checked")
+    if !s.has_something_to_check() {
+        let why = format!("generation {generation} is new, and has nothing to check");
+        return apply(why, &policy.meta, Some(&[]));
+    }
+    let itself = Query::view::<PolicyExpressions>(policy.meta.key.clone());
+    let (Some(live), Some(served)) = (facts.get(&itself), facts.get(&Query::Served)) else {
+        let why = format!("generation {generation} is new: what does it say, and what is served?");
+        return Plan::fetch(why, vec![itself, Query::Served]);
     };
-    Plan::one(why, Step::InOrder(vec![apply(policy, is_checked).into()]))
+    let live = match live.view::<PolicyExpressions>() {
+        Err(refused) => return Plan::failed("the policy could not be read", &*refused.text),
+        Ok(None) => return Plan::rest("the policy was deleted"),
+        Ok(Some(live)) => live,
+    };
+    let is_other = live.meta.uid != policy.meta.uid;
+    if is_other || live.meta.generation <= live.observed_generation {
+        return Plan::rest("the cache is stale: there is another policy, or it was looked at");
+    }
+    if let Some(error) = &live.unreadable {
+        return Plan::failed("the policy cannot be read", error.to_string());
+    }
+    match served.served() {
+        Err(refused) => Plan::failed("what is served could not be read", &*refused.text),
+        Ok(served) => match kinds::named(live, served) {
+            Some(kinds) => check(live, &kinds, facts),
+            None => unchecked(live, "discovery of a group that it names fails"),
+        },
+    }
 }
 
-/// The generation, and whether its expressions are checked. All other fields stay with their
-/// managers.
-fn apply(policy: &ValidatingAdmissionPolicy, is_checked: bool) -> Write {
+/// What is said of a policy over these kinds, once their documents are read.
+fn check(policy: &PolicyExpressions, kinds: &[VersionedKind], facts: &Facts) -> Plan {
+    let params = kinds::of_params(policy);
+    let mut asked: Vec<_> =
+        kinds.iter().chain(&params).map(|kind| Query::document(kind.document())).collect();
+    asked.sort();
+    asked.dedup();
+    let missing: Vec<_> =
+        asked.iter().filter(|query| facts.get(query).is_none()).cloned().collect();
+    if !missing.is_empty() {
+        return Plan::fetch("which fields do its kinds have?", missing);
+    }
+    let generation = policy.meta.generation;
+    match checks::warnings(policy, kinds, params.as_ref(), facts) {
+        Found::Warnings(_) if mutant::is(Mutant::AnythingIsChecked) => {
+            apply(format!("generation {generation} counts as checked"), &policy.meta, Some(&[]))
+        }
+        Found::Warnings(warnings) => {
+            let why = format!("generation {generation} is new, with {} warnings", warnings.len());
+            let warnings: Vec<_> = warnings
+                .into_iter()
+                .map(|it| json!({"fieldRef": it.field, "warning": it.text}))
+                .collect();
+            apply(why, &policy.meta, Some(&warnings))
+        }
+        Found::Unknown(why) => unchecked(policy, &why),
+        Found::Unread(error) => Plan::failed("an OpenAPI document could not be read", error),
+    }
+}
+
+fn unchecked(policy: &PolicyExpressions, why: &str) -> Plan {
+    let generation = policy.meta.generation;
+    let why = format!("generation {generation} is new; its expressions are not checked: {why}");
+    apply(why, &policy.meta, None)
+}
+
+/// The generation, and what its expressions are warned of, if they were checked. All other fields
+/// stay with their managers.
+fn apply(why: String, policy: &Meta, warnings: Option<&[Value]>) -> Plan {
     let resource = &ValidatingAdmissionPolicy::RESOURCE;
     let mut body = json!({
         "apiVersion": resource.api_version(),
         "kind": resource.kind,
-        "metadata": { "name": &*policy.meta.key.name, "uid": &*policy.meta.uid },
-        "status": { "observedGeneration": policy.meta.generation },
+        "metadata": { "name": &*policy.key.name, "uid": &*policy.uid },
+        "status": { "observedGeneration": policy.generation },
     });
-    if is_checked {
-        body["status"]["typeChecking"] = json!({});
+    if let Some(warnings) = warnings {
+        body["status"]["typeChecking"] = match warnings {
+            [] => json!({}),
+            warnings => json!({ "expressionWarnings": warnings }),
+        };
     }
     let kind = PatchKind::Apply { field_manager: FIELD_MANAGER, force: true };
-    Write::patch(ObjectRef::new(resource, &policy.meta), kind, body.to_string()).at("status")
+    let write = Write::patch(ObjectRef::new(resource, policy), kind, body.to_string());
+    Plan::one(why, Step::InOrder(vec![write.at("status").into()]))
 }

@@ -73,6 +73,21 @@ fn any_path_is_read_as_json() {
     }
 }
 
+/// A document is what the server has sent, byte by byte, whatever that is.
+#[test]
+fn a_document_is_not_parsed() {
+    let len = |answer: &Answer| format!("{:?}", answer.document().map(<[u8]>::len));
+    for (body, expected) in [("{ \"a\": 1 }", "Ok(10)"), ("{", "Ok(1)")] {
+        run(async {
+            let (mut world, log) = asking(Query::document(METRICS), len).await;
+            let call = world.server.find("GET", METRICS.split_once('?').unwrap().0).await;
+            assert_eq!((&*call.path, &*call.accept), (METRICS, "application/json"));
+            call.reply(200, body.to_owned()).await;
+            assert_eq!(said(&world, &log).await, expected);
+        });
+    }
+}
+
 /// Limits: JSON takes several times as much memory as its text.
 #[test]
 fn json_that_is_too_long_is_no_answer() {

@@ -216,7 +216,7 @@ impl World {
             Query::Get { resource, key, .. } => format!("GET {}/{}", name(resource), key.name),
             Query::List { resource, .. } => format!("LIST {}", name(resource)),
             Query::Served => "DISCOVER".to_owned(),
-            Query::Path(_) | Query::Review { .. } | Query::Cloud(_) => {
+            Query::Path(_) | Query::Document(_) | Query::Review { .. } | Query::Cloud(_) => {
                 panic!("must not be asked: {query}")
             }
         };
@@ -229,9 +229,11 @@ impl World {
             Query::Get { form: Form::Whole, .. } => {
                 self.namespace.as_ref().map_or(Answer::NotFound, found)
             }
-            Query::Get { .. } | Query::Path(_) | Query::Review { .. } | Query::Cloud(_) => {
-                Answer::NotFound
-            }
+            Query::Get { .. }
+            | Query::Path(_)
+            | Query::Document(_)
+            | Query::Review { .. }
+            | Query::Cloud(_) => Answer::NotFound,
             Query::List { resource, namespace, .. } => {
                 assert_eq!(&**namespace, "shop");
                 let objects = self.objects.get(&name(resource)).into_iter().flatten();

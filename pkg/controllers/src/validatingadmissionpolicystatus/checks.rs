@@ -1,0 +1,121 @@
+//! What the expressions of a policy are warned of. As `Check` of k8s.io/apiserver's
+//! pkg/admission/plugin/policy/validating/typechecking.go.
+
+use api::PolicyExpressions;
+use cel::{Declarations, Document, Failure, Missing, Policy, Type, Variables};
+use controller::{Facts, Query};
+
+use super::kinds::VersionedKind;
+
+/// The most steps for all expressions of a policy: about a second.
+const STEPS_MAX: usize = 1_000_000;
+
+/// What a check has found.
+pub(super) enum Found {
+    /// All that is to be warned of.
+    Warnings(Vec<Warning>),
+    /// Some expression cannot be checked, and why.
+    Unknown(String),
+    /// A document could not be read, now.
+    Unread(String),
+}
+
+/// A warning about an expression.
+pub(super) struct Warning {
+    /// Where the expression is.
+    pub(super) field: String,
+    /// What is wrong with it, for each kind over which it is.
+    pub(super) text: String,
+}
+
+/// Why there is no type of a kind.
+enum Untyped {
+    Unread(String),
+    Unknown(String),
+}
+
+/// Checks all expressions of a policy over all kinds. The documents of all of them were asked for.
+pub(super) fn warnings(
+    policy: &PolicyExpressions,
+    kinds: &[VersionedKind],
+    params: Option<&VersionedKind>,
+    facts: &Facts,
+) -> Found {
+    match found(policy, kinds, params, facts) {
+        Ok(warnings) => Found::Warnings(warnings),
+        Err(Untyped::Unread(error)) => Found::Unread(error),
+        Err(Untyped::Unknown(why)) => Found::Unknown(why),
+    }
+}
+
+fn found(
+    policy: &PolicyExpressions,
+    kinds: &[VersionedKind],
+    params: Option<&VersionedKind>,
+    facts: &Facts,
+) -> Result<Vec<Warning>, Untyped> {
+    let (declarations, mut steps) = (Declarations::load(), STEPS_MAX);
+    // Parameters without a schema can be anything.
+    let params = match params {
+        Some(kind) => Some(type_of(kind, "1", facts)?.flatten()),
+        None => None,
+    };
+    let mut checkers = Vec::new();
+    for kind in kinds {
+        // A kind without a schema is left out.
+        let Some(object) = type_of(kind, "0", facts)? else { continue };
+        let about = Variables { object, params: params.clone(), own: &policy.variables };
+        let checker = Policy::new(&declarations, about, &mut steps);
+        checkers.push((kind, checker.map_err(|_| too_much("a variable"))?));
+    }
+    let mut all = Vec::new();
+    for (place, validation) in policy.validations.iter().enumerate() {
+        let both = [
+            ("expression", &validation.expression),
+            ("messageExpression", &validation.message_expression),
+        ];
+        for (name, expression) in both {
+            if name == "messageExpression" && expression.is_empty() {
+                continue;
+            }
+            let field = format!("spec.validations[{place}].{name}");
+            let mut texts = Vec::new();
+            for (kind, checker) in &checkers {
+                let issues = checker.issues(expression, &mut steps);
+                let issues = issues.map_err(|_: Failure| too_much(&field))?;
+                texts.extend(issues.map(|issues| format!("{kind}: {issues}\n")));
+            }
+            if !texts.is_empty() {
+                all.push(Warning { field, text: texts.join("\n") });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn too_much(field: &str) -> Untyped {
+    Untyped::Unknown(format!("{field} is too long or too deep, or says what is unknown here"))
+}
+
+/// The type of a kind, if it has one; none: there is no schema of it.
+fn type_of(
+    kind: &VersionedKind,
+    suffix: &str,
+    facts: &Facts,
+) -> Result<Option<Option<Type>>, Untyped> {
+    let query = Query::document(kind.document());
+    let Some(answer) = facts.get(&query) else { return Err(Untyped::Unread(query.to_string())) };
+    let text = match answer.document() {
+        Ok(text) => text,
+        Err(refused) if refused.code == Some(404) => return Ok(None),
+        Err(refused) => return Err(Untyped::Unread(refused.text.clone())),
+    };
+    let VersionedKind { group, version, kind: name } = kind;
+    let found = Document::parse(text)
+        .and_then(|it| it.kind(group, version, name, &format!("{name}{suffix}")));
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Missing::Kind) => Ok(None),
+        Err(missing @ Missing::Schema(_)) => Err(Untyped::Unknown(format!("{kind}: {missing}"))),
+    }
+}

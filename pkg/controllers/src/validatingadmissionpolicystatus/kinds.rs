@@ -1,0 +1,118 @@
+//! The kinds that the expressions of a policy are checked over. As `typesToCheck` of
+//! k8s.io/apiserver's pkg/admission/plugin/policy/validating/typechecking.go.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use api::{NamedResources, PolicyExpressions, Served};
+
+/// The most kinds that one rule adds.
+const KINDS_MAX: usize = 10;
+
+/// A kind in a version, sorted as upstream's.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct VersionedKind {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+}
+
+/// The kinds that a policy names; none: some of them cannot be known, as discovery fails.
+pub(super) fn named(policy: &PolicyExpressions, served: &Served) -> Option<Vec<VersionedKind>> {
+    let mut kinds = BTreeSet::new();
+    for rule in &policy.rules {
+        let mut count = 0;
+        for (group, version, resource) in resources(rule) {
+            let place =
+                if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+            if served.failed.contains_key(&place) {
+                return None;
+            }
+            for kind in of_resource(served, group, version, resource) {
+                kinds.insert(kind);
+                count += 1;
+                if count == KINDS_MAX {
+                    return Some(kinds.into_iter().collect());
+                }
+            }
+        }
+    }
+    Some(kinds.into_iter().collect())
+}
+
+/// The kind of a policy's parameters. `paramsGVK`.
+pub(super) fn of_params(policy: &PolicyExpressions) -> Option<VersionedKind> {
+    let (version, kind) = policy.param_kind.as_ref()?;
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let is_empty = group.is_empty() && version.is_empty() && kind.is_empty();
+    let of = |text: &str| text.to_owned();
+    let found = VersionedKind { group: of(group), version: of(version), kind: of(kind) };
+    (!version.contains('/') && !is_empty).then_some(found)
+}
+
+/// The resources that a rule names, sorted: without wildcards and subresources.
+fn resources(rule: &NamedResources) -> impl Iterator<Item = (&String, &String, &String)> {
+    let known = |names: &'_ [String]| {
+        let has_any = names.iter().any(|name| name.contains('*'));
+        if has_any { BTreeSet::new() } else { (0..names.len()).collect() }
+    };
+    let sorted = |names: &'_ [String], kept: BTreeSet<usize>| {
+        let mut places: Vec<usize> = kept.into_iter().collect();
+        places.sort_by(|a, b| names.get(*a).cmp(&names.get(*b)));
+        places
+    };
+    let groups = sorted(&rule.groups, known(&rule.groups));
+    let versions = sorted(&rule.versions, known(&rule.versions));
+    let plain = rule.resources.iter().enumerate().filter(|(_, name)| !name.contains(['*', '/']));
+    let names = sorted(&rule.resources, plain.map(|(place, _)| place).collect());
+    groups.into_iter().flat_map(move |group| {
+        let (versions, names) = (versions.clone(), names.clone());
+        versions.into_iter().flat_map(move |version| {
+            let names = names.clone();
+            names.into_iter().filter_map(move |name| {
+                let group = rule.groups.get(group)?;
+                Some((group, rule.versions.get(version)?, rule.resources.get(name)?))
+            })
+        })
+    })
+}
+
+/// The kinds of a resource, in the order of discovery: those of any group if none is named. As
+/// `KindsFor` of client-go's restmapper/discovery.go, whose mappers know singular names, too.
+fn of_resource(served: &Served, group: &str, version: &str, resource: &str) -> Vec<VersionedKind> {
+    let resource = resource.to_lowercase();
+    let mut kinds = Vec::new();
+    for it in served.kinds.iter().map(|it| &it.resource) {
+        let is_here = it.version == version && (group.is_empty() || it.group == group);
+        if !is_here || !(it.plural == *resource || it.kind.eq_ignore_ascii_case(&resource)) {
+            continue;
+        }
+        let kind = VersionedKind {
+            group: it.group.to_string(),
+            version: it.version.to_string(),
+            kind: it.kind.to_string(),
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+// === impl VersionedKind ===
+
+impl VersionedKind {
+    /// Where the OpenAPI document of its group and version is.
+    pub(super) fn document(&self) -> String {
+        match &*self.group {
+            "" => format!("/openapi/v3/api/{}", self.version),
+            group => format!("/openapi/v3/apis/{group}/{}", self.version),
+        }
+    }
+}
+
+impl fmt::Display for VersionedKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
+    }
+}
