@@ -22,10 +22,10 @@ pub struct Policy<'a> {
 /// What a policy is about.
 #[derive(Clone, Debug)]
 pub struct Variables<'a> {
-    /// The type of the objects; none: it has none.
-    pub object: Option<Type>,
+    /// The type of the objects.
+    pub object: Type,
     /// The type of the parameters, if the policy has any.
-    pub params: Option<Option<Type>>,
+    pub params: Option<Type>,
     /// The policy's own variables and their expressions. Each may use those before it.
     pub own: &'a [(String, String)],
 }
@@ -40,7 +40,7 @@ impl<'a> Policy<'a> {
         fuel: &mut usize,
     ) -> Result<Self, Failure> {
         let declared = |name: &str| Type::object(name, Fields::Declared);
-        let object = about.object.unwrap_or(Type::Dyn);
+        let object = about.object;
         let mut variables = BTreeMap::from([
             ("authorizer".to_owned(), declared("kubernetes.authorization.Authorizer")),
             ("namespaceObject".to_owned(), declared("kubernetes.Namespace")),
@@ -50,7 +50,7 @@ impl<'a> Policy<'a> {
             ("variables".to_owned(), Type::object(VARIABLES, Fields::Known(BTreeMap::new()))),
         ]);
         if let Some(params) = about.params {
-            variables.insert("params".to_owned(), params.unwrap_or(Type::Dyn));
+            variables.insert("params".to_owned(), params);
         }
         let mut environment = Environment { declarations, variables };
         for (name, expression) in about.own {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{Comprehension, Element, Entry, Kind, Literal, Node, Presence};
-use crate::declarations::{Declarations, Style};
+use crate::declarations::{Declarations, Overload, Style};
 use crate::literals;
 use crate::parser::{self, RESERVED};
 use crate::report::Report;
@@ -72,6 +72,15 @@ pub(crate) struct Checker<'a> {
     pub(crate) unifier: Unifier<'a>,
     pub(crate) report: Report,
     is_known: bool,
+}
+
+/// A call, and what it is applied to.
+struct Applied<'a> {
+    at: usize,
+    args: &'a [Node],
+    /// A target comes first.
+    types: Vec<Type>,
+    style: Style,
 }
 
 // === impl Checker ===
@@ -218,42 +227,35 @@ impl Checker<'_> {
             let found = self.field(node, operand, name, Asked::Optionally);
             return self.unifier.substitute(&found, Open::Stays);
         }
-        let mut types: Vec<_> = args.iter().map(|arg| self.check(arg)).collect();
-        let Some(target) = target else {
-            return self.resolve(node, function, args, &types, Style::Global);
-        };
+        let types = args.iter().map(|arg| self.check(arg)).collect();
+        let mut call = Applied { at: node.at, args, types, style: Style::Global };
+        let Some(target) = target else { return self.resolve(function, &call) };
         if let Some(prefix) = qualified(target) {
             let name = format!("{prefix}.{function}");
             if self.functions_of(&name).is_some() {
-                return self.resolve(node, &name, args, &types, Style::Global);
+                return self.resolve(&name, &call);
             }
         }
-        types.insert(0, self.check(target));
-        self.resolve(node, function, args, &types, Style::Member)
+        call.types.insert(0, self.check(target));
+        call.style = Style::Member;
+        self.resolve(function, &call)
     }
 
-    fn functions_of(&self, name: &str) -> Option<&[crate::declarations::Overload]> {
+    fn functions_of(&self, name: &str) -> Option<&[Overload]> {
         self.environment.declarations.function(name.strip_prefix('.').unwrap_or(name))
     }
 
     /// The result of the overload that takes these types. `resolveOverload`.
-    fn resolve(
-        &mut self,
-        node: &Node,
-        function: &str,
-        args: &[Node],
-        types: &[Type],
-        style: Style,
-    ) -> Type {
+    fn resolve(&mut self, function: &str, call: &Applied<'_>) -> Type {
         let environment = self.environment;
         let name = function.strip_prefix('.').unwrap_or(function);
         let Some(overloads) = environment.declarations.function(name) else {
-            return self.undeclared(node.at, function);
+            return self.undeclared(call.at, function);
         };
         let mut result: Option<Type> = None;
-        for overload in overloads.iter().filter(|it| it.style == style) {
+        for overload in overloads.iter().filter(|it| it.style == call.style) {
             if matches!(name, "_&&_" | "_||_") {
-                return self.logic(args, types);
+                return self.logic(call);
             }
             let mut open = Vec::new();
             overload.types.iter().for_each(|it| open_in(it, &mut open));
@@ -262,7 +264,7 @@ impl Checker<'_> {
             let candidate: Vec<_> =
                 overload.types.iter().map(|it| instantiated(it, &fresh)).collect();
             let Some((returned, wanted)) = candidate.split_first() else { continue };
-            if !self.unifier.all_fit(types, wanted) {
+            if !self.unifier.all_fit(&call.types, wanted) {
                 continue;
             }
             let returned = self.unifier.substitute(returned, Open::Stays);
@@ -273,12 +275,12 @@ impl Checker<'_> {
                 Some(_) => Type::Dyn,
             });
         }
-        result.unwrap_or_else(|| self.no_overload(node.at, name, types, style))
+        result.unwrap_or_else(|| self.no_overload(name, call))
     }
 
-    fn logic(&mut self, args: &[Node], types: &[Type]) -> Type {
+    fn logic(&mut self, call: &Applied<'_>) -> Type {
         let mut result = Type::Bool;
-        for (arg, of) in args.iter().zip(types) {
+        for (arg, of) in call.args.iter().zip(&call.types) {
             if !self.unifier.fits(of, &Type::Bool) {
                 self.mismatch(arg.at, &Type::Bool, of);
                 result = Type::Error;
@@ -287,33 +289,31 @@ impl Checker<'_> {
         result
     }
 
-    fn no_overload(&mut self, at: usize, name: &str, types: &[Type], style: Style) -> Type {
+    fn no_overload(&mut self, name: &str, call: &Applied<'_>) -> Type {
         let mut texts = Vec::new();
-        for of in types {
+        for of in &call.types {
             let of = self.unifier.substitute(of, Open::Dyn);
             texts.push(self.printed(&of));
         }
-        let target = match style {
+        let target = match call.style {
             Style::Member if !texts.is_empty() => format!("{}.", texts.remove(0)),
             Style::Member | Style::Global => String::new(),
         };
         let applied = format!("{target}({})", texts.join(", "));
         let text = format!("found no matching overload for '{name}' applied to '{applied}'");
-        self.report.add(at, text);
+        self.report.add(call.at, text);
         Type::Error
     }
 
     /// What is in an optional value, where one must stand.
     fn unwrapped(&mut self, node: &Node, of: Type) -> Type {
-        match of.unwrapped() {
-            Some(inner) => inner.clone(),
-            None => {
-                if !of.is_dyn() {
-                    self.mismatch(node.at, &Type::optional(of.clone()), &of);
-                }
-                of
-            }
+        if let Some(inner) = of.unwrapped() {
+            return inner.clone();
         }
+        if !of.is_dyn() {
+            self.mismatch(node.at, &Type::optional(of.clone()), &of);
+        }
+        of
     }
 
     fn list(&mut self, elements: &[Element]) -> Type {

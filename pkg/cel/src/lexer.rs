@@ -171,7 +171,7 @@ impl Lexer<'_> {
             }
             self.at += 1;
             text.push(match char {
-                '\\' if !prefix.is_raw => self.escaped(&prefix)?,
+                '\\' if !prefix.is_raw => self.escaped(prefix)?,
                 char => char,
             });
         }
@@ -180,7 +180,7 @@ impl Lexer<'_> {
     }
 
     /// What stands after a backslash. As cel-go's parser/unescape.go.
-    fn escaped(&mut self, prefix: &Prefix) -> Option<char> {
+    fn escaped(&mut self, prefix: Prefix) -> Option<char> {
         let char = self.peek(0)?;
         self.at += 1;
         let code = |text: String, base| u32::from_str_radix(&text, base).ok();
@@ -209,6 +209,7 @@ impl Lexer<'_> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Prefix {
     is_bytes: bool,
     is_raw: bool,

@@ -142,26 +142,28 @@ enum Shape {
 impl<'a> Document<'a> {
     /// Reads a document.
     pub fn parse(text: &'a [u8]) -> Result<Self, Missing> {
-        let document: WireDocument<'a> = serde_json::from_slice(text).map_err(unreadable)?;
+        let document: WireDocument<'a> = serde_json::from_slice(text)?;
         Ok(Self { schemas: document.components.schemas })
     }
 
-    /// The type of a kind, which is called `name` in issues, as are the types in it. None: the
-    /// schema says nothing of a type.
+    /// The type of a kind, which is called `name` in issues, as are the types in it. Any type, if
+    /// the schema says nothing of one.
     pub fn kind(
         &self,
         group: &str,
         version: &str,
         kind: &str,
         name: &str,
-    ) -> Result<Option<Type>, Missing> {
+    ) -> Result<Type, Missing> {
         let root = self.find(group, version, kind)?;
         let schemas = Rc::new(self.closure(root)?);
         let schema = schemas.get(root).ok_or(Missing::Kind)?.clone();
         let visited = Rc::new(Visited::Name(root.to_owned(), Rc::new(Visited::Nothing)));
         let place = Object { schemas, schema, visited, meta: ObjectMeta::AsItIs };
-        let deep = || Missing::Schema("it is too deep".to_owned());
-        place.of(Role::Resource, name, 0).map_err(|TooDeep| deep())
+        match place.of(Role::Resource, name, 0) {
+            Ok(found) => Ok(found.unwrap_or(Type::Dyn)),
+            Err(TooDeep) => Err(Missing::Schema("it is too deep".to_owned())),
+        }
     }
 
     fn find(&self, group: &str, version: &str, kind: &str) -> Result<&str, Missing> {
@@ -169,7 +171,7 @@ impl<'a> Document<'a> {
             if !schema.get().contains("x-kubernetes-group-version-kind") {
                 continue;
             }
-            let known: WireKinds = serde_json::from_str(schema.get()).map_err(unreadable)?;
+            let known: WireKinds = serde_json::from_str(schema.get())?;
             let is_it =
                 |it: &WireKind| it.group == group && it.version == version && it.kind == kind;
             if known.kinds.iter().any(is_it) {
@@ -191,7 +193,7 @@ impl<'a> Document<'a> {
                 .schemas
                 .get(&*name)
                 .ok_or_else(|| Missing::Schema(format!("there is no schema {name:?}")))?;
-            let schema: Schema = serde_json::from_str(text.get()).map_err(unreadable)?;
+            let schema: Schema = serde_json::from_str(text.get())?;
             schema.references(&mut asked);
             found.insert(name, Rc::new(schema));
         }
@@ -199,8 +201,10 @@ impl<'a> Document<'a> {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Missing {
-    Missing::Schema(error.to_string())
+impl From<serde_json::Error> for Missing {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Schema(error.to_string())
+    }
 }
 
 impl fmt::Display for Missing {

@@ -108,10 +108,10 @@ impl<'a> Unifier<'a> {
         if let Type::Variable(variable) = from {
             return self.substitutes(to, *variable).0;
         }
+        if from.is_dyn_or_error() || to.is_dyn_or_error() {
+            return true;
+        }
         match (from, to) {
-            (Type::Dyn | Type::Any | Type::Error, _) | (_, Type::Dyn | Type::Any | Type::Error) => {
-                true
-            }
             (Type::Null, other) | (other, Type::Null) => is_nullable(other),
             (Type::Type(_), Type::Type(_)) => true,
             (Type::List(_) | Type::Map(_) | Type::Opaque(_), _) => {

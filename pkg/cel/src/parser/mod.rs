@@ -335,17 +335,15 @@ impl Parser {
         end: &str,
         mut item: impl FnMut(&mut Self, bool) -> Option<()>,
     ) -> Option<()> {
-        if !self.is_next(",") {
-            while !self.is_next(end) {
-                let is_optional = self.take("?").is_some();
-                item(self, is_optional)?;
-                if !self.is_next(",") {
-                    break;
-                }
-                self.take(",")?;
+        if self.take(",").is_some() {
+            return self.take(end).map(drop);
+        }
+        while !self.is_next(end) {
+            let is_optional = self.take("?").is_some();
+            item(self, is_optional)?;
+            if self.take(",").is_none() {
+                break;
             }
-        } else {
-            self.take(",")?;
         }
         self.take(end).map(drop)
     }

@@ -3,12 +3,15 @@
 
 use api::PolicyExpressions;
 use cel::{Declarations, Document, Failure, Missing, Policy, Type, Variables};
-use controller::{Facts, Query};
+use controller::Facts;
 
 use super::kinds::VersionedKind;
 
 /// The most steps for all expressions of a policy: about a second.
 const STEPS_MAX: usize = 1_000_000;
+
+/// The most text of all warnings of a policy. A longer status the API server could not store.
+const BYTES_MAX: usize = 1024 * 1024;
 
 /// What a check has found.
 pub(super) enum Found {
@@ -57,7 +60,7 @@ fn found(
     let (declarations, mut steps) = (Declarations::load(), STEPS_MAX);
     // Parameters without a schema can be anything.
     let params = match params {
-        Some(kind) => Some(type_of(kind, "1", facts)?.flatten()),
+        Some(kind) => Some(type_of(kind, "1", facts)?.unwrap_or(Type::Dyn)),
         None => None,
     };
     let mut checkers = Vec::new();
@@ -68,7 +71,7 @@ fn found(
         let checker = Policy::new(&declarations, about, &mut steps);
         checkers.push((kind, checker.map_err(|_| too_much("a variable"))?));
     }
-    let mut all = Vec::new();
+    let (mut all, mut bytes) = (Vec::new(), 0);
     for (place, validation) in policy.validations.iter().enumerate() {
         let both = [
             ("expression", &validation.expression),
@@ -83,7 +86,12 @@ fn found(
             for (kind, checker) in &checkers {
                 let issues = checker.issues(expression, &mut steps);
                 let issues = issues.map_err(|_: Failure| too_much(&field))?;
-                texts.extend(issues.map(|issues| format!("{kind}: {issues}\n")));
+                let text = issues.map(|issues| format!("{kind}: {issues}\n"));
+                bytes += text.as_ref().map_or(0, String::len);
+                if bytes > BYTES_MAX {
+                    return Err(Untyped::Unknown("the warnings are too long".to_owned()));
+                }
+                texts.extend(text);
             }
             if !texts.is_empty() {
                 all.push(Warning { field, text: texts.join("\n") });
@@ -97,13 +105,9 @@ fn too_much(field: &str) -> Untyped {
     Untyped::Unknown(format!("{field} is too long or too deep, or says what is unknown here"))
 }
 
-/// The type of a kind, if it has one; none: there is no schema of it.
-fn type_of(
-    kind: &VersionedKind,
-    suffix: &str,
-    facts: &Facts,
-) -> Result<Option<Option<Type>>, Untyped> {
-    let query = Query::document(kind.document());
+/// The type of a kind; none: there is no schema of it.
+fn type_of(kind: &VersionedKind, suffix: &str, facts: &Facts) -> Result<Option<Type>, Untyped> {
+    let Some(query) = kind.document() else { return Ok(None) };
     let Some(answer) = facts.get(&query) else { return Err(Untyped::Unread(query.to_string())) };
     let text = match answer.document() {
         Ok(text) => text,

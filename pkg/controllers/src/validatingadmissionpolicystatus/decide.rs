@@ -1,6 +1,8 @@
 //! What is said of a policy. As `reconcile` in upstream's
 //! `pkg/controller/validatingadmissionpolicystatus/controller.go`.
 
+use std::collections::BTreeSet;
+
 use api::{Kind, Meta, PolicyExpressions, ValidatingAdmissionPolicy};
 use controller::{Facts, ObjectRef, PatchKind, Plan, Query, Step, Write};
 use mutant::Mutant;
@@ -55,14 +57,10 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
 /// What is said of a policy over these kinds, once their documents are read.
 fn check(policy: &PolicyExpressions, kinds: &[VersionedKind], facts: &Facts) -> Plan {
     let params = kinds::of_params(policy);
-    let mut asked: Vec<_> =
-        kinds.iter().chain(&params).map(|kind| Query::document(kind.document())).collect();
-    asked.sort();
-    asked.dedup();
-    let missing: Vec<_> =
-        asked.iter().filter(|query| facts.get(query).is_none()).cloned().collect();
+    let asked = kinds.iter().chain(&params).filter_map(VersionedKind::document);
+    let missing: BTreeSet<_> = asked.filter(|query| facts.get(query).is_none()).collect();
     if !missing.is_empty() {
-        return Plan::fetch("which fields do its kinds have?", missing);
+        return Plan::fetch("which fields do its kinds have?", missing.into_iter().collect());
     }
     let generation = policy.meta.generation;
     match checks::warnings(policy, kinds, params.as_ref(), facts) {

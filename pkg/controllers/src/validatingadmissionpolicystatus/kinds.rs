@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use api::{NamedResources, PolicyExpressions, Served};
+use controller::Query;
 
 /// The most kinds that one rule adds.
 const KINDS_MAX: usize = 10;
@@ -23,8 +24,10 @@ pub(super) fn named(policy: &PolicyExpressions, served: &Served) -> Option<Vec<V
     for rule in &policy.rules {
         let mut count = 0;
         for (group, version, resource) in resources(rule) {
-            let place =
-                if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+            let place = match group {
+                "" => version.to_owned(),
+                group => format!("{group}/{version}"),
+            };
             if served.failed.contains_key(&place) {
                 return None;
             }
@@ -51,30 +54,26 @@ pub(super) fn of_params(policy: &PolicyExpressions) -> Option<VersionedKind> {
 }
 
 /// The resources that a rule names, sorted: without wildcards and subresources.
-fn resources(rule: &NamedResources) -> impl Iterator<Item = (&String, &String, &String)> {
-    let known = |names: &'_ [String]| {
-        let has_any = names.iter().any(|name| name.contains('*'));
-        if has_any { BTreeSet::new() } else { (0..names.len()).collect() }
-    };
-    let sorted = |names: &'_ [String], kept: BTreeSet<usize>| {
-        let mut places: Vec<usize> = kept.into_iter().collect();
-        places.sort_by(|a, b| names.get(*a).cmp(&names.get(*b)));
-        places
-    };
-    let groups = sorted(&rule.groups, known(&rule.groups));
-    let versions = sorted(&rule.versions, known(&rule.versions));
-    let plain = rule.resources.iter().enumerate().filter(|(_, name)| !name.contains(['*', '/']));
-    let names = sorted(&rule.resources, plain.map(|(place, _)| place).collect());
-    groups.into_iter().flat_map(move |group| {
-        let (versions, names) = (versions.clone(), names.clone());
-        versions.into_iter().flat_map(move |version| {
-            let names = names.clone();
-            names.into_iter().filter_map(move |name| {
-                let group = rule.groups.get(group)?;
-                Some((group, rule.versions.get(version)?, rule.resources.get(name)?))
-            })
-        })
-    })
+fn resources(rule: &NamedResources) -> Vec<(&str, &str, &str)> {
+    let groups = sorted(&rule.groups, |_| true);
+    let versions = sorted(&rule.versions, |_| true);
+    let names = sorted(&rule.resources, |name| !name.contains(['*', '/']));
+    if groups.iter().chain(&versions).any(|name| name.contains('*')) {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for group in groups {
+        for version in &versions {
+            all.extend(names.iter().map(|name| (group, *version, *name)));
+        }
+    }
+    all
+}
+
+fn sorted(names: &[String], is_kept: impl Fn(&str) -> bool) -> Vec<&str> {
+    let mut names: Vec<_> = names.iter().map(|name| &**name).filter(|name| is_kept(name)).collect();
+    names.sort_unstable();
+    names
 }
 
 /// The kinds of a resource, in the order of discovery: those of any group if none is named. As
@@ -102,12 +101,18 @@ fn of_resource(served: &Served, group: &str, version: &str, resource: &str) -> V
 // === impl VersionedKind ===
 
 impl VersionedKind {
-    /// Where the OpenAPI document of its group and version is.
-    pub(super) fn document(&self) -> String {
-        match &*self.group {
-            "" => format!("/openapi/v3/api/{}", self.version),
-            group => format!("/openapi/v3/apis/{group}/{}", self.version),
+    /// For the OpenAPI document of its group and version; none: no group or version is called so.
+    pub(super) fn document(&self) -> Option<Query> {
+        let Self { group, version, kind: _ } = self;
+        let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '.');
+        let is_name = |name: &str| !name.starts_with('.') && name.chars().all(is_part);
+        if version.is_empty() || !is_name(group) || !is_name(version) {
+            return None;
         }
+        Some(Query::document(match &**group {
+            "" => format!("/openapi/v3/api/{version}"),
+            group => format!("/openapi/v3/apis/{group}/{version}"),
+        }))
     }
 }
 
