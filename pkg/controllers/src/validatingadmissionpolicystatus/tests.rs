@@ -28,8 +28,8 @@ fn rule(groups: &[&str], versions: &[&str], resources: &[&str]) -> Value {
     json!({"apiGroups": groups, "apiVersions": versions, "resources": resources})
 }
 
-fn rules(rules: Value) -> Value {
-    json!({"spec": {"matchConstraints": {"resourceRules": rules}}})
+fn rules(rules: impl Into<Vec<Value>>) -> Value {
+    json!({"spec": {"matchConstraints": {"resourceRules": rules.into()}}})
 }
 
 fn validations(validations: &[&str]) -> Value {
@@ -185,18 +185,18 @@ fn what_has_nothing_to_check_is_checked_without_a_read() {
         ("an expression over Deployments", json!({}), true),
         ("no validations", json!({"spec": {"validations": []}}), false),
         ("null validations", json!({"spec": {"validations": null}}), false),
-        ("no rules", rules(json!([])), false),
+        ("no rules", rules([]), false),
         ("no constraints", json!({"spec": {"matchConstraints": null}}), false),
-        ("any group", rules(json!([rule(&["*"], &["v1"], &["pods"])])), false),
-        ("a group and any", rules(json!([rule(&["", "*"], &["v1"], &["pods"])])), false),
-        ("any version", rules(json!([rule(&[""], &["*"], &["pods"])])), false),
-        ("no group", rules(json!([rule(&[], &["v1"], &["pods"])])), false),
-        ("any resource", rules(json!([rule(&[""], &["v1"], &["*"])])), false),
-        ("subresources", rules(json!([rule(&[""], &["v1"], &["pods/exec", "*/scale"])])), false),
-        ("one resource", rules(json!([rule(&[""], &["v1"], &["*", "pods"])])), true),
+        ("any group", rules([rule(&["*"], &["v1"], &["pods"])]), false),
+        ("a group and any", rules([rule(&["", "*"], &["v1"], &["pods"])]), false),
+        ("any version", rules([rule(&[""], &["*"], &["pods"])]), false),
+        ("no group", rules([rule(&[], &["v1"], &["pods"])]), false),
+        ("any resource", rules([rule(&[""], &["v1"], &["*"])]), false),
+        ("subresources", rules([rule(&[""], &["v1"], &["pods/exec", "*/scale"])]), false),
+        ("one resource", rules([rule(&[""], &["v1"], &["*", "pods"])]), true),
         (
             "one rule of two",
-            rules(json!([rule(&["*"], &["*"], &["*"]), rule(&[""], &["v1"], &["pods"])])),
+            rules([rule(&["*"], &["*"], &["*"]), rule(&[""], &["v1"], &["pods"])]),
             true,
         ),
     ] {
@@ -260,7 +260,7 @@ fn rules_name_kinds() {
             "apps/v1, Kind=Deployment",
         ),
     ] {
-        let policy = with(policy(), super::tests::rules(Value::from(rules)));
+        let policy = with(policy(), super::tests::rules(rules));
         let policy = decode::<PolicyExpressions>(&policy);
         let served = Served::new(World::served(), BTreeMap::new());
         let kinds = kinds::named(&policy, &served).unwrap();
@@ -268,6 +268,9 @@ fn rules_name_kinds() {
         assert_eq!(kinds.join("; "), expected, "{name}");
     }
 }
+
+/// A name, the fields of the kind, the expressions and the warnings.
+type Row<'a> = (&'a str, Value, &'a [&'a str], Vec<(String, String)>);
 
 /// TestTypeCheck: what is wrong of one kind.
 #[test]
@@ -277,7 +280,7 @@ fn expressions_are_checked_over_a_kind() {
     let field = |place: usize| format!("spec.validations[{place}].expression");
     let undefined = |name: &str| format!("undefined field '{name}'");
     let no_overload = "found no matching overload for '_==_' applied to";
-    let rows: [(&str, Value, &[&str], Vec<(String, String)>); 7] = [
+    let rows: [Row<'_>; 7] = [
         ("passed check", foo("string"), &[any], vec![]),
         ("undefined field", json!({}), &[any], vec![(field(0), undefined("foo"))]),
         (
@@ -390,7 +393,7 @@ fn a_warning_has_a_paragraph_for_each_kind() {
     }});
     let world = deployments(&json!({})).document(CORE, &pod);
     let all = [rule(&["apps", "batch", ""], &["v1"], &["deployments", "jobs", "pods"])];
-    let policy = with(policy(), rules(json!(all)));
+    let policy = with(policy(), rules(all));
     let policy = with(policy, validations(&["object.spec.replicas > '1'"]));
     let text = "/v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'replicas'\n \
                 | object.spec.replicas > '1'\n | ...........^\n\n\
@@ -406,7 +409,7 @@ fn a_warning_has_a_paragraph_for_each_kind() {
 #[test]
 fn what_is_named_is_read() {
     let all = [rule(&["apps", ""], &["v1"], &["deployments", "replicasets", "pods", "a"])];
-    let policy = with(policy(), rules(json!(all)));
+    let policy = with(policy(), rules(all));
     let params = json!({"spec": {"paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"}}});
     let (_, asked) = deployments(&json!({})).planned(&with(policy, params));
     let itself = "validatingadmissionpolicies.admissionregistration.k8s.io limits";
