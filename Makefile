@@ -2,10 +2,12 @@
 
 tools := target/cluster-tools
 kube := kube-apiserver kube-controller-manager kube-scheduler kubectl
-tables := schema cron
+tables := schema cron cel
 modules := tests/cluster
 types := pkg/sandbox/schema/src/types.txt
 schedules := pkg/api/testdata/cron.txt
+declarations := pkg/cel/src/declarations.txt
+warnings := pkg/cel/testdata/warnings.json.gz
 
 # The release that the components say they are is the one that go.mod asks for.
 kube_version = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' $(modules)/kube/go.mod)
@@ -36,7 +38,7 @@ plain_suite := --test process --test scripts --test tidy
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster \
-	cluster-down rollouts schema cron sim sim-matrix sim-mutants
+	cluster-down rollouts schema cron cel sim sim-matrix sim-mutants
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
@@ -108,6 +110,12 @@ cron: $(tools)/cron ## Write the table of what upstream makes of schedules anew,
 		$(CURDIR)/$< 1 4000 >$(CURDIR)/target/cron.txt
 	mv target/cron.txt $(schedules)
 
+cel: $(tools)/cel ## Write anew what upstream's checker of expressions knows and warns of
+	$< declarations >target/declarations.txt
+	mv target/declarations.txt $(declarations)
+	$< warnings 1 1500 >target/warnings.json.gz
+	mv target/warnings.json.gz $(warnings)
+
 $(tools)/etcd: $(modules)/etcd/go.mod $(modules)/etcd/go.sum
 	cd $(<D) && go build $(go_flags) -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 
@@ -123,3 +131,5 @@ $(addprefix $(tools)/,$(kube)) &: $(modules)/kube/go.mod $(modules)/kube/go.sum
 # What they have in common with the components is compiled by then.
 $(addprefix $(tools)/,$(tables)): $(tools)/%: $(modules)/kube/%/main.go $(tools)/kube-apiserver
 	cd $(modules)/kube && go build $(go_flags) -ldflags "-s -w" -o $(CURDIR)/$@ ./$*
+
+$(tools)/cel: $(wildcard $(modules)/kube/cel/*.go)

@@ -3,6 +3,7 @@
 
 mod attachdetach;
 mod bootstrap;
+mod cel;
 mod cleaners;
 mod conformance;
 mod contest;

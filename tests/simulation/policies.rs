@@ -7,6 +7,9 @@ use crate::workload::{applied, tick};
 /// The controller of what is said of policies runs in cases that have this.
 pub(crate) const KIND: &str = "ValidatingAdmissionPolicy";
 
+/// A field that Deployments do not have, of which there must be a warning.
+pub(crate) const WRONG: &str = "replicaz";
+
 /// Something about policies.
 pub(crate) fn acts(dice: &Dice) -> Vec<String> {
     let name = format!("policy-{}", dice.below(3));
@@ -25,8 +28,9 @@ pub(crate) fn acts(dice: &Dice) -> Vec<String> {
 fn policy(dice: &Dice, name: &str) -> String {
     let groups = dice.pick(&["apps", "apps", "'*'"]);
     let resources = dice.pick(&["deployments", "deployments, '*'", "deployments/scale"]);
-    let check =
-        format!("validations: [{{expression: 'object.spec.replicas < {}'}}]", dice.below(9));
+    let limit = dice.below(9);
+    let field = if limit < 5 { "replicas" } else { WRONG };
+    let check = format!("validations: [{{expression: 'object.spec.{field} < {limit}'}}]");
     let audit = "auditAnnotations: [{key: a, valueExpression: 'null'}]";
     let says = if dice.chance(0.8) { check.as_str() } else { audit };
     applied(&format!(

@@ -6,13 +6,23 @@ use serde_json::Value;
 
 use super::fields::{at, list, number, text, uid};
 use super::{Judged, Oracle};
+use crate::policies::WRONG;
 
 /// The account that says which generation it has looked at.
 pub(super) const ACCOUNT: &str = "validatingadmissionpolicy-status-controller";
 
-/// By uid and generation: whether that has expressions to check.
+/// By uid and generation: what is right to say of it.
 #[derive(Default)]
-pub(super) struct Policies(BTreeMap<(String, i64), bool>);
+pub(super) struct Policies(BTreeMap<(String, i64), Expressions>);
+
+/// What a policy has to check.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expressions {
+    /// Nothing, or what is right.
+    Fine,
+    /// A field that its kind does not have.
+    Wrong,
+}
 
 // === impl Policies ===
 
@@ -20,7 +30,7 @@ impl Policies {
     /// A policy was written.
     pub(super) fn learn(&mut self, policy: &Value) {
         let generation = number(policy, "/metadata/generation");
-        self.0.insert((uid(policy).to_owned(), generation), has_something_to_check(policy));
+        self.0.insert((uid(policy).to_owned(), generation), expressions(policy));
     }
 }
 
@@ -29,9 +39,17 @@ impl Oracle {
     pub(super) fn says_wrong(&self, policy: &Value, it: &Judged<'_>) -> Option<&'static str> {
         let generation = number(it.sent, "/status/observedGeneration");
         let known = self.policies.0.get(&(uid(policy).to_owned(), generation));
-        let Some(has_something) = known else { return Some("there was no such generation") };
-        let is_checked = !at(it.sent, "/status/typeChecking").is_null();
-        (is_checked && *has_something).then_some("nobody has checked its expressions")
+        let Some(expressions) = known else { return Some("there was no such generation") };
+        let said = at(it.sent, "/status/typeChecking");
+        let has_warnings = !list(said, "/expressionWarnings").is_empty();
+        // Without that field nobody has checked them, as when discovery fails.
+        match (said.is_null(), has_warnings, expressions) {
+            (false, false, Expressions::Wrong) => Some("nobody has checked its expressions"),
+            (false, true, Expressions::Fine) => Some("nothing is wrong with its expressions"),
+            (true, _, _)
+            | (false, true, Expressions::Wrong)
+            | (false, false, Expressions::Fine) => None,
+        }
     }
 }
 
@@ -43,7 +61,7 @@ pub(super) fn policy_lacks(policy: &Value) -> Option<String> {
 }
 
 /// The policies here have one rule, in one version.
-fn has_something_to_check(policy: &Value) -> bool {
+fn expressions(policy: &Value) -> Expressions {
     let rules = list(policy, "/spec/matchConstraints/resourceRules");
     let names = |rule: &Value, path| {
         list(rule, path).iter().map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
@@ -53,6 +71,6 @@ fn has_something_to_check(policy: &Value) -> bool {
         !names(rule, "/apiGroups").contains(&any)
             && names(rule, "/resources").contains(&Some("deployments".to_owned()))
     };
-    let has_expressions = !text(policy, "/spec/validations/0/expression").is_empty();
-    has_expressions && rules.iter().any(is_named)
+    let is_wrong = text(policy, "/spec/validations/0/expression").contains(WRONG);
+    if is_wrong && rules.iter().any(is_named) { Expressions::Wrong } else { Expressions::Fine }
 }
