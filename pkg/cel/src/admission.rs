@@ -1,5 +1,6 @@
 //! What expressions of admission policies may use. As `buildEnvSet` of k8s.io/apiserver's
-//! pkg/admission/plugin/policy/validating/typechecking.go, and pkg/admission/plugin/cel/composition.go.
+//! pkg/admission/plugin/policy/validating/typechecking.go, and its
+//! pkg/admission/plugin/cel/composition.go.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,8 +1,9 @@
-//! Types of expressions in CEL, as the API server and its manager check them: a parser, a checker of
-//! types, and the types of kinds from their OpenAPI schemas. Nothing here evaluates an expression.
+//! Types of expressions in CEL, as the API server and its manager check them: a parser, a checker
+//! of types, and the types of kinds from their OpenAPI schemas. Nothing here evaluates an
+//! expression.
 //!
-//! What is said of an expression has upstream's words and places. Those are of cel-go v0.26, with the
-//! environment of k8s.io/apiserver v0.36 for expressions that are stored.
+//! What is said of an expression has upstream's words and places. Those are of cel-go v0.26, with
+//! the environment of k8s.io/apiserver v0.36 for expressions that are stored.
 //!
 //! **Invariant:** no input panics, and none takes more stack or time than the limits here. What is
 //! beyond them is [`Failure::Unknown`], never a verdict.

@@ -1,5 +1,5 @@
-//! Sources to trees. As the grammar of cel-go's parser/gen/CEL.g4 and its parser/parser.go, with the
-//! options of Kubernetes: optional syntax, no escaped names.
+//! Sources to trees. As the grammar of cel-go's parser/gen/CEL.g4 and its parser/parser.go, with
+//! the options of Kubernetes: optional syntax, no escaped names.
 //!
 //! Names of messages with fields in braces are not parsed: no policy has a use for them.
 

@@ -7,8 +7,8 @@
 //!
 //! A generation is looked at once. Then the types of all expressions are checked, against the
 //! schemas of the kinds that the policy names, and `status.typeChecking` has what is to be warned
-//! of; that it is there says that the expressions were checked. What was said of an older generation
-//! goes with it.
+//! of; that it is there says that the expressions were checked. What was said of an older
+//! generation goes with it.
 //!
 //! **Invariant:** a policy whose generation was looked at is not written, whoever has looked.
 //! **Invariant:** no policy counts as checked of which an expression was not.
@@ -19,9 +19,9 @@
 //! Otherwise than upstream, too:
 //! - Schemas are always those that the API server serves; upstream's has those of built-in kinds in
 //!   its binary.
-//! - `typeChecking` is left out where discovery of a group that a policy names fails, where a schema
-//!   cannot be read, and where an expression is nested too deep, needs too many steps or makes a
-//!   message of protobuf. Upstream's takes such a kind for none.
+//! - `typeChecking` is left out where discovery of a group that a policy names fails, where a
+//!   schema cannot be read, and where an expression is nested too deep, needs too many steps or
+//!   makes a message of protobuf. Upstream's takes a kind that it cannot read for none.
 //! - Names of types in warnings are those of kinds with "0" (objects) or "1" (parameters) after
 //!   them, where upstream's have the nanoseconds of the time.
 //! - The apply names the policy by uid, so it is never that of another one with this name.

@@ -1,5 +1,5 @@
-//! Tables: what is checked, over which kinds, and what is said then. What upstream warns of in which
-//! words is tested in `pkg/cel`.
+//! Tables: what is checked, over which kinds, and what is said then. What upstream warns of in
+//! which words is tested in `pkg/cel`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
