@@ -162,8 +162,8 @@ pub(super) struct WireMount {
 // === impl WireOptions ===
 
 impl WireOptions {
-    /// As `SELinuxOptionsToFileLabel` of upstream's pkg/controller/volume/selinuxwarning/translator:
-    /// what is missing is left empty, since only nodes know their defaults.
+    /// As `SELinuxOptionsToFileLabel` of upstream's `translator`: what is missing is left empty,
+    /// since only nodes know their defaults.
     fn label(&self) -> String {
         let parts = [&self.user, &self.role, &self.r#type, &self.level];
         if parts.iter().all(|part| part.is_empty()) {

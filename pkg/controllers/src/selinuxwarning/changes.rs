@@ -63,7 +63,10 @@ pub(super) fn driver(change: &Change<CsiDriver>, view: &View<'_>, queue: &mut En
         return;
     }
     let name = &change.object().meta.key.name;
-    let is_its = |volume: &str| matches!(AttachPlugin::of(volume), Some(AttachPlugin::Csi { driver, .. }) if driver == *name);
+    let is_its = |volume: &str| {
+        let plugin = AttachPlugin::of(volume);
+        matches!(plugin, Some(AttachPlugin::Csi { driver, .. }) if driver == *name)
+    };
     for volume in view.of::<PersistentVolume>().all() {
         let claim = volume.claim.as_ref();
         let Some(claim) = claim.filter(|_| volume.attached_as.as_deref().is_some_and(is_its))

@@ -4,11 +4,11 @@
 //! Reads: Pod, PersistentVolumeClaim, PersistentVolume, CSIDriver. Writes: nothing but Events, on
 //! both pods. Upstream: `pkg/controller/volume/selinuxwarning` (v1.36), off by default there too.
 //!
-//! Its keys are pods. It remembers how each pod that has not ended uses its volumes ([`Usage`]): with
-//! which label they are mounted, and how they get that label. A pod that is new, or uses a volume
-//! otherwise than remembered, is compared with all other pods of the volume, wherever they run. A
-//! conflict is told once, to both; a metric shows those that there are. What is remembered is lost
-//! with the process, so the next one tells of each conflict once more, as upstream's does.
+//! Its keys are pods. It remembers how each pod that has not ended uses its volumes ([`Usage`]):
+//! with which label they are mounted, and how they get that label. A pod that is new, or uses a
+//! volume otherwise than remembered, is compared with all other pods of the volume, wherever they
+//! run. A conflict is told once, to both; a metric shows those that there are. What is remembered
+//! is lost with the process, so the next one tells of each conflict once more, as upstream's does.
 //!
 //! **Invariant:** an Event about a conflict is sent only if both pods are known to use one volume,
 //! with values that conflict.
@@ -19,7 +19,7 @@
 //! what it supports costs a look at all volumes.
 //!
 //! Otherwise than upstream,
-//! - a pod whose claim is not bound yet is not tried again and again: the claim and the volume tell;
+//! - a pod whose claim is not bound is not tried again and again: the claim and the volume tell;
 //! - if one of the other pods is gone, the rest hears of its conflicts nevertheless;
 //! - a pod that takes the place of another one of its name is a new one, and told of its conflicts;
 //! - volumes whose plugins support no labels on mounts (hostPath, NFS, FlexVolume) are not
@@ -27,6 +27,7 @@
 //!
 //! # Parts
 //!
+//! - `changes`: which pods a change enqueues.
 //! - `uses`: labels, policies, and what conflicts.
 //! - `memory`: which pods use which volumes.
 //! - `metrics`: the conflicts that there are.
