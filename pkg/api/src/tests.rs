@@ -9,6 +9,7 @@ mod cluster;
 mod endpoints;
 mod fault;
 mod pod;
+mod policies;
 mod quota;
 mod scheduling;
 mod selector;

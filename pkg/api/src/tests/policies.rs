@@ -1,0 +1,43 @@
+//! Policies, as a cache holds them and as they are read live.
+
+use crate::*;
+
+const PROTOBUF: &[u8] = include_bytes!("../../testdata/policy.pb");
+const JSON: &[u8] = include_bytes!("../../testdata/policy.json");
+
+/// The view of upstream's bytes; both codecs show the same.
+fn read<T: Kind + PartialEq + std::fmt::Debug>() -> T {
+    let view = T::decode(Codec::Protobuf, PROTOBUF).unwrap();
+    assert_eq!(T::decode(Codec::Json, JSON).as_ref(), Ok(&view));
+    view
+}
+
+#[test]
+fn upstreams_bytes_of_a_policy_are_read_from_both_codecs() {
+    let held: ValidatingAdmissionPolicy = read();
+    assert_eq!((held.meta.generation, held.observed_generation), (3, 2));
+    assert_eq!((held.expressions, held.resources), (3, 4));
+    let live: PolicyExpressions = read();
+    assert_eq!((&live.meta, live.observed_generation), (&held.meta, 2));
+    let pair = |one: &str, two: &str| (one.to_owned(), two.to_owned());
+    assert_eq!(live.param_kind, Some(pair("example.com/v1", "Limit")));
+    assert_eq!(live.variables, [pair("small", "object.spec.replicas < 5")]);
+    let rules: Vec<_> = live
+        .rules
+        .iter()
+        .map(|it| [&it.groups, &it.versions, &it.resources].map(|names| names.join(" ")))
+        .collect();
+    assert_eq!(rules, [["apps batch", "v1", "deployments jobs pods/exec"], ["*", "*", "*"]]);
+    let validation = |(expression, message_expression)| Validation {
+        expression: String::from(expression),
+        message_expression: String::from(message_expression),
+    };
+    let expected = [
+        ("object.spec.replicas < params.limit", ""),
+        ("variables.small", "'of ' + object.metadata.name"),
+    ];
+    assert_eq!(live.validations, expected.map(validation));
+    let error = DecodeError("odd".to_owned());
+    let broken = PolicyExpressions::unreadable(held.meta.clone(), &error);
+    assert_eq!((broken.validations.len(), broken.unreadable), (0, Some(error)));
+}
