@@ -7,7 +7,7 @@ mod sync;
 
 use api::{CsiDriver, Key, PersistentVolume, PersistentVolumeClaim, Pod};
 use controller::fixture::{Fixture, with};
-use controller::{Controller as _, Facts, Plan, Shared};
+use controller::{Action, Controller as _, Facts, Plan, Shared, Step};
 use serde_json::{Value, json};
 
 use super::*;
@@ -122,16 +122,13 @@ impl World {
     /// The Events of a sync: whom each is about, and what it says.
     fn events(&self, pod: &str) -> Vec<String> {
         let plan = self.sync(pod).unwrap();
-        let actions = plan.steps.iter().flat_map(|step| match step {
-            controller::Step::InOrder(actions) => actions,
-            step => panic!("{step:?}"),
+        let actions = plan.steps.iter().flat_map(|step| {
+            let Step::InOrder(actions) = step else { panic!("{step:?}") };
+            actions
         });
-        let events = actions.map(|action| match action {
-            controller::Action::Event(it) => {
-                let about = &it.about;
-                format!("{}: {:?} {} {}", about.key.name, it.r#type, it.reason, it.message)
-            }
-            action => panic!("{action}"),
+        let events = actions.map(|action| {
+            let Action::Event(it) = action else { panic!("{action}") };
+            format!("{}: {:?} {} {}", it.about.key.name, it.r#type, it.reason, it.message)
         });
         events.collect()
     }

@@ -112,7 +112,9 @@ impl World {
             Query::Document(path) => self.documents.get(&**path).cloned().unwrap_or_else(|| {
                 Answer::Failed(Refused { code: Some(404), ..Refused::from("none") })
             }),
-            Query::Path(_) | Query::List { .. } | Query::Review { .. } => panic!("{query}"),
+            Query::Path(_) | Query::List { .. } | Query::Review { .. } | Query::Cloud(_) => {
+                panic!("{query}")
+            }
         }
     }
 

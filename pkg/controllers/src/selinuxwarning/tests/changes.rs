@@ -8,8 +8,8 @@ use controller::fixture::{decode, enqueued};
 
 use super::*;
 
-fn heard<T: api::Kind>(caches: &Fixture, change: Change<T>) -> String {
-    enqueued(&Controller, &change, caches)
+fn heard<T: api::Kind>(caches: &Fixture, change: &Change<T>) -> String {
+    enqueued(&Controller, change, caches)
 }
 
 fn added<T: api::Kind>(object: &Value) -> Change<T> {
@@ -27,19 +27,19 @@ fn pods_that_come_and_end_are_enqueued() {
     let web = with_claim(pod("web", "s0", None), "pvc1");
     let plain = pod("plain", "s0", None);
     let over = ended(web.clone(), "Failed");
-    assert_eq!(heard(&none, added::<Pod>(&web)), "now ns1/web\n");
-    assert_eq!(heard(&none, added::<Pod>(&plain)), "", "it mounts nothing that counts");
-    assert_eq!(heard(&none, updated::<Pod>(&ended(web.clone(), "Pending"), &web)), "");
-    assert_eq!(heard(&none, updated::<Pod>(&web, &over)), "now ns1/web\n");
-    assert_eq!(heard(&none, updated::<Pod>(&over, &over)), "");
+    assert_eq!(heard(&none, &added::<Pod>(&web)), "now ns1/web\n");
+    assert_eq!(heard(&none, &added::<Pod>(&plain)), "", "it mounts nothing that counts");
+    assert_eq!(heard(&none, &updated::<Pod>(&ended(web.clone(), "Pending"), &web)), "");
+    assert_eq!(heard(&none, &updated::<Pod>(&web, &over)), "now ns1/web\n");
+    assert_eq!(heard(&none, &updated::<Pod>(&over, &over)), "");
     let gone = |pod| Change::Deleted(decode::<Pod>(pod));
-    assert_eq!(heard(&none, gone(&web)), "forget ns1/web\n");
-    assert_eq!(heard(&none, gone(&plain)), "");
+    assert_eq!(heard(&none, &gone(&web)), "forget ns1/web\n");
+    assert_eq!(heard(&none, &gone(&plain)), "");
     let new = decode::<Pod>(&plain);
     let unread = Arc::new(Pod::unreadable(new.meta.clone(), &DecodeError("no".to_owned())));
     let read = Change::Updated { old: Arc::clone(&unread), new };
-    assert_eq!(heard(&none, read), "now ns1/plain\n");
-    assert_eq!(heard(&none, Change::Deleted(unread)), "forget ns1/plain\n");
+    assert_eq!(heard(&none, &read), "now ns1/plain\n");
+    assert_eq!(heard(&none, &Change::Deleted(unread)), "forget ns1/plain\n");
 }
 
 /// `addPVC` and `updatePVC`.
@@ -60,7 +60,7 @@ fn claims_that_become_bound_enqueue_their_pods() {
         ("the same", updated(&bound, &bound), ""),
         ("gone", Change::Deleted(decode(&bound)), ""),
     ] {
-        assert_eq!(heard::<PersistentVolumeClaim>(&caches, change), expected, "{name}");
+        assert_eq!(heard::<PersistentVolumeClaim>(&caches, &change), expected, "{name}");
     }
 }
 
@@ -83,7 +83,7 @@ fn volumes_that_become_bound_enqueue_the_pods_of_their_claims() {
         ("let go", updated(&bound, &free), ""),
         ("gone", Change::Deleted(decode(&bound)), ""),
     ] {
-        assert_eq!(heard::<PersistentVolume>(&caches, change), expected, "{name}");
+        assert_eq!(heard::<PersistentVolume>(&caches, &change), expected, "{name}");
     }
 }
 
@@ -115,10 +115,10 @@ fn drivers_enqueue_the_pods_of_their_volumes() {
         ("gone", gone(&yes), all),
         ("gone, without support", gone(&no), ""),
     ] {
-        assert_eq!(heard::<CsiDriver>(&caches, change), expected, "{name}");
+        assert_eq!(heard::<CsiDriver>(&caches, &change), expected, "{name}");
     }
     let other = with(yes, json!({"metadata": {"name": "other.example"}}));
-    assert_eq!(heard::<CsiDriver>(&caches, added(&other)), "now ns1/other\n");
+    assert_eq!(heard::<CsiDriver>(&caches, &added(&other)), "now ns1/other\n");
     let unknown = with(other, json!({"metadata": {"name": "unknown.example"}}));
-    assert_eq!(heard::<CsiDriver>(&caches, added(&unknown)), "");
+    assert_eq!(heard::<CsiDriver>(&caches, &added(&unknown)), "");
 }
