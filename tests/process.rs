@@ -136,7 +136,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
         "--contention-profiling=true",
         "--node-sync-period=1s",
         "--feature-gates=PodDeletionCost=false,NativeHistograms=true,AtomicFIFO=true",
-        "--controllers=replicaset,validatingadmissionpolicy-status-controller,service,podgroup-protection-controller",
+        "--controllers=replicaset,service,podgroup-protection-controller",
         "-v=1",
         "--master=ftp://example.com",
     ])?;
@@ -144,7 +144,7 @@ fn flags_and_controllers_without_effect_are_named() -> anyhow::Result<()> {
     let once = [
         "Flag --node-sync-period has been deprecated, This flag is currently no-op and will be",
         "FLAG: --allocate-node-cidrs=\"false\"",
-        "FLAG: --controllers=\"[replicaset,selinux-warning-controller,service,podgroup-protection-controller]\"",
+        "FLAG: --controllers=\"[replicaset,service,podgroup-protection-controller]\"",
         "\"accepted, without effect yet: --contention-profiling; feature gates AtomicFIFO, \
          NativeHistograms\"\n",
         "\"skipping: a feature gate is off\" controller=\"podgroup-protection-controller\"",
