@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, silent, since,
+    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, silent, since, wait_until,
 };
+use http::Request;
 use serde_json::{Value, json};
 
 const POLICIES: &str = "validatingadmissionpolicies.v1.admissionregistration.k8s.io";
 const DEFINITIONS: &str = "customresourcedefinitions.v1.apiextensions.k8s.io";
 const WIDGETS: &str = "widgets.example.com";
 const ARGS: [&str; 1] = ["--controllers=validatingadmissionpolicy-status-controller"];
+/// How long the API server may take until it describes a kind.
+const LIMIT: Duration = Duration::from_mins(1);
 /// How long nothing may happen until the manager counts as done.
 const CALM: Duration = Duration::from_secs(3);
 
@@ -54,6 +57,7 @@ async fn both_managers_say_the_same() -> anyhow::Result<()> {
     let is_established =
         |it: &Value| it["status"]["conditions"].to_string().contains("the initial names have been");
     all.wait(DEFINITIONS, WIDGETS, "to be served", is_established).await?;
+    wait_until("a description of widgets", LIMIT, async || is_described(&cluster).await).await?;
     let policies = policies();
     let mut by_upstream = Vec::new();
     for (name, binary) in [("first", Binary::Upstream), ("second", Binary::Ours)] {
@@ -161,6 +165,14 @@ fn policies() -> Vec<Value> {
             ]}),
         ),
     ]
+}
+
+/// The API server serves a kind before it describes it, and whoever looks in between takes it for
+/// one that cannot be checked.
+async fn is_described(cluster: &Cluster) -> anyhow::Result<Option<()>> {
+    let path = "/openapi/v3/apis/example.com/v1";
+    let text = cluster.admin()?.request_text(Request::get(path).body(Vec::new())?).await;
+    Ok(text.is_ok_and(|text| text.contains("\"Widget\"")).then_some(()))
 }
 
 fn definition() -> Value {
