@@ -303,9 +303,13 @@ async fn claims_and_volumes_are_lost(cluster: &Cluster) -> anyhow::Result<()> {
     let lost = objects.wait(CLAIMS, "right", "to be lost", is("Lost")).await?;
     ensure!(lost["spec"]["volumeName"] == "lost", "{lost}");
     ensure!(lost["status"].get("capacity").is_none(), "{lost}");
-    let events = objects.list("events").await?;
-    let reasons: BTreeSet<_> = events.iter().filter_map(|event| event["reason"].as_str()).collect();
-    ensure!(reasons.contains("ClaimLost") && reasons.contains("ClaimMisbound"), "{reasons:?}");
+    // Events are sent when the status is written, not with it.
+    let told = async || {
+        let events = objects.list("events").await?;
+        let has = |reason| events.iter().any(|event| event["reason"] == reason);
+        Ok((has("ClaimLost") && has("ClaimMisbound")).then_some(events))
+    };
+    let events = wait_until("Events of both claims", LIMIT, told).await?;
     let component = &events[0]["source"]["component"];
     ensure!(component == "persistentvolume-controller", "{component}");
     Ok(())
