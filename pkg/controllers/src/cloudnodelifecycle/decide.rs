@@ -33,7 +33,8 @@ pub(super) fn decide(machine: &Machine, facts: &Facts, period: Duration) -> Plan
         }
     };
     if !exists {
-        return delete(machine);
+        // A finalizer may hold it.
+        return delete(machine).again_after(Some(period));
     }
     match answer(facts, Ask::IsShutDown(instance)) {
         Said::Nothing(plan) => plan,
@@ -74,7 +75,8 @@ fn answer(facts: &Facts, ask: Ask) -> Said {
 fn delete(machine: &Machine) -> Plan {
     let name = &machine.meta.key.name;
     let object = ObjectRef::new(&Machine::RESOURCE, &machine.meta);
-    let about = Arc::new(object.clone());
+    // As upstream names it in its Events.
+    let about = Arc::new(ObjectRef { resource_version: 0, ..object.clone() });
     let message = format!("Deleting node {name} because it does not exist in the cloud provider");
     let event = Event {
         about: Arc::clone(&about),

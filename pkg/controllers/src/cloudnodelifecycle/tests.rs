@@ -73,7 +73,7 @@ fn deletes() -> String {
     "why: it is not ready, and its machine does not exist\n\
      in order: event Normal DeletingNode: Deleting node node0 because it does not exist in the \
      cloud provider\n\
-     in order: delete nodes node0\n"
+     in order: delete nodes node0\nagain in 5s\n"
         .to_owned()
 }
 

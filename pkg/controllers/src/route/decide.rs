@@ -161,7 +161,11 @@ fn say(
         let message =
             format!("Could not create route {hint} {cidr} for node {node} after {took}: {error}");
         events.push(Action::Event(Event {
-            about: Arc::new(ObjectRef::new(&Machine::RESOURCE, &machine.meta)),
+            // As upstream names it in its Events.
+            about: Arc::new(ObjectRef {
+                resource_version: 0,
+                ..ObjectRef::new(&Machine::RESOURCE, &machine.meta)
+            }),
             r#type: EventType::Warning,
             reason: "FailedToCreateRoute".into(),
             message,

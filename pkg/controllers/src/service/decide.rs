@@ -59,7 +59,8 @@ fn hold(service: &BalancedService) -> Plan {
     let start = "failed to add load balancer cleanup finalizer: ";
     let patch = patch(service, &body).announced(failing(service, start));
     let why = "it is to have a load balancer, and lacks the finalizer";
-    Plan::one(why, Step::InOrder(vec![patch.into()]))
+    // The finalizer is no change that a handler looks at, and it may be shown before the response.
+    Plan::one(why, Step::InOrder(vec![patch.into()])).again_after(Some(Duration::ZERO))
 }
 
 fn ensure(s: &Snapshot, service: &BalancedService, facts: &Facts) -> (Plan, Verdict) {

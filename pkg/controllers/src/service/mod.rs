@@ -70,10 +70,13 @@ impl controller::Controller for Controller {
         snapshot.summary()
     }
 
-    fn remember(&self, balancers: &mut Balancers, news: News<'_, Self>, _: &mut Enqueue) {
+    fn remember(&self, balancers: &mut Balancers, news: News<'_, Self>, queue: &mut Enqueue) {
         match news {
             News::Acted { snapshot, verdict, outcome } => {
                 balancers.acted(snapshot, *verdict, outcome.error.is_none());
+                if balancers.lags(snapshot) {
+                    queue.add(&snapshot.key);
+                }
             }
             News::Gone(key) => balancers.forget(key),
             News::Answered { .. } => {}

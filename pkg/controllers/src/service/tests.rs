@@ -56,7 +56,7 @@ fn a_service_gets_a_load_balancer_or_loses_it() {
     let classed = with(service(), json!({"spec": {"loadBalancerClass": "custom-loadbalancer"}}));
     for (name, service, exists, expected) in [
         ("service doesn't want LB", cluster_ip(), false, &[][..]),
-        ("first the finalizer", service(), false, &[ADDS]),
+        ("first the finalizer", service(), false, &[ADDS, "again in 0ns"]),
         ("udp service that wants LB", port("UDP"), false, &ensures),
         ("tcp service that wants LB", port("TCP"), false, &ensures),
         ("sctp service that wants LB", port("SCTP"), false, &ensures),

@@ -152,3 +152,17 @@ fn an_event_names_some_nodes() {
     let said = world.sync();
     assert!(said.contains("n28 n29 <5 more>] [node names limited, total number of nodes: 25]"));
 }
+
+/// Issue: what changed while a load balancer was made is not in it, and nothing else tells. Upstream
+/// knows the Service before it asks for one (`processServiceCreateOrUpdate`).
+#[test]
+fn nodes_that_change_while_it_is_made_are_followed() {
+    let mut world = World::new(&held(service()));
+    let added = Change::Added(decode::<Machine>(&node("c")));
+    let nodes = [node("a"), node("b"), node("c")];
+    assert_eq!(world.made_beside(&added, &nodes), "now shop/web\n");
+    let mut world = ensured();
+    let same = decode::<Machine>(&node("a"));
+    let change = Change::Updated { old: std::sync::Arc::clone(&same), new: same };
+    assert_eq!(world.made_beside(&change, &nodes[..2]), "", "nothing changed");
+}

@@ -93,6 +93,18 @@ impl World {
         controller::fixture::lines(&remembered(&it(), &self.memory, change, &self.fixture()))
     }
 
+    /// The nodes change while its load balancer is being made; returns what the end of that
+    /// enqueues.
+    pub(super) fn made_beside(&mut self, change: &Change<Machine>, nodes: &[Value]) -> String {
+        let (snapshot, outcome) = (self.snapshot().unwrap(), Outcome::default());
+        self.change(change, nodes);
+        let mut queue = Enqueue::default();
+        let verdict = Verdict::Ensured(true);
+        let news = News::Acted { snapshot: &snapshot, verdict: &verdict, outcome: &outcome };
+        it().remember(&mut self.memory.write(), news, &mut queue);
+        controller::fixture::lines(&queue)
+    }
+
     fn fixture(&self) -> Fixture {
         let services: Vec<_> = self.service.iter().cloned().collect();
         Fixture::default().holding::<BalancedService>(&services).holding::<Machine>(&self.nodes)
