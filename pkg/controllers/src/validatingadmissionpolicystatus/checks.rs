@@ -112,6 +112,10 @@ fn type_of(kind: &VersionedKind, suffix: &str, facts: &Facts) -> Result<Option<T
     let text = match answer.document() {
         Ok(text) => text,
         Err(refused) if refused.code == Some(404) => return Ok(None),
+        // Who may not read it now will not soon; upstream's takes the kind for none.
+        Err(refused) if matches!(refused.code, Some(401 | 403 | 406 | 410)) => {
+            return Err(Untyped::Unknown(format!("{kind}: {}", refused.text)));
+        }
         Err(refused) => return Err(Untyped::Unread(refused.text.clone())),
     };
     let VersionedKind { group, version, kind: name } = kind;

@@ -9,6 +9,9 @@ use controller::Query;
 
 /// The most kinds that one rule adds.
 const KINDS_MAX: usize = 10;
+/// The most resources, each in a group and version, that a policy may name: lists of all three
+/// multiply. One that names more is not checked.
+const NAMES_MAX: usize = 10_000;
 
 /// A kind in a version, sorted as upstream's.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,12 +21,16 @@ pub(super) struct VersionedKind {
     pub(super) kind: String,
 }
 
-/// The kinds that a policy names; none: some of them cannot be known, as discovery fails.
+/// The kinds that a policy names; none: some of them cannot be known, as discovery fails, or it
+/// names too many resources.
 pub(super) fn named(policy: &PolicyExpressions, served: &Served) -> Option<Vec<VersionedKind>> {
     let mut kinds = BTreeSet::new();
+    let mut names_left = NAMES_MAX;
     for rule in &policy.rules {
         let mut count = 0;
-        for (group, version, resource) in resources(rule) {
+        let names = resources(rule, names_left)?;
+        names_left -= names.len();
+        for (group, version, resource) in names {
             let place = match group {
                 "" => version.to_owned(),
                 group => format!("{group}/{version}"),
@@ -53,21 +60,26 @@ pub(super) fn of_params(policy: &PolicyExpressions) -> Option<VersionedKind> {
     (!version.contains('/') && !is_empty).then_some(found)
 }
 
-/// The resources that a rule names, sorted: without wildcards and subresources.
-fn resources(rule: &NamedResources) -> Vec<(&str, &str, &str)> {
+/// The resources that a rule names, sorted: without wildcards and subresources; none: there are
+/// more than so many.
+fn resources(rule: &NamedResources, count_max: usize) -> Option<Vec<(&str, &str, &str)>> {
     let groups = sorted(&rule.groups, |_| true);
     let versions = sorted(&rule.versions, |_| true);
     let names = sorted(&rule.resources, |name| !name.contains(['*', '/']));
     if groups.iter().chain(&versions).any(|name| name.contains('*')) {
-        return Vec::new();
+        return Some(Vec::new());
     }
-    let mut all = Vec::new();
+    let count = groups.len().saturating_mul(versions.len()).saturating_mul(names.len());
+    if count > count_max {
+        return None;
+    }
+    let mut all = Vec::with_capacity(count);
     for group in groups {
         for version in &versions {
             all.extend(names.iter().map(|name| (group, *version, *name)));
         }
     }
-    all
+    Some(all)
 }
 
 fn sorted(names: &[String], is_kept: impl Fn(&str) -> bool) -> Vec<&str> {

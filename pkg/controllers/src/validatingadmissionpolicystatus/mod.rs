@@ -20,8 +20,9 @@
 //! - Schemas are always those that the API server serves; upstream's has those of built-in kinds in
 //!   its binary.
 //! - `typeChecking` is left out where discovery of a group that a policy names fails, where a
-//!   schema cannot be read, and where an expression is nested too deep, needs too many steps or
-//!   makes a message of protobuf. Upstream's takes a kind that it cannot read for none.
+//!   schema cannot or may not be read, where a policy names more than 10,000 resources, and where
+//!   an expression is nested too deep, needs too many steps or makes a message of protobuf.
+//!   Upstream's takes a kind that it cannot read for none.
 //! - Names of types in warnings are those of kinds with "0" (objects) or "1" (parameters) after
 //!   them, where upstream's have the nanoseconds of the time.
 //! - The apply names the policy by uid, so it is never that of another one with this name.

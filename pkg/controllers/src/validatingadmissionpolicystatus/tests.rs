@@ -434,9 +434,15 @@ fn what_cannot_be_checked_does_not_count_as_checked() {
         failed: [("apps/v1".to_owned(), "away".to_owned())].into(),
         ..deployments(&json!({}))
     };
+    let refused = Refused { code: Some(403), ..Refused::from("no") };
+    let forbidden = World {
+        documents: [(DEPLOYMENTS.to_owned(), Answer::Failed(refused))].into(),
+        ..World::default()
+    };
     let message = "google.protobuf.Int64Value{value: 1} == 1";
     for (name, world, expression) in [
         ("discovery fails", failing, "true"),
+        ("its schemas may not be read", forbidden, "true"),
         ("no JSON", World::default().answered(DEPLOYMENTS, "{"), "true"),
         ("no schemas", World::default().answered(DEPLOYMENTS, "[]"), "true"),
         (
@@ -455,10 +461,26 @@ fn what_cannot_be_checked_does_not_count_as_checked() {
     }
 }
 
+/// Issue: lists of groups, versions and resources multiply, so that a small policy can name more
+/// than memory holds.
+#[test]
+fn a_policy_that_names_too_much_is_not_checked() {
+    let world = deployments(&json!({}));
+    let names: Vec<_> = (0..500).map(|number| format!("n{number}")).collect();
+    let names: Vec<_> = names.iter().map(|name| &**name).collect();
+    for (names, wanted) in [
+        (&names[..], json!({"observedGeneration": 2})),
+        (&names[..20], json!({"observedGeneration": 2, "typeChecking": {}})),
+    ] {
+        let policy = with(policy(), rules([rule(names, names, names)]));
+        assert_eq!(world.status(&policy), wanted, "{}", names.len());
+    }
+}
+
 /// What could not be read is read again: with back-off.
 #[test]
 fn what_cannot_be_read_is_retried() {
-    for code in [None, Some(403), Some(503)] {
+    for code in [None, Some(503)] {
         let mut world = deployments(&json!({}));
         let refused = Refused { code, ..Refused::from("away") };
         world.documents.insert(DEPLOYMENTS.to_owned(), Answer::Failed(refused));
