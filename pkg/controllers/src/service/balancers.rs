@@ -86,8 +86,8 @@ impl Balancers {
         }
     }
 
-    /// Whether nodes have changed since this was taken: a load balancer that was being made then was
-    /// not known yet, so the change did not enqueue it.
+    /// Whether nodes have changed since this was taken: a load balancer that was being made then
+    /// was not known yet, so the change did not enqueue it.
     pub(super) fn lags(&self, s: &Snapshot) -> bool {
         let known = self.known.get(&s.key);
         known.is_some_and(|known| known.is_ensured) && s.generation != self.generation

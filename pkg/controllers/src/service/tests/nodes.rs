@@ -153,8 +153,8 @@ fn an_event_names_some_nodes() {
     assert!(said.contains("n28 n29 <5 more>] [node names limited, total number of nodes: 25]"));
 }
 
-/// Issue: what changed while a load balancer was made is not in it, and nothing else tells. Upstream
-/// knows the Service before it asks for one (`processServiceCreateOrUpdate`).
+/// Issue: what changed while a load balancer was made is not in it, and nothing else tells.
+/// Upstream knows the Service before it asks for one (`processServiceCreateOrUpdate`).
 #[test]
 fn nodes_that_change_while_it_is_made_are_followed() {
     let mut world = World::new(&held(service()));
