@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::selector::check_requirement;
 use crate::wire::null_is_empty;
@@ -137,6 +138,19 @@ impl Taint {
     /// A taint.
     pub fn new(key: &str, value: &str, effect: Effect) -> Self {
         Self { key: intern(key), value: intern(value), effect, added: None }
+    }
+
+    /// As the API writes it.
+    pub fn to_json(&self) -> Value {
+        let Self { key, value, effect, added } = self;
+        let mut json = json!({"key": &**key, "effect": effect.as_str()});
+        if !value.is_empty() {
+            json["value"] = (**value).into();
+        }
+        if let Some(added) = added {
+            json["timeAdded"] = json!(added);
+        }
+        json
     }
 }
 

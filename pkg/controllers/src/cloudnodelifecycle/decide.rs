@@ -9,7 +9,7 @@ use cloud::{Ask, Instance, Reply};
 use controller::{
     Action, Announce, Event, EventType, Facts, ObjectRef, PatchKind, Plan, Query, Step, Write,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::snapshot::{is_ready, is_shutdown, taint};
 
@@ -112,22 +112,11 @@ fn shut_down(machine: &Machine) -> Plan {
 /// The list is one value, so it is of this version.
 fn patch(machine: &Machine, taints: &[&Taint]) -> Write {
     let version = machine.meta.resource_version.to_string();
-    let taints: Vec<_> = taints.iter().map(|it| shown(it)).collect();
+    let taints: Vec<_> = taints.iter().map(|it| it.to_json()).collect();
     let body = json!({
         "metadata": {"uid": &*machine.meta.uid, "resourceVersion": version},
         "spec": {"taints": taints},
     });
     let object = ObjectRef::new(&Machine::RESOURCE, &machine.meta);
     Write::patch(object, PatchKind::Strategic, body.to_string())
-}
-
-fn shown(taint: &Taint) -> Value {
-    let mut json = json!({"key": &*taint.key, "effect": taint.effect.as_str()});
-    if !taint.value.is_empty() {
-        json["value"] = (*taint.value).into();
-    }
-    if let Some(added) = taint.added {
-        json["timeAdded"] = json!(added);
-    }
-    json
 }

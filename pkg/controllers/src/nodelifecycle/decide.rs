@@ -299,7 +299,7 @@ fn patch(s: &Snapshot, node: &Node, wanted: &taints::Wanted) -> Option<Write> {
     let mut body = json!({"metadata": {"uid": &*node.meta.uid}});
     if has_taints {
         body["metadata"] = precondition(node);
-        let taints: Vec<_> = wanted.taints.iter().map(taint).collect();
+        let taints: Vec<_> = wanted.taints.iter().map(Taint::to_json).collect();
         body["spec"] = json!({ "taints": taints });
     }
     if !labels.is_empty() {
@@ -310,17 +310,6 @@ fn patch(s: &Snapshot, node: &Node, wanted: &taints::Wanted) -> Option<Write> {
     let zone = zones::zone_of(node);
     let count = Count::one(&EVICTIONS_TOTAL).labels([&*zone]).when(When::Done);
     Some(if wanted.evicts { write.counted(vec![count]) } else { write })
-}
-
-fn taint(taint: &Taint) -> Value {
-    let mut json = json!({"key": &*taint.key, "effect": taint.effect.as_str()});
-    if !taint.value.is_empty() {
-        json["value"] = (*taint.value).into();
-    }
-    if let Some(added) = taint.added {
-        json["timeAdded"] = json!(added);
-    }
-    json
 }
 
 /// As `reconcileNodeLabels`.
