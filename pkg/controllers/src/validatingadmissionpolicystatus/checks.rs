@@ -1,9 +1,11 @@
 //! What the expressions of a policy are warned of. As `Check` of k8s.io/apiserver's
 //! pkg/admission/plugin/policy/validating/typechecking.go.
 
+use std::collections::BTreeMap;
+
 use api::PolicyExpressions;
 use cel::{Declarations, Document, Failure, Missing, Policy, Type, Variables};
-use controller::Facts;
+use controller::{Facts, Query};
 
 use super::kinds::VersionedKind;
 
@@ -13,16 +15,6 @@ const STEPS_MAX: usize = 1_000_000;
 /// The most text of all warnings of a policy. A longer status the API server could not store.
 const BYTES_MAX: usize = 1024 * 1024;
 
-/// What a check has found.
-pub(super) enum Found {
-    /// All that is to be warned of.
-    Warnings(Vec<Warning>),
-    /// Some expression cannot be checked, and why.
-    Unknown(String),
-    /// A document could not be read, now.
-    Unread(String),
-}
-
 /// A warning about an expression.
 pub(super) struct Warning {
     /// Where the expression is.
@@ -31,11 +23,16 @@ pub(super) struct Warning {
     pub(super) text: String,
 }
 
-/// Why there is no type of a kind.
-enum Untyped {
+/// Why a policy is not checked.
+pub(super) enum Unchecked {
+    /// A document could not be read, now.
     Unread(String),
+    /// Some expression cannot be checked, and why.
     Unknown(String),
 }
+
+/// The documents that were parsed.
+type Documents<'a> = BTreeMap<Query, Result<Document<'a>, Missing>>;
 
 /// Checks all expressions of a policy over all kinds. The documents of all of them were asked for.
 pub(super) fn warnings(
@@ -43,30 +40,18 @@ pub(super) fn warnings(
     kinds: &[VersionedKind],
     params: Option<&VersionedKind>,
     facts: &Facts,
-) -> Found {
-    match found(policy, kinds, params, facts) {
-        Ok(warnings) => Found::Warnings(warnings),
-        Err(Untyped::Unread(error)) => Found::Unread(error),
-        Err(Untyped::Unknown(why)) => Found::Unknown(why),
-    }
-}
-
-fn found(
-    policy: &PolicyExpressions,
-    kinds: &[VersionedKind],
-    params: Option<&VersionedKind>,
-    facts: &Facts,
-) -> Result<Vec<Warning>, Untyped> {
+) -> Result<Vec<Warning>, Unchecked> {
     let (declarations, mut steps) = (Declarations::load(), STEPS_MAX);
+    let mut documents = Documents::new();
     // Parameters without a schema can be anything.
     let params = match params {
-        Some(kind) => Some(type_of(kind, "1", facts)?.unwrap_or(Type::Dyn)),
+        Some(kind) => Some(type_of(kind, "1", facts, &mut documents)?.unwrap_or(Type::Dyn)),
         None => None,
     };
     let mut checkers = Vec::new();
     for kind in kinds {
         // A kind without a schema is left out.
-        let Some(object) = type_of(kind, "0", facts)? else { continue };
+        let Some(object) = type_of(kind, "0", facts, &mut documents)? else { continue };
         let about = Variables { object, params: params.clone(), own: &policy.variables };
         let checker = Policy::new(&declarations, about, &mut steps);
         checkers.push((kind, checker.map_err(|_| too_much("a variable"))?));
@@ -89,7 +74,7 @@ fn found(
                 let text = issues.map(|issues| format!("{kind}: {issues}\n"));
                 bytes += text.as_ref().map_or(0, String::len);
                 if bytes > BYTES_MAX {
-                    return Err(Untyped::Unknown("the warnings are too long".to_owned()));
+                    return Err(Unchecked::Unknown("the warnings are too long".to_owned()));
                 }
                 texts.extend(text);
             }
@@ -101,29 +86,38 @@ fn found(
     Ok(all)
 }
 
-fn too_much(field: &str) -> Untyped {
-    Untyped::Unknown(format!("{field} is too long or too deep, or says what is unknown here"))
+fn too_much(field: &str) -> Unchecked {
+    Unchecked::Unknown(format!("{field} is too long or too deep, or says what is unknown here"))
 }
 
 /// The type of a kind; none: there is no schema of it.
-fn type_of(kind: &VersionedKind, suffix: &str, facts: &Facts) -> Result<Option<Type>, Untyped> {
+fn type_of<'a>(
+    kind: &VersionedKind,
+    suffix: &str,
+    facts: &'a Facts,
+    documents: &mut Documents<'a>,
+) -> Result<Option<Type>, Unchecked> {
     let Some(query) = kind.document() else { return Ok(None) };
-    let Some(answer) = facts.get(&query) else { return Err(Untyped::Unread(query.to_string())) };
+    let Some(answer) = facts.get(&query) else { return Err(Unchecked::Unread(query.to_string())) };
     let text = match answer.document() {
         Ok(text) => text,
         Err(refused) if refused.code == Some(404) => return Ok(None),
         // Who may not read it now will not soon; upstream's takes the kind for none.
         Err(refused) if matches!(refused.code, Some(401 | 403 | 406 | 410)) => {
-            return Err(Untyped::Unknown(format!("{kind}: {}", refused.text)));
+            return Err(Unchecked::Unknown(format!("{kind}: {}", refused.text)));
         }
-        Err(refused) => return Err(Untyped::Unread(refused.text.clone())),
+        Err(refused) => return Err(Unchecked::Unread(refused.text.clone())),
     };
     let VersionedKind { group, version, kind: name } = kind;
-    let found = Document::parse(text)
-        .and_then(|it| it.kind(group, version, name, &format!("{name}{suffix}")));
+    // Kinds of one group and version share theirs.
+    let document = documents.entry(query).or_insert_with(|| Document::parse(text));
+    let found = match document {
+        Ok(document) => document.kind(group, version, name, &format!("{name}{suffix}")),
+        Err(missing) => Err(missing.clone()),
+    };
     match found {
         Ok(found) => Ok(Some(found)),
         Err(Missing::Kind) => Ok(None),
-        Err(missing @ Missing::Schema(_)) => Err(Untyped::Unknown(format!("{kind}: {missing}"))),
+        Err(missing @ Missing::Schema(_)) => Err(Unchecked::Unknown(format!("{kind}: {missing}"))),
     }
 }

@@ -8,7 +8,7 @@ use controller::{Facts, ObjectRef, PatchKind, Plan, Query, Step, Write};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
-use super::checks::{self, Found};
+use super::checks::{self, Unchecked};
 use super::kinds::{self, VersionedKind};
 use super::snapshot::Snapshot;
 
@@ -64,10 +64,10 @@ fn check(policy: &PolicyExpressions, kinds: &[VersionedKind], facts: &Facts) -> 
     }
     let generation = policy.meta.generation;
     match checks::warnings(policy, kinds, params.as_ref(), facts) {
-        Found::Warnings(_) if mutant::is(Mutant::AnythingIsChecked) => {
+        Ok(_) if mutant::is(Mutant::AnythingIsChecked) => {
             apply(format!("generation {generation} counts as checked"), &policy.meta, Some(&[]))
         }
-        Found::Warnings(warnings) => {
+        Ok(warnings) => {
             let why = format!("generation {generation} is new, with {} warnings", warnings.len());
             let warnings: Vec<_> = warnings
                 .into_iter()
@@ -75,8 +75,10 @@ fn check(policy: &PolicyExpressions, kinds: &[VersionedKind], facts: &Facts) -> 
                 .collect();
             apply(why, &policy.meta, Some(&warnings))
         }
-        Found::Unknown(why) => unchecked(policy, &why),
-        Found::Unread(error) => Plan::failed("an OpenAPI document could not be read", error),
+        Err(Unchecked::Unknown(why)) => unchecked(policy, &why),
+        Err(Unchecked::Unread(error)) => {
+            Plan::failed("an OpenAPI document could not be read", error)
+        }
     }
 }
 
