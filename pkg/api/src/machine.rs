@@ -24,6 +24,8 @@ pub struct Machine {
     pub ready: Option<Status>,
     /// Status and reason of the condition `NetworkUnavailable`; none if there is none.
     pub network_unavailable: Option<(Status, Text)>,
+    /// Why the node cannot be read; then all above but its metadata is unknown.
+    pub unreadable: Option<DecodeError>,
 }
 
 /// An entry of `status.addresses`.
@@ -60,9 +62,10 @@ impl Object for Machine {
         Ok(wire.view(meta))
     }
 
-    fn unreadable(meta: Meta, _: &DecodeError) -> Self {
-        // As one that is ready: it is not deleted, and has no routes.
-        Self { ready: Some(Status::True), ..WireNode::default().view(meta) }
+    fn unreadable(meta: Meta, error: &DecodeError) -> Self {
+        // As one that is ready: nobody asks whether its machine still exists.
+        let unreadable = Some(error.clone());
+        Self { ready: Some(Status::True), unreadable, ..WireNode::default().view(meta) }
     }
 }
 
@@ -130,6 +133,7 @@ impl WireNode {
             ready: condition("Ready").map(|ready| Status::parse(&ready.status)),
             network_unavailable: network.map(|it| (Status::parse(&it.status), intern(&it.reason))),
             addresses: status.addresses.into(),
+            unreadable: None,
         }
     }
 }

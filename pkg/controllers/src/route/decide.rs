@@ -73,9 +73,18 @@ fn courses<'a>(s: &'a Snapshot, routes: &'a [Route]) -> Courses<'a> {
         courses.entry(&route.node).or_default();
         by_node.entry(&route.node).or_default().push(route);
     }
-    for machine in s.machines.iter().filter(|it| !it.pod_cidrs.is_empty()) {
+    for machine in &s.machines {
         let name = &machine.meta.key.name;
         let routes = by_node.get(name).map_or(&[][..], Vec::as_slice);
+        if machine.unreadable.is_some() {
+            // Its ranges are unknown: the routes that lead to it stay.
+            let kept = routes.iter().map(|route| (&route.cidr, Course::Keep));
+            courses.insert(name, kept.collect());
+            continue;
+        }
+        if machine.pod_cidrs.is_empty() {
+            continue;
+        }
         let ranges = courses.entry(name).or_default();
         for cidr in &machine.pod_cidrs {
             ranges.insert(cidr, course(routes, cidr, &machine.addresses));
@@ -172,6 +181,7 @@ fn say(
         }));
         failed.push(&machine.meta.key.name);
     }
+    let readable = s.machines.iter().filter(|it| it.unreadable.is_none());
     let condition = |machine: &Arc<Machine>| {
         let name = &machine.meta.key.name;
         let ranges = courses.get(name)?;
@@ -179,7 +189,7 @@ fn say(
         network(s, machine, is_reached)
     };
     let conditions: Vec<Action> =
-        s.machines.iter().filter_map(condition).map(Action::from).collect();
+        readable.filter_map(condition).map(Action::from).collect();
     let (failures, written) = (failed.len(), conditions.len());
     let steps = [events, conditions].into_iter().filter(|it| !it.is_empty());
     let why = match (failures, written) {

@@ -90,7 +90,11 @@ struct Pass {
 
 /// Passes over all nodes, with a cloud that has these routes. It makes none to the node `refused`.
 fn pass(controller: &Controller, nodes: &[Value], routes: &[Route], refused: &str) -> Pass {
-    let fixture = Fixture::default().holding::<Machine>(nodes);
+    pass_of(controller, &Fixture::default().holding::<Machine>(nodes), routes, refused)
+}
+
+/// The same over these caches.
+fn pass_of(controller: &Controller, fixture: &Fixture, routes: &[Route], refused: &str) -> Pass {
     let snapshot = controller.observe(&Key::parse("routes"), &fixture.view(), &()).unwrap();
     let shown = |route: &Route| format!("{} {}", route.node, route.cidr);
     let mut done = Pass { routes: routes.iter().map(shown).collect(), ..Pass::default() };
@@ -332,6 +336,21 @@ fn a_condition_is_written_if_it_differs() {
         let expected = if writes { vec![expected] } else { vec![] };
         assert_eq!(done.conditions, expected, "{name}");
     }
+}
+
+/// Rule: nothing is taken for absent because it cannot be read. The routes of a node stay, and it is
+/// not said to have no network; other nodes get theirs.
+#[test]
+fn an_unreadable_node_keeps_its_routes() {
+    let odd = node("node-1", &["10.120.0.0/24"], "10.0.1.1");
+    let fixture = Fixture::default()
+        .holding::<Machine>(&single()[1..])
+        .holding_unreadable::<Machine>(&odd, "status: no");
+    let there = [route("01", "node-1", "10.120.0.0/24")];
+    let done = pass_of(&dual(), &fixture, &there, "");
+    assert_eq!(done.orders.len(), 1, "{:?}", done.orders);
+    assert!(done.routes.contains("node-1 10.120.0.0/24"), "{:?}", done.routes);
+    assert_eq!(done.conditions, [made("node-2")]);
 }
 
 /// Rule: without the list of routes nothing is decided.

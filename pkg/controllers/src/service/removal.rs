@@ -100,7 +100,13 @@ pub(super) fn of_deleted(s: &Snapshot, facts: &Facts) -> (Plan, Verdict) {
             let message = format!("Error deleting load balancer: {failure}");
             let failed = event(EventType::Warning, "DeleteLoadBalancerFailed", message);
             let plan = Plan::one("the cloud fails", Step::InOrder(vec![failed]));
-            (Plan { error: Some(failure.text.clone()), ..plan }, Verdict::Nothing)
+            let plan = match failure.trouble {
+                Trouble::NotYet(delay) => plan.again_after(Some(delay)),
+                Trouble::Failed | Trouble::Elsewhere => {
+                    Plan { error: Some(failure.text.clone()), ..plan }
+                }
+            };
+            (plan, Verdict::Nothing)
         }
     }
 }

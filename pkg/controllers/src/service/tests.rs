@@ -184,6 +184,11 @@ fn a_load_balancer_outlives_no_service() {
     let expected = lines(&[DELETING, ORDERS_DELETE, failed, error]);
     assert_eq!(world.sync(), expected, "If cloudprovided failed to delete the service");
 
+    // `processNextServiceItem`: a cloud says when it is to be tried again.
+    world.cloud.deletes = Err(Failure::not_yet("draining", Duration::from_secs(7)));
+    let failed = "event Warning DeleteLoadBalancerFailed: Error deleting load balancer: draining";
+    assert_eq!(world.sync(), lines(&[DELETING, ORDERS_DELETE, failed, "again in 7s"]));
+
     world.cloud.deletes = Ok(());
     let expected = lines(&[DELETING, ORDERS_DELETE, DELETED, "again in 0ns"]);
     assert_eq!(world.sync(), expected, "If delete was successful");
