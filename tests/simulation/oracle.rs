@@ -226,6 +226,7 @@ pub(crate) struct Oracle {
     policies: policies::Policies,
     stored: migrations::Stored,
     grown: autoscaling::Grown,
+    scales: autoscaling::Looks,
     labels: selinux::Users,
     signed: bootstrap::Signed,
     missed: servers::Missed,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{at, list, number, text, uid};
-use super::{Judged, Oracle};
+use super::{Judged, Oracle, Target};
 use crate::autoscaling::{SET, loads};
 
 const ACCOUNT: &str = "horizontal-pod-autoscaler";
@@ -20,7 +20,31 @@ const WINDOW: Duration = Duration::from_mins(5);
 #[derive(Default)]
 pub(super) struct Grown(BTreeMap<String, (String, i64, Duration)>);
 
+/// By namespace and name of a target: up to which revision the sync that read its scale last can
+/// know it and the metrics, which are read live, and the pods, which are cached.
+#[derive(Default)]
+pub(super) struct Looks(BTreeMap<(String, String), (u64, u64)>);
+
 impl Oracle {
+    /// An autoscaler has read the scale of a target: it looks at all that it decides by.
+    pub(super) fn heard_scale(&mut self, life: &str, target: &Target) {
+        let known = (self.revision, self.knowledge.told(life, "pods"));
+        self.scales.0.insert((target.namespace.clone(), target.name.clone()), known);
+    }
+
+    /// Whether an autoscaler has looked since something changed that it decides by. It looks each
+    /// 15 seconds, and its recommendations count for minutes.
+    fn has_looked(&self, scaler: &Value, target: &Value) -> bool {
+        let changed = |kind: &str| self.changed.get(kind).copied().unwrap_or(0);
+        let name = [text(target, "/metadata/namespace"), text(target, "/metadata/name")];
+        let Some((live, pods)) = self.scales.0.get(&(name[0].to_owned(), name[1].to_owned())) else {
+            return false;
+        };
+        let edited = self.touched.get(uid(scaler)).copied().unwrap_or(0);
+        let read_live = changed("PodMetrics").max(changed("StatefulSet")).max(edited);
+        *live >= read_live && *pods >= changed("Pod")
+    }
+
     /// The size that an autoscaler gives, with its target and itself; none: it is no such write, or
     /// the autoscaler has changed, which may not be known.
     fn scaled<'a>(&'a self, it: &'a Judged<'_>) -> Option<(i64, &'a Value, &'a Arc<Value>)> {
@@ -68,7 +92,11 @@ impl Oracle {
 
     /// What an autoscaler still has to do.
     pub(super) fn scaler_lacks(&self, scaler: &Value) -> Option<String> {
-        let size = number(self.target_of(scaler)?, "/spec/replicas");
+        let target = self.target_of(scaler)?;
+        if !self.has_looked(scaler, target) {
+            return Some("something has changed since it looked last".to_owned());
+        }
+        let size = number(target, "/spec/replicas");
         let (min, max) = bounds(scaler);
         let wanted = match self.load() {
             "6m" => min..=min,

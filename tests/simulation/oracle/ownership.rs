@@ -47,6 +47,9 @@ impl Oracle {
         if Self::is_job(account, &target) {
             self.heard_job(&serde_json::from_slice(body).unwrap_or_default(), now);
         }
+        if target.sub == "scale" {
+            self.heard_scale(life, &target);
+        }
         if !ADOPTERS.contains(&account) || !OWNERS.contains(&target.plural.as_str()) {
             return;
         }
