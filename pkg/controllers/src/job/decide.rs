@@ -24,6 +24,8 @@ pub struct Verdict {
     pub(super) done: Option<JobStatus>,
     /// The status to write if this step fails.
     pub(super) failed: Option<(usize, JobStatus)>,
+    /// The status to write while the caches do not show what was written.
+    pub(super) unsettled: Option<JobStatus>,
     /// How the pods fared, once this step is done.
     pub(super) record: Option<(usize, Record)>,
     /// Nothing of the Job needs to be remembered any more.
@@ -188,15 +190,22 @@ fn go_on(standing: &Standing<'_>, work: &Work, options: Options) -> Course {
         let status = tracked.status.clone();
         let does = if error.is_some() { After::Nothing } else { After::of(work) };
         let done = report::after(standing, status.clone(), does);
-        let (done, said) =
-            if is_managed { report::suspension(standing, done, options) } else { (done, None) };
-        verdict.failed = Some((0, report::after(standing, status, After::Nothing)));
-        verdict.done = Some(done);
-        steps.extend(step);
+        let turn = |status| match is_managed {
+            true => report::suspension(standing, status, options),
+            false => (status, None),
+        };
+        let unchanged = report::after(standing, status, After::Nothing);
+        let (done, said) = turn(done);
         let said = said.map(|(reason, message)| {
             event(standing.s, EventType::Normal, reason, message.to_owned())
         });
+        // Before the pods: whether the Job is suspended is said also if they are refused, as
+        // upstream goes on with `manageJobErr` (`syncJob` in job_controller.go).
         steps.extend(said.map(|event| Step::InOrder(vec![event])));
+        verdict.failed = Some((steps.len(), turn(unchanged.clone()).0));
+        verdict.unsettled = Some(unchanged);
+        verdict.done = Some(done);
+        steps.extend(step);
     } else {
         let status = report::after(standing, tracked.status.clone(), After::Nothing);
         let put = put(standing, &tracked, &status, None);

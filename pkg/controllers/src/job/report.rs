@@ -34,7 +34,7 @@ pub(super) fn report(s: &Snapshot, verdict: Option<&Verdict>, outcome: &Outcome)
     let is_cut_short = outcome.unsettled || outcome.step.is_some();
     let status = match (&verdict.failed, outcome.step) {
         (Some((at, status)), Some(step)) if *at == step => status,
-        (Some((_, status)), None) if is_cut_short && verdict.done.is_some() => status,
+        (_, None) if is_cut_short => verdict.unsettled.as_ref()?,
         _ if is_cut_short => return None,
         _ => verdict.done.as_ref()?,
     };

@@ -107,6 +107,27 @@ fn a_job_is_suspended_and_resumed() {
     assert!(world.text().ends_with("succeeded 0, failed 0; Suspended False"));
     assert_eq!(world.events, ["Suspended Job suspended", "Resumed Job resumed"]);
 
+    // Nor do pods that are refused keep it from being said, as with upstream's `manageJobErr`.
+    world.job["spec"]["suspend"] = true.into();
+    world.refuses = |write| matches!(write.verb, Verb::Delete(_));
+    world.sync_times(3);
+    assert!(world.text().ends_with("Suspended True"), "{}", world.text());
+    world.refuses = |_| false;
+    world.settle();
+    world.kubelets();
+    world.settle();
+    world.job["spec"]["suspend"] = false.into();
+    world.refuses = |write| matches!(write.verb, Verb::Create(_));
+    world.seconds = 200;
+    world.sync();
+    assert!(world.text().ends_with("Suspended False"), "{}", world.text());
+    assert_eq!(world.job["status"]["startTime"], "2024-05-01T12:03:20Z");
+    world.seconds = 205;
+    world.refuses = |_| false;
+    world.settle();
+    assert_eq!(world.job["status"]["startTime"], "2024-05-01T12:03:20Z", "not once more");
+    assert_eq!(world.events[2..], ["Suspended Job suspended", "Resumed Job resumed"]);
+
     // Without the gate the start stays.
     let mut world = run(json!({"parallelism": 1, "completions": 1}), "r");
     world.options.resets_start_time = false;
