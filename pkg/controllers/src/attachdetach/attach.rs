@@ -34,6 +34,13 @@ pub(super) fn decide(s: &Snapshot, (node, place): (&Text, &Place), draft: &mut D
     let called = &attachment.meta.key;
     if attachment.meta.is_terminating() {
         draft.says(node, format!("waits until {called}, which is being deleted, is gone"));
+        // As upstream's `IsOperationPending`: while its own detach is under way it tries nothing.
+        let ends = place.memory.deleted_since.map(|since| since + ATTACHER_TIMEOUT);
+        let left = ends.map(|ends| ends.saturating_sub(s.uptime)).unwrap_or_default();
+        if !left.is_zero() && attachment.detach_error.is_none() {
+            draft.again(left);
+            return draft.next(node, memory, Listing::Unsaid);
+        }
         let uid = format!("deleted {}", attachment.meta.uid);
         let why = "volume attachment is being deleted";
         let memory = failed(s, place, (&uid, why), memory, draft);

@@ -77,7 +77,12 @@ pub(super) fn volume(
     add_volumes(&volumes, queue);
 }
 
-pub(super) fn driver(change: &Change<CsiDriver>, view: &View<'_>, queue: &mut Enqueue) {
+pub(super) fn driver(
+    worlds: &Worlds,
+    change: &Change<CsiDriver>,
+    view: &View<'_>,
+    queue: &mut Enqueue,
+) {
     let driver = change.object();
     match change {
         Change::Added(it) if it.attach_required => return,
@@ -90,8 +95,12 @@ pub(super) fn driver(change: &Change<CsiDriver>, view: &View<'_>, queue: &mut En
         Some(AttachPlugin::ByNode) | None => false,
     };
     let volumes = view.of::<PersistentVolume>().all().into_iter();
-    let volumes = volumes.filter_map(|volume| volume.attached_as.clone()).filter(is_its);
-    add_volumes(&volumes.collect(), queue);
+    let volumes = volumes.filter_map(|volume| volume.attached_as.clone());
+    let attachments = view.of::<VolumeAttachment>().all().into_iter();
+    let attached = attachments.filter_map(|it| of_attachment(&it, view, Some(worlds)));
+    let pods = view.of::<Pod>().all().into_iter();
+    let inline = pods.flat_map(|pod| pod.inline_volumes().to_vec()).map(|inline| inline.volume);
+    add_volumes(&volumes.chain(attached).chain(inline).filter(is_its).collect(), queue);
 }
 
 pub(super) fn attachment(
@@ -196,7 +205,8 @@ fn of_pod(pod: &Pod, view: &View<'_>) -> (BTreeSet<Text>, bool) {
         let key = Key { namespace: pod.meta.key.namespace.clone(), name: name.clone() };
         let claim = view.of::<PersistentVolumeClaim>().get(&key);
         let Some(name) = claim.as_ref().and_then(|claim| claim.volume.as_ref()) else {
-            is_whole &= claim.is_some();
+            // One that cannot be read, or that was made anew, may have named a volume before.
+            is_whole = false;
             continue;
         };
         match view.of::<PersistentVolume>().get(&Key::new("", name)) {

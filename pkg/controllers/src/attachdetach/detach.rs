@@ -24,6 +24,8 @@ use super::worlds;
 const UNMOUNT_MAX: Duration = Duration::from_mins(6);
 /// When to look again after a live read that the cache does not show yet.
 const STALE: Duration = Duration::from_secs(5);
+/// When to look again after something that keeps a volume although nothing needs it.
+const KEPT: Duration = Duration::from_mins(1);
 
 /// What is known of the node of a volume.
 #[derive(Clone, Copy)]
@@ -69,6 +71,7 @@ pub(super) fn decide(
     let memory = worlds::Place {
         name: place.memory.name.clone(),
         detach_since: Some(since),
+        deleted_since: place.memory.deleted_since,
         is_attached_by_node: place.memory.is_attached_by_node || is_by_node(s),
         ..worlds::Place::default()
     };
@@ -92,7 +95,8 @@ pub(super) fn decide(
 
 /// Nothing is left of it.
 fn over(s: &Snapshot, (node, place): (&Text, &Place), draft: &mut Draft) {
-    if let Some(since) = place.memory.detach_since {
+    let worlds::Place { deleted_since, detach_since, .. } = &place.memory;
+    if let Some(since) = deleted_since.or(*detach_since) {
         draft.says(node, "detached");
         draft.counts(operation(s, "volume_detach", Ok(()), since));
     } else {
@@ -104,6 +108,9 @@ fn over(s: &Snapshot, (node, place): (&Text, &Place), draft: &mut Draft) {
 fn keep(s: &Snapshot, (node, place): (&Text, &Place), draft: &mut Draft) {
     let memory = worlds::Place { detach_since: None, ..place.memory.clone() };
     let is_listed = place.is_listed(&s.volume) || memory.is_attached_by_node;
+    // Upstream's sweep looks once a minute (`findAndRemoveDeletedPods`); what keeps the volume may
+    // go without a change of anything that names it.
+    draft.again(KEPT);
     draft.next(node, memory, if is_listed { Listing::Listed } else { Listing::Unsaid });
 }
 
@@ -156,6 +163,7 @@ fn detach(
     };
     draft.says(node, permit.why());
     draft.writes(delete(attachment, permit));
+    let memory = worlds::Place { deleted_since: Some(s.uptime), ..memory };
     draft.next(node, memory, Listing::Dropped);
 }
 

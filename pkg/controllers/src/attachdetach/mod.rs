@@ -96,7 +96,9 @@ impl controller::Controller for Controller {
         table.remembers::<PersistentVolume>(|_, worlds, change, view, queue| {
             changes::volume(worlds, change, view, queue);
         });
-        table.on::<CsiDriver>(|_, change, view, queue| changes::driver(change, view, queue));
+        table.remembers::<CsiDriver>(|_, worlds, change, view, queue| {
+            changes::driver(worlds, change, view, queue);
+        });
         table.remembers::<VolumeAttachment>(|_, worlds, change, view, queue| {
             changes::attachment(worlds, change, view, queue);
         });

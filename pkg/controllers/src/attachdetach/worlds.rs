@@ -40,6 +40,8 @@ pub(super) struct Place {
     pub(super) attach_timeout: Option<Duration>,
     /// Since when it is to be detached.
     pub(super) detach_since: Option<Duration>,
+    /// Since when its attachment is being deleted, by this process.
+    pub(super) deleted_since: Option<Duration>,
     /// Whether it is attached, of a plugin whose attachments are no objects.
     pub(super) is_attached_by_node: bool,
     /// Whether an Event has said that it is attached.

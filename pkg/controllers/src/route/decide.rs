@@ -188,8 +188,7 @@ fn say(
         let is_reached = !ranges.is_empty() && !failed.contains(&name);
         network(s, machine, is_reached)
     };
-    let conditions: Vec<Action> =
-        readable.filter_map(condition).map(Action::from).collect();
+    let conditions: Vec<Action> = readable.filter_map(condition).map(Action::from).collect();
     let (failures, written) = (failed.len(), conditions.len());
     let steps = [events, conditions].into_iter().filter(|it| !it.is_empty());
     let why = match (failures, written) {

@@ -46,8 +46,10 @@ fn pods_enqueue_their_volumes() {
     assert_eq!(enqueued::<Pod>(&world, Some(&it), Some(&over)), now(&[VOLUME]));
     assert_eq!(enqueued::<Pod>(&world, Some(&it), Some(&ready)), "");
     assert_eq!(enqueued::<Pod>(&world, Some(&it), None), now(&[VOLUME]));
-    // Its claim is gone already: what the node has is looked at.
+    // Its claim is gone already, or made anew: what the node has is looked at.
     world.claims.clear();
+    assert_eq!(enqueued::<Pod>(&world, Some(&it), None), now(&[VOLUME]));
+    world.claims.insert("data".to_owned(), claim("data", ""));
     assert_eq!(enqueued::<Pod>(&world, Some(&it), None), now(&[VOLUME]));
 }
 
@@ -123,7 +125,7 @@ fn nodes_enqueue_what_changes_for_their_volumes() {
 
 #[test]
 fn a_driver_that_needs_no_attachments_any_more_enqueues_its_volumes() {
-    let world = attached();
+    let mut world = attached();
     let driver = |required: bool| {
         let spec = json!({"attachRequired": required});
         json!({"metadata": {"name": "d.example"}, "spec": spec})
@@ -134,4 +136,15 @@ fn a_driver_that_needs_no_attachments_any_more_enqueues_its_volumes() {
     assert_eq!(enqueued::<CsiDriver>(&world, Some(&with), Some(&with)), "");
     assert_eq!(enqueued::<CsiDriver>(&world, Some(&with), Some(&without)), now(&[VOLUME]));
     assert_eq!(enqueued::<CsiDriver>(&world, Some(&without), None), now(&[VOLUME]));
+    // What only an attachment names, or a pod.
+    world.volumes.clear();
+    assert_eq!(enqueued::<CsiDriver>(&world, Some(&without), None), "", "nothing says what it is");
+    let pod = json!({"metadata": {"name": "b", "namespace": "shop"}, "spec": {"nodeName": "node-1",
+        "volumes": [{"name": "v", "azureDisk": {"diskName": "d", "diskURI": "/disks/d"}}]}});
+    world.pods.insert("b".to_owned(), pod);
+    let disk = json!({"metadata": {"name": "disk.csi.azure.com"}, "spec": {}});
+    assert_eq!(
+        enqueued::<CsiDriver>(&world, Some(&disk), None),
+        now(&["kubernetes.io/csi/disk.csi.azure.com^/disks/d"])
+    );
 }

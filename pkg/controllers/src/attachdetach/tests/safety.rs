@@ -51,6 +51,7 @@ fn what_cannot_be_seen_may_be_needed() {
         change(&mut world);
         let plan = world.sync(VOLUME);
         assert!(plan.contains("stays attached") && plan.contains(why), "{why}: {plan}");
+        assert!(plan.contains("again in 60s"), "as `findAndRemoveDeletedPods`: {plan}");
         world.uptime += Duration::from_hours(1);
         assert_eq!(world.settle(VOLUME), 0, "{why}");
     }

@@ -322,6 +322,33 @@ fn failures_of_the_attacher_are_told() {
     assert_eq!(world.settle(VOLUME), 1, "it is made anew");
 }
 
+/// `IsOperationPending`: a pod that comes back to its node while its volume is being detached from
+/// it waits, and nothing has failed; that is said after the detach has timed out, or failed.
+#[test]
+fn a_pod_that_comes_back_waits_for_the_detach() {
+    let failed = "a: Warning FailedAttachVolume AttachVolume.Attach failed for volume \"pv-1\" : \
+                  volume attachment is being deleted";
+    for fails in [false, true] {
+        let mut world = attached(&["ReadWriteOnce"]);
+        world.pods.clear();
+        world.uses("node-1", &[]);
+        world.settle(VOLUME);
+        let name = world.name("h1", "node-1");
+        assert!(world.attachments[&name]["metadata"]["deletionTimestamp"].is_string());
+        world.events.clear();
+        world.run(&[pod("a", "node-1", "data")]);
+        world.settle(VOLUME);
+        assert_eq!(world.events, [""; 0]);
+        if fails {
+            world.attacher("node-1", &json!({"detachError": {"message": "no"}}));
+        } else {
+            world.uptime += Duration::from_mins(2);
+        }
+        world.settle(VOLUME);
+        assert_eq!(world.events, [failed], "{fails}");
+    }
+}
+
 /// Test_AttachDetachControllerRecovery: what statuses list and no pod needs is detached after a
 /// restart.
 #[test]
