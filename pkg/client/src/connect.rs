@@ -16,7 +16,7 @@ use crate::credentials::{Credentials, LOOK_INTERVAL};
 use crate::kubeconfig::{Kubeconfig, parse_server};
 use crate::network::{Liveness, Network, Purpose};
 use crate::proxy::Environment;
-use crate::transport::AnyBody;
+use crate::transport::{Admits, AnyBody};
 use crate::{Guard, Transport};
 
 /// The options for the API server and our credentials.
@@ -41,6 +41,8 @@ pub struct Connection {
     pub host: String,
     /// What it was made from.
     pub(crate) source: Source,
+    /// What it and all connections that are made from it send.
+    admits: Admits,
 }
 
 /// How the server is reached.
@@ -144,7 +146,7 @@ pub(crate) async fn connect_in(
     let credentials = credentials.map_err(|text| ConfigError::Credentials { origin, text })?;
     let network = Network { config, credentials };
     let purpose = Purpose { user: GatedUser::Same, guard: None, liveness: Liveness::USUAL };
-    Ok(Connection::new(Source::Network(Arc::new(network)), purpose))
+    Ok(Connection::new(Source::Network(Arc::new(network)), purpose, Admits::All))
 }
 
 /// The `certificate-authority-data` of the cluster that the kubeconfig of `--kubeconfig` selects:
@@ -186,7 +188,7 @@ impl Connection {
     ) -> Self {
         let liveness = Liveness { unacknowledged_max, ..Liveness::USUAL };
         let guard = Some(guard.clone());
-        Self::new(self.source.clone(), Purpose { user, guard, liveness })
+        Self::new(self.source.clone(), Purpose { user, guard, liveness }, self.admits)
     }
 
     /// A separate connection to the same server, for requests that must be answered within `limit`.
@@ -194,7 +196,25 @@ impl Connection {
     /// without a response a new connection is opened.
     pub fn prompt(&self, limit: Duration) -> Self {
         let (user, liveness) = (GatedUser::Same, Liveness::within(limit));
-        Self::new(self.source.clone(), Purpose { user, guard: None, liveness })
+        Self::new(self.source.clone(), Purpose { user, guard: None, liveness }, self.admits)
+    }
+
+    /// This connection for a shadow: it, and each one that is made from it, sends nothing but GETs.
+    /// Other requests fail before anything is sent.
+    #[must_use]
+    pub fn reading(self) -> Self {
+        self.admitting(Admits::Reads)
+    }
+
+    /// As [`Connection::reading`], with the reviews of tokens and of access that a secure port
+    /// needs: POSTs that store nothing.
+    #[must_use]
+    pub fn reviewing(self) -> Self {
+        self.admitting(Admits::Reviews)
+    }
+
+    fn admitting(self, admits: Admits) -> Self {
+        Self { transport: self.transport.admitting(admits), admits, ..self }
     }
 
     /// A connection to an API server in this process, for a sandbox and for simulation: with the
@@ -216,15 +236,17 @@ impl Connection {
         Self::to_inside(ways, GatedUser::Same, None)
     }
 
-    fn new(source: Source, purpose: Purpose) -> Self {
-        match &source {
+    fn new(source: Source, purpose: Purpose, admits: Admits) -> Self {
+        let made = match &source {
             Source::Network(network) => {
-                Self { transport: network.transport(purpose), host: network.host(), source }
+                let (transport, host) = (network.transport(purpose), network.host());
+                Self { transport, host, source, admits }
             }
             Source::Inside(ways) => {
                 Self::to_inside(ways.clone(), purpose.user, purpose.guard.as_ref())
             }
-        }
+        };
+        made.admitting(admits)
     }
 
     fn to_inside(ways: Ways, user: GatedUser, guard: Option<&Guard>) -> Self {
@@ -244,7 +266,8 @@ impl Connection {
             }
         });
         let transport = kube::Client::new(gated, "default").into();
-        Self { transport, host: "sandbox".to_owned(), source: Source::Inside(ways) }
+        let (host, source) = ("sandbox".to_owned(), Source::Inside(ways));
+        Self { transport, host, source, admits: Admits::All }
     }
 }
 

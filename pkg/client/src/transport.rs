@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
@@ -16,6 +16,23 @@ use crate::error::cause;
 pub(crate) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 /// A response in progress.
 pub(crate) type Sending = Pin<Box<dyn Future<Output = Result<Response<AnyBody>, BoxError>> + Send>>;
+
+/// The paths of the reviews that a secure port needs.
+const REVIEWS: [&str; 2] = [
+    "/apis/authentication.k8s.io/v1/tokenreviews",
+    "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+];
+
+/// What may be sent over a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admits {
+    /// Everything.
+    All,
+    /// GETs.
+    Reads,
+    /// GETs, and the reviews of tokens and of access, which store nothing.
+    Reviews,
+}
 
 /// Sends to one API server. Cheap to clone; clones share the connections.
 ///
@@ -33,6 +50,17 @@ impl Transport {
     pub(crate) fn send(&self, request: Request<Body>) -> Sending {
         (self.0)(request)
     }
+
+    /// This transport, which refuses what `admits` does not admit, before anything is sent.
+    pub(crate) fn admitting(self, admits: Admits) -> Self {
+        if admits == Admits::All {
+            return self;
+        }
+        Self::new(move |request| match admits.refusal(request.method(), request.uri().path()) {
+            None => self.send(request),
+            Some(why) => Box::pin(std::future::ready(Err(why.into()))),
+        })
+    }
 }
 
 impl From<kube::Client> for Transport {
@@ -44,5 +72,46 @@ impl From<kube::Client> for Transport {
                 Ok(answer.map(|body| body.map_err(cause).boxed_unsync()))
             })
         })
+    }
+}
+
+// === impl Admits ===
+
+impl Admits {
+    /// Why this request must not be sent.
+    fn refusal(self, method: &Method, path: &str) -> Option<String> {
+        let is_review = method == Method::POST && REVIEWS.contains(&path);
+        let is_admitted = match self {
+            Self::All => true,
+            Self::Reads => method == Method::GET,
+            Self::Reviews => method == Method::GET || is_review,
+        };
+        (!is_admitted).then(|| format!("a shadow only reads: {method} {path} is not sent"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shadow_only_reads() {
+        let [token, access] = REVIEWS;
+        for (method, path, reads, reviews) in [
+            (Method::GET, "/api/v1/pods", true, true),
+            (Method::POST, "/api/v1/namespaces/a/pods", false, false),
+            (Method::POST, token, false, true),
+            (Method::POST, access, false, true),
+            (Method::PUT, access, false, false),
+            (Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", false, false),
+            (Method::PUT, "/api/v1/nodes/a/status", false, false),
+            (Method::PATCH, "/api/v1/nodes/a", false, false),
+            (Method::DELETE, "/api/v1/nodes/a", false, false),
+        ] {
+            let admitted = |admits: Admits| admits.refusal(&method, path).is_none();
+            assert!(admitted(Admits::All));
+            assert_eq!(admitted(Admits::Reads), reads, "{method} {path}");
+            assert_eq!(admitted(Admits::Reviews), reviews, "{method} {path}");
+        }
     }
 }
