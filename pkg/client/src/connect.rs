@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use tower::util::BoxCloneSyncService;
@@ -28,6 +28,10 @@ pub struct ConnectOptions {
     pub kubeconfig_flag: &'static str,
     /// `--master`, which replaces the kubeconfig's server.
     pub master: Option<String>,
+    /// The context of the kubeconfig; none: its current one.
+    pub context: Option<String>,
+    /// The user to impersonate; none: as the kubeconfig says.
+    pub impersonate: Option<String>,
 }
 
 /// A connection to one API server, by HTTP/2 if the server supports it, with pings, so that a dead
@@ -101,6 +105,9 @@ pub enum ConfigError {
         /// What is wrong with it.
         text: String,
     },
+    /// The user to impersonate cannot be sent.
+    #[error("the user {0:?} cannot be sent in a header")]
+    Impersonation(String),
     /// There is no kubeconfig, and we do not run in a pod.
     #[error(
         "neither --kubeconfig nor --master was given, and the in-cluster configuration cannot be \
@@ -159,6 +166,18 @@ pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
     })
 }
 
+/// The namespace of the kubeconfig's context (none: the current one); none: it has none.
+pub fn context_namespace(
+    kubeconfig: &Path,
+    context: Option<&str>,
+) -> Result<Option<String>, ConfigError> {
+    let found = Kubeconfig::read(kubeconfig).and_then(|file| file.namespace(context));
+    found.map_err(|text| {
+        let (flag, path) = ("--kubeconfig", kubeconfig.to_owned());
+        ConfigError::Kubeconfig { flag, path, text }
+    })
+}
+
 /// Our client certificate in a kubeconfig, PEM; none also if it cannot be read.
 pub fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
     Kubeconfig::read(kubeconfig).ok()?.client_certificate()
@@ -168,7 +187,8 @@ pub fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
 
 impl Default for ConnectOptions {
     fn default() -> Self {
-        Self { kubeconfig: None, kubeconfig_flag: "--kubeconfig", master: None }
+        let (kubeconfig_flag, master) = ("--kubeconfig", None);
+        Self { kubeconfig: None, kubeconfig_flag, master, context: None, impersonate: None }
     }
 }
 
@@ -277,16 +297,24 @@ fn find(options: &ConnectOptions) -> Result<Config, ConfigError> {
         let failed = |text: String| ConfigError::Master { master: master.to_owned(), text };
         parse_server(master).map_err(failed)
     });
-    match (&options.kubeconfig, master.transpose()?) {
+    let mut config = match (&options.kubeconfig, master.transpose()?) {
         (Some(path), master) => {
-            let config = Kubeconfig::read(path).and_then(|file| file.config(master));
+            let context = options.context.as_deref();
+            let config = Kubeconfig::read(path).and_then(|file| file.config(master, context));
             let (flag, path) = (options.kubeconfig_flag, path.clone());
-            config.map_err(|text| ConfigError::Kubeconfig { flag, path, text })
+            config.map_err(|text| ConfigError::Kubeconfig { flag, path, text })?
         }
-        (None, Some(server)) => Ok(Config::of(server)),
+        (None, Some(server)) => Config::of(server),
         (None, None) => {
             let config = Config::in_cluster(|name| std::env::var(name).ok());
-            config.map_err(ConfigError::InCluster)
+            config.map_err(ConfigError::InCluster)?
         }
+    };
+    if let Some(user) = &options.impersonate {
+        let value = HeaderValue::try_from(user.as_str());
+        let value = value.map_err(|_| ConfigError::Impersonation(user.clone()))?;
+        let name = HeaderName::from_static("impersonate-user");
+        config.user.impersonation = vec![(name, value)];
     }
+    Ok(config)
 }

@@ -51,10 +51,14 @@ impl Kubeconfig {
         Ok(kubeconfig)
     }
 
-    /// The server of its current context, and our credentials for it. `master` is another address
-    /// for that server.
-    pub(crate) fn config(&self, master: Option<Uri>) -> Result<Config, String> {
-        let Some(context) = self.context()? else {
+    /// The server of a context (none: the current one), and our credentials for it. `master` is
+    /// another address for that server.
+    pub(crate) fn config(
+        &self,
+        master: Option<Uri>,
+        context: Option<&str>,
+    ) -> Result<Config, String> {
+        let Some(context) = self.context(context)? else {
             // As upstream: an address is enough.
             return master.map(Config::of).ok_or("current-context: it is not set".to_owned());
         };
@@ -78,24 +82,34 @@ impl Kubeconfig {
     /// The `certificate-authority-data` of the cluster, PEM.
     pub(crate) fn authority_data(&self) -> Result<Option<Vec<u8>>, String> {
         // As upstream, the rest of the file need not be valid.
-        let Ok(Some(context)) = self.context() else { return Ok(None) };
+        let Ok(Some(context)) = self.context(None) else { return Ok(None) };
         let Ok(cluster) = self.cluster(&context) else { return Ok(None) };
         cluster.bytes("certificate-authority-data")
     }
 
     /// The certificate of the user, PEM; none also if it cannot be read.
     pub(crate) fn client_certificate(&self) -> Option<Vec<u8>> {
-        let user = self.user(&self.context().ok()??).ok()??;
+        let user = self.user(&self.context(None).ok()??).ok()??;
         self.source(&user, "client-certificate").ok()??.read("").ok()
     }
 
-    /// The current one, if there is one.
-    fn context(&self) -> Result<Option<Fields<'_>>, String> {
+    /// The namespace of a context (none: the current one), if it has one.
+    pub(crate) fn namespace(&self, context: Option<&str>) -> Result<Option<String>, String> {
+        let Some(context) = self.context(context)? else { return Ok(None) };
+        Ok(context.text("namespace")?.map(str::to_owned))
+    }
+
+    /// The one of this name; without a name the current one, if there is one.
+    fn context(&self, name: Option<&str>) -> Result<Option<Fields<'_>>, String> {
         let root = Fields::of(&self.document)?;
-        let Some(name) = root.text("current-context")? else { return Ok(None) };
+        let (place, name) = match (name, root.text("current-context")?) {
+            (Some(name), _) => ("contexts", name),
+            (None, Some(name)) => ("current-context", name),
+            (None, None) => return Ok(None),
+        };
         match self.named("contexts", name, "context")? {
             Some(context) => Ok(Some(context)),
-            None => Err(format!("current-context: there is no context {name:?}")),
+            None => Err(format!("{place}: there is no context {name:?}")),
         }
     }
 

@@ -33,6 +33,7 @@ pub use account::Account;
 pub use config::GatedUser;
 pub use connect::{
     ConfigError, ConnectOptions, Connection, authority_data, client_certificate, connect,
+    context_namespace,
 };
 pub use encoding::percent_encoded;
 pub use error::ApiError;

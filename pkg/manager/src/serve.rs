@@ -92,7 +92,7 @@ pub(crate) async fn guard(
 ) -> anyhow::Result<Guard> {
     let client = |kubeconfig: &Option<PathBuf>, kubeconfig_flag| {
         let kubeconfig = kubeconfig.clone();
-        let server = ConnectOptions { kubeconfig, kubeconfig_flag, master: None };
+        let server = ConnectOptions { kubeconfig, kubeconfig_flag, ..ConnectOptions::default() };
         delegated(server, metrics, runtime)
     };
     let asks_who =

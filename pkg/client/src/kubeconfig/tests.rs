@@ -8,7 +8,7 @@ use super::*;
 /// The configuration of a kubeconfig with one entry of each kind, whose cluster and user have these
 /// fields.
 fn config(cluster: &str, user: &str) -> Result<Config, String> {
-    kubeconfig(cluster, user).config(None)
+    kubeconfig(cluster, user).config(None, None)
 }
 
 fn kubeconfig(cluster: &str, user: &str) -> Kubeconfig {
@@ -137,17 +137,17 @@ fn a_master_replaces_the_server() {
     let master = || Some(Uri::from_static("https://master.test"));
     let fields = format!("{HTTPS}, tls-server-name: name.test, certificate-authority: /ca");
     let kubeconfig = kubeconfig(&fields, "token: t");
-    let plain = kubeconfig.config(None).unwrap();
+    let plain = kubeconfig.config(None, None).unwrap();
     assert_eq!(plain.server_name, Some(ServerName::try_from("name.test").unwrap()));
-    let config = kubeconfig.config(master()).unwrap();
+    let config = kubeconfig.config(master(), None).unwrap();
     assert_eq!(config.server, "https://master.test");
     // That name belonged to the other server; the CA and our credentials stay.
     assert_eq!(config.server_name, None);
     assert!(config.authority.is_some() && config.user.authorization.is_some());
-    let config = self::kubeconfig("", "token: t").config(master()).unwrap();
+    let config = self::kubeconfig("", "token: t").config(master(), None).unwrap();
     assert!(config.user.authorization.is_some());
     for empty in ["", "null", "{}", "apiVersion: v1\nkind: Config\nclusters: null\n"] {
-        assert_eq!(parsed(empty).config(master()).unwrap().server, "https://master.test");
+        assert_eq!(parsed(empty).config(master(), None).unwrap().server, "https://master.test");
     }
 }
 
@@ -262,10 +262,10 @@ fn contexts_lead_to_clusters_and_users() {
             None => format!("{text}\n{rest}"),
         };
         let kubeconfig = Kubeconfig::parse(text.as_bytes(), PathBuf::new());
-        let error = kubeconfig.and_then(|it| it.config(None)).err().unwrap();
+        let error = kubeconfig.and_then(|it| it.config(None, None)).err().unwrap();
         assert_eq!(error, expected, "{text}");
     }
-    let nobody = parsed(&format!("current-context: x\n{rest}")).config(None).unwrap();
+    let nobody = parsed(&format!("current-context: x\n{rest}")).config(None, None).unwrap();
     assert!(nobody.user.authorization.is_none() && nobody.user.identity.is_none());
     // The place in the file, without its text.
     let Err(error) =
@@ -292,19 +292,19 @@ clusters:
 ---
 current-context: y
 ";
-    let config = parsed(merged).config(None).unwrap();
+    let config = parsed(merged).config(None, None).unwrap();
     assert_eq!(config.server, "https://own.test");
     assert!(config.server_name.is_some());
     let json = "{\n\t\"current-context\": \"x\",\n\t\"contexts\": [{\"name\": \"x\", \"context\": \
                 {\"cluster\": \"c\"}}],\n\t\"clusters\": [{\"name\": \"c\", \"cluster\": \
                 {\"server\": \"https:\\/\\/json.test\"}}]\n}";
-    assert_eq!(parsed(json).config(None).unwrap().server, "https://json.test");
+    assert_eq!(parsed(json).config(None, None).unwrap().server, "https://json.test");
     let wide = || [0xfeff].into_iter().chain(json.encode_utf16());
     let marked = [b"\xef\xbb\xbf", json.as_bytes()].concat();
     let (little, big) = (wide().flat_map(u16::to_le_bytes), wide().flat_map(u16::to_be_bytes));
     for bytes in [little.collect(), big.collect(), marked] {
         let kubeconfig = Kubeconfig::parse(&bytes, PathBuf::new()).unwrap();
-        assert_eq!(kubeconfig.config(None).unwrap().server, "https://json.test");
+        assert_eq!(kubeconfig.config(None, None).unwrap().server, "https://json.test");
     }
 }
 
