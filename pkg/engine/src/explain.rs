@@ -205,7 +205,8 @@ impl Engine {
     }
 }
 
-fn read(query: &Query, answer: &Answer) -> String {
+/// A live read and its result, in a line.
+pub(crate) fn read(query: &Query, answer: &Answer) -> String {
     match answer {
         Answer::Found(found) => format!("{query}: found, version {}", found.0.resource_version),
         Answer::Metadata(found) => {

@@ -15,6 +15,7 @@ mod door;
 pub mod events;
 mod expectations;
 mod explain;
+mod glance;
 mod inspect;
 mod metrics;
 mod provider;
@@ -29,6 +30,7 @@ mod tests;
 
 pub use both::Both;
 use expectations::{Expectations, Settled};
+pub use glance::{Glance, glance};
 pub use inspect::{
     Acted, EngineStatus, Explanation, Fact, Failure, InWork, Insider, Inspect, Phase, Place,
     Planned, Unsettled, Viewer, WaitingFor,

@@ -24,6 +24,7 @@ use crate::act::Act;
 use crate::door::{Constants, Door, Opaque, Typed};
 use crate::events::Recorder;
 use crate::provider::Provider;
+use crate::read::Doors;
 use crate::record::Alive;
 use crate::telemetry::Became;
 use crate::{Metrics, Phase, Record, Settled, read};
@@ -536,16 +537,7 @@ impl Engine {
         snapshot: &Opaque,
         facts: &mut Facts,
     ) -> Option<Plan> {
-        for round in 0..=FETCH_ROUNDS_MAX {
-            let (plan, _) = self.controller.decide(snapshot, facts);
-            let ([], Some(queries)) = plan.round() else { return Some(plan) };
-            if round == FETCH_ROUNDS_MAX {
-                break;
-            }
-            let answers = read::fetch(client, &self.act.doors(), queries).await;
-            facts.answers.extend(queries.iter().cloned().zip(answers));
-        }
-        None
+        decided(&*self.controller, client, &self.act.doors(), snapshot, facts).await
     }
 
     fn learn(&self, snapshot: &Opaque, query: &Query, answer: &Answer) {
@@ -741,4 +733,24 @@ impl Kinds {
         let at = self.informers.partition_point(|it| it.selection() <= informer.selection());
         self.informers.insert(at, informer);
     }
+}
+
+/// Decides, with the live reads that precede the first write. None if the plan asks for too many.
+pub(crate) async fn decided(
+    controller: &dyn Door,
+    client: &Client,
+    doors: &Doors<'_>,
+    snapshot: &Opaque,
+    facts: &mut Facts,
+) -> Option<Plan> {
+    for round in 0..=FETCH_ROUNDS_MAX {
+        let (plan, _) = controller.decide(snapshot, facts);
+        let ([], Some(queries)) = plan.round() else { return Some(plan) };
+        if round == FETCH_ROUNDS_MAX {
+            break;
+        }
+        let answers = read::fetch(client, doors, queries).await;
+        facts.answers.extend(queries.iter().cloned().zip(answers));
+    }
+    None
 }
