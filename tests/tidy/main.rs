@@ -62,7 +62,7 @@ const IMPURE_CODE: [&str; 9] = [
 
 /// The crates of this workspace, lowest first, and which others each may depend on. No crate of the
 /// product depends on one of the emulator (`pkg/sandbox`).
-const ARROWS: [(&str, &[&str]); 27] = [
+const ARROWS: [(&str, &[&str]); 28] = [
     ("apimachinery", &[]),
     ("mutant", &[]),
     ("cel", &[]),
@@ -121,6 +121,7 @@ const ARROWS: [(&str, &[&str]); 27] = [
             "workqueue",
         ],
     ),
+    ("why", &["api", "client", "controller", "controllers", "engine", "metrics", "runtime"]),
     ("script", &["api", "client", "engine", "manager", "runtime", "sandbox"]),
     ("kube-controller-manager", &["manager"]),
     ("sandbox-cli", &["api", "manager", "runtime", "sandbox", "script"]),
@@ -132,7 +133,7 @@ const CODE_LINES_MAX: usize = 600;
 const LONG: [(&str, usize); 0] = [];
 
 /// Documents that people read from start to end, and how many lines they may have.
-const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 400), ("pkg/STYLE.md", 200)];
+const SHORT_DOCUMENTS: [(&str, usize); 2] = [("pkg/ARCHITECTURE.md", 420), ("pkg/STYLE.md", 200)];
 
 /// Unfinished work is an issue, not a word in the code. Split so that this file passes.
 const BANNED_WORDS: [&str; 6] = [

@@ -1,0 +1,1 @@
+//! Tables of rules: objects in, findings out.
