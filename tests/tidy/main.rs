@@ -62,7 +62,7 @@ const IMPURE_CODE: [&str; 9] = [
 
 /// The crates of this workspace, lowest first, and which others each may depend on. No crate of the
 /// product depends on one of the emulator (`pkg/sandbox`).
-const ARROWS: [(&str, &[&str]); 28] = [
+const ARROWS: [(&str, &[&str]); 29] = [
     ("apimachinery", &[]),
     ("mutant", &[]),
     ("cel", &[]),
@@ -122,8 +122,9 @@ const ARROWS: [(&str, &[&str]); 28] = [
         ],
     ),
     ("why", &["api", "client", "controller", "controllers", "engine", "metrics", "runtime"]),
-    ("script", &["api", "client", "engine", "manager", "runtime", "sandbox"]),
+    ("script", &["api", "client", "engine", "manager", "runtime", "sandbox", "why"]),
     ("kube-controller-manager", &["manager"]),
+    ("kubectl-why", &["client", "runtime", "why"]),
     ("sandbox-cli", &["api", "manager", "runtime", "sandbox", "script"]),
 ];
 

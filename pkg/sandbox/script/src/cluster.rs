@@ -6,6 +6,7 @@ use api::Key;
 use http::{HeaderMap, HeaderValue, Method, header};
 use sandbox::{Request, Server, User};
 use serde_json::Value;
+use why::Question;
 
 /// A cluster that scripts can play on.
 #[expect(async_fn_in_trait, reason = "players are not sent between threads")]
@@ -25,6 +26,17 @@ pub trait Cluster {
 
     /// What the controller of a resource would do for an object, and why, as lines.
     async fn explain(&self, plural: &str, key: &Key) -> Result<Vec<String>, Unsupported>;
+
+    /// What `kubectl why` says of an object to a user (none: the administrator), as lines.
+    async fn why(
+        &self,
+        question: &Question,
+        user: Option<&str>,
+    ) -> Result<Vec<String>, Unsupported> {
+        let user = user.map(|user| format!(" as {user}")).unwrap_or_default();
+        let Question { kind, name, .. } = question;
+        Err(Unsupported(format!("nobody looks at {kind}/{name}{user}")))
+    }
 }
 
 /// A request.

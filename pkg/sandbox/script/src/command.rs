@@ -47,6 +47,8 @@ pub enum Command {
     Events(Option<String>, Option<String>),
     /// `explain`
     Explain(Target),
+    /// `why`: the user, if it is not the administrator.
+    Why(Target, Option<String>),
     /// `kill`, `revive`, `partition`, `heal`, `terminate`
     Node(NodeAct, String),
     /// `fail`
@@ -138,6 +140,10 @@ impl Command {
             "get" => Self::Get(words.target()?, words.rest()),
             "events" => Self::Events(words.option("-l"), words.option("-n")),
             "explain" => Self::Explain(words.target()?),
+            "why" => {
+                let user = words.option("--as");
+                Self::Why(words.target()?, user)
+            }
             "kill" => Self::Node(NodeAct::Kill, words.next("a node")?),
             "revive" => Self::Node(NodeAct::Revive, words.next("a node")?),
             "partition" => Self::Node(NodeAct::Partition, words.next("a node")?),
@@ -154,13 +160,13 @@ impl Command {
 
     /// Whether only the sandbox can do it.
     pub fn needs_sandbox(&self) -> bool {
-        matches!(self, Self::Node(..) | Self::Fail(_) | Self::Explain(_))
+        matches!(self, Self::Node(..) | Self::Fail(_) | Self::Explain(_) | Self::Why(..))
     }
 
     /// Whether it asks how things are, and may be done twice.
     pub fn only_looks(&self) -> bool {
         match self {
-            Self::Show(_) | Self::Get(..) | Self::Events(..) => true,
+            Self::Show(_) | Self::Get(..) | Self::Events(..) | Self::Why(..) => true,
             Self::Rollout(what, _) => matches!(what, Rollout::Status | Rollout::History),
             _ => false,
         }

@@ -49,6 +49,7 @@
 //! | `get TARGET PATH…` | fields, such as `.status.replicas` |
 //! | `events [-l REASON]` | what was recorded; of nodes only with `-l` |
 //! | `explain TARGET` | what its controller would do now, and why; sandbox only |
+//! | `why TARGET [--as USER]` | what `kubectl why` says of it, and its exit code |
 //! | `kill\|revive\|partition\|heal\|terminate NODE`, `fail TARGET` | sandbox only |
 //! | `tick 10s` | time passes |
 //! | `settle [60s]` | until nothing changes for three seconds |

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use api::{Key, Resource};
 use http::Method;
 use serde_json::{Map, Value, json};
+use why::Question;
 
 use crate::command::{How, Target};
 use crate::resources::{Resources, items, text};
@@ -135,6 +136,7 @@ impl<'a, C: Cluster> Player<'a, C> {
             }
             Command::Rollout(what, target) => self.rollout(*what, target).await,
             Command::Explain(target) => self.explain(target).await,
+            Command::Why(target, user) => self.why(target, user.as_deref()).await,
             Command::Tick(time) => {
                 self.cluster.tick(*time).await;
                 Ok(Vec::new())
@@ -340,6 +342,23 @@ impl<'a, C: Cluster> Player<'a, C> {
         for key in keys {
             match self.cluster.explain(&resource.plural, &key).await {
                 Ok(explained) => lines.extend(explained),
+                Err(Unsupported(why)) => lines.push(format!("cannot be done here: {why}")),
+            }
+        }
+        Ok(lines)
+    }
+
+    async fn why(&self, target: &Target, user: Option<&str>) -> anyhow::Result<Vec<String>> {
+        let keys = match self.find(target).await? {
+            Ok((_, keys)) => keys,
+            Err(failure) => return Ok(vec![failure]),
+        };
+        let mut lines = Vec::new();
+        for key in keys {
+            let (name, namespace) = (key.name.to_string(), key.namespace.to_string());
+            let question = Question { kind: target.resource.clone(), name, namespace };
+            match self.cluster.why(&question, user).await {
+                Ok(said) => lines.extend(said),
                 Err(Unsupported(why)) => lines.push(format!("cannot be done here: {why}")),
             }
         }

@@ -217,6 +217,7 @@ fn commands_say_what_they_need() {
     let rows = [
         ("kill node-1", true, true),
         ("explain rs/a", true, false),
+        ("why rs/a --as jane", true, false),
         ("fail pod/a", true, false),
         ("cordon node-1", false, true),
         ("label node/a b=c", false, true),

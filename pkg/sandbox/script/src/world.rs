@@ -12,6 +12,8 @@ use manager::selection::Choice;
 use manager::start::Manager;
 use runtime::Runtime;
 use sandbox::User;
+use why::text::Style;
+use why::{AskError, Question, Reader, Report, ask};
 
 use crate::{Ask, Cluster, NodeAct, Reply, Script, Unsupported};
 
@@ -198,6 +200,28 @@ impl Cluster for World {
         }
         Ok(explained)
     }
+
+    async fn why(
+        &self,
+        question: &Question,
+        user: Option<&str>,
+    ) -> Result<Vec<String>, Unsupported> {
+        let server = self.cluster.server();
+        let user = user.map_or_else(User::admin, |name| User::new(name, &[]));
+        let nobody = server.service_as(User::anonymous());
+        let connection = Connection::inside(server.service_as(user), nobody);
+        Ok(said(&ask(&Reader::new(connection, &self.runtime), question).await))
+    }
+}
+
+/// What `kubectl why` prints, and its exit code.
+fn said(answer: &Result<Report, AskError>) -> Vec<String> {
+    let (text, code) = match answer {
+        Ok(report) => (why::text::write(report, Style::default()), report.state.code()),
+        Err(error) => (format!("error: {error}"), error.code()),
+    };
+    let lines = text.lines().filter(|line| !line.is_empty()).map(str::to_owned);
+    lines.chain([format!("exit code {code}")]).collect()
 }
 
 /// An explanation without times and versions.
