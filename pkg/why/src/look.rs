@@ -37,6 +37,17 @@ pub(crate) struct Look<'a> {
     visited: BTreeSet<Subject>,
 }
 
+/// An object that was asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Sought {
+    /// It is there.
+    There(Thing),
+    /// There is none.
+    Absent,
+    /// It is not known.
+    Unknown,
+}
+
 /// A finding that is not complete yet.
 pub(crate) struct Found<'f>(Option<&'f mut Finding>);
 
@@ -167,24 +178,24 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// One object: `Some(None)` if there is none, `None` if that is not known.
-    pub(crate) fn get(
-        &mut self,
-        resource: &Resource,
-        namespace: &str,
-        name: &str,
-    ) -> Option<Option<Thing>> {
+    /// One object.
+    pub(crate) fn get(&mut self, resource: &Resource, namespace: &str, name: &str) -> Sought {
         let namespace = if resource.namespaced { namespace } else { "" };
         let need = Need::Get(resource.clone(), namespace.to_owned(), name.to_owned());
         match self.facts.get(&need) {
-            Some(Seen::Object(json)) => Some(Some(Thing::new(resource, json))),
-            Some(Seen::Absent) => Some(None),
-            Some(Seen::Objects(_) | Seen::Unseen(_)) => None,
+            Some(Seen::Object(json)) => Sought::There(Thing::new(resource, json)),
+            Some(Seen::Absent) => Sought::Absent,
+            Some(Seen::Objects(_) | Seen::Unseen(_)) => Sought::Unknown,
             None => {
                 self.needs.insert(need);
-                None
+                Sought::Unknown
             }
         }
+    }
+
+    /// Whether this is the object of the question.
+    pub(crate) fn is_first(&self) -> bool {
+        self.depth == 0
     }
 
     /// The Events of an object, the last one first.
@@ -245,6 +256,12 @@ impl<'a> Look<'a> {
     /// It does not go on by itself.
     pub(crate) fn stuck(&mut self, thing: &Thing, cause: impl Into<String>) -> Found<'_> {
         self.say(thing, Severity::Stuck, cause)
+    }
+
+    /// Findings since there were so many are the background of another one, and not the cause.
+    pub(crate) fn demote_since(&mut self, start: usize) {
+        let found = self.findings.iter_mut().skip(start);
+        found.for_each(|it| it.severity = Severity::Note);
     }
 
     /// The worst that was found since there were so many findings.

@@ -1,6 +1,6 @@
 //! From what people call a kind to the kind, by discovery.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use api::Resource;
 use serde_json::Value;
@@ -22,14 +22,14 @@ impl Names {
     /// From both documents of aggregated discovery, that of the core group first.
     pub fn read(documents: &[Value]) -> Self {
         let mut named: Vec<Named> = Vec::new();
-        let mut known: BTreeMap<(String, String), ()> = BTreeMap::new();
+        let mut known: BTreeSet<(String, String)> = BTreeSet::new();
         for group in documents.iter().flat_map(|document| list(document, "/items")) {
             let name = text(group, "/metadata/name");
             // Versions come in the order of preference.
             for version in list(group, "/versions") {
                 for it in list(version, "/resources") {
                     let plural = text(it, "/resource").to_owned();
-                    if known.insert((name.to_owned(), plural), ()).is_none() {
+                    if known.insert((name.to_owned(), plural)) {
                         named.push(Named::read(name, text(version, "/version"), it));
                     }
                 }

@@ -65,18 +65,31 @@ fn write_finding(out: &mut String, finding: &Finding, now: Time, style: Style) {
 fn write_decision(out: &mut String, decision: &Decision, style: Style) {
     let head = format!("{} on {}, decided here and now:", decision.controller, decision.subject);
     let _ = write!(out, "\n{}\n", style.paint(BOLD, &head));
-    for fact in &decision.summary {
+    for fact in decision.summary.iter().filter(|fact| !fact.value.is_empty()) {
         line(out, 1, &format!("{}: {}", fact.name, fact.value));
     }
     for read in &decision.live_reads {
         line(out, 1, &format!("read: {read}"));
     }
     for step in &decision.plan {
-        line(out, 1, &format!("plan: {step}"));
+        line(out, 1, &words(step));
     }
     if let Some(error) = &decision.error {
         line(out, 1, &format!("no plan: {error}"));
     }
+}
+
+/// A line of a plan, as a sentence about the controller.
+fn words(step: &str) -> String {
+    for (sign, verb) in
+        [("why: ", "decides"), ("again in ", "looks again in"), ("error: ", "fails")]
+    {
+        if let Some(rest) = step.strip_prefix(sign) {
+            let colon = if verb.ends_with("in") { " " } else { ": " };
+            return format!("{verb}{colon}{rest}");
+        }
+    }
+    format!("would do: {step}")
 }
 
 fn write_unseen(out: &mut String, unseen: &[Unseen], style: Style) {

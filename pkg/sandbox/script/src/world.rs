@@ -157,11 +157,14 @@ impl World {
         Ok(Self { cluster, source, runtime: runtime.clone() })
     }
 
-    /// The requests that the server refused, each different one once: a controller whose role lacks
-    /// a verb tries for ever, and shows nothing of it.
+    /// The requests of the cluster's own users that the server refused, each different one once: a
+    /// controller whose role lacks a verb tries for ever, and shows nothing of it. People, such as
+    /// the user of a `why`, may be refused.
     pub fn refused(&self) -> Result<(), Refused> {
         let refusals = self.cluster.server().refusals();
-        let messages: Vec<_> = refusals.into_iter().map(|it| it.message).collect();
+        let is_own = |user: &str| user.starts_with("system:");
+        let refusals = refusals.into_iter().filter(|it| is_own(&it.user));
+        let messages: Vec<_> = refusals.map(|it| it.message).collect();
         if messages.is_empty() { Ok(()) } else { Err(Refused(messages)) }
     }
 }

@@ -4,6 +4,7 @@ use api::{Job, Kind, Time};
 
 use super::pod::{is_active, is_ready, pods_of};
 use super::workloads::{pods, refused_by_events};
+use crate::Severity;
 use crate::json::{condition_is, count, flag, number, said, since, time};
 use crate::look::{Look, Thing};
 use crate::text::age;
@@ -104,8 +105,7 @@ fn failed_job(look: &mut Look<'_>, it: &Thing, condition: &serde_json::Value) {
     // The Job is the cause: its pods are what it is about.
     let start = look.findings.len();
     look.follow_alike(&failed);
-    let found = look.findings.iter_mut().skip(start);
-    found.for_each(|it| it.severity = crate::Severity::Note);
+    look.demote_since(start);
 }
 
 pub(super) fn cron_job(look: &mut Look<'_>, it: &Thing) {
@@ -149,7 +149,13 @@ pub(super) fn cron_job(look: &mut Look<'_>, it: &Thing) {
         } else {
             look.waits(it, format!("runs {name}")).since(last);
         }
-        active.iter().take(3).for_each(|job| look.follow(job));
+        let before = look.findings.len();
+        for job in active.iter().take(3) {
+            look.follow(job);
+        }
+        if look.worst_since(before) < Severity::Stuck {
+            look.demote_since(before);
+        }
         return;
     }
     if let Some(event) = look.event(it, &["TooManyMissedTimes", "MissSchedule"]) {

@@ -79,6 +79,7 @@ pub(crate) fn of(look: &mut Look<'_>, thing: &Thing) {
         ("autoscaling", "horizontalpodautoscalers") => scaling::autoscaler(look, thing),
         ("policy", "poddisruptionbudgets") => scaling::budget(look, thing),
         ("", "services") => service::service(look, thing),
+        ("", "resourcequotas") => workloads::quota(look, thing),
         ("", "nodes") => node::node(look, thing),
         ("storage.k8s.io", "storageclasses") => storage::class(look, thing),
         _ => any(look, thing),

@@ -39,14 +39,13 @@ pub(super) fn namespace(look: &mut Look<'_>, it: &Thing) {
     }
     let held = condition_is(&it.json, "NamespaceFinalizersRemaining", "True").map(since);
     let remaining = condition_is(&it.json, "NamespaceContentRemaining", "True");
-    let found = contents(look, it);
-    if let Some(remaining) = remaining
-        && look.findings.iter().all(|found| found.subject == it.subject())
-    {
+    if let Some(remaining) = remaining {
         let words = text(remaining, "/message").to_owned();
-        let found = look.waits(it, format!("is being deleted, and not empty: {words}"));
-        found.since(since(remaining)).next("namespace-controller looks again until it is");
+        look.waits(it, format!("is being deleted, and not empty: {words}"))
+            .since(since(remaining))
+            .next("namespace-controller looks again until it is");
     }
+    let found = contents(look, it);
     own(look, it, asked, found || held.is_some() || remaining.is_some());
 }
 

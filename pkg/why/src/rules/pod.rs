@@ -9,11 +9,13 @@ use super::deletion::finalizers;
 use crate::json::{
     condition, condition_is, controller, count, flag, list, said, since, text, time,
 };
-use crate::look::{Look, Thing};
+use crate::look::{Look, Sought, Thing};
 use crate::text::age;
 
 /// How long a pod may take for a step that usually takes seconds.
 const USUAL_MAX: Duration = Duration::from_mins(1);
+/// How far up the chain a pod is followed.
+const OWNERS_MAX: usize = 3;
 /// The reasons of containers that cannot be pulled.
 const PULLS: [&str; 6] = [
     "ErrImagePull",
@@ -33,6 +35,38 @@ const HELD_UP: [&str; 5] = [
 ];
 
 pub(super) fn pod(look: &mut Look<'_>, pod: &Thing) {
+    state(look, pod);
+    if look.is_first() {
+        owners(look, pod);
+    }
+}
+
+/// Up the chain: who manages it.
+fn owners(look: &mut Look<'_>, pod: &Thing) {
+    let (mut below, mut chain) = (pod.clone(), Vec::new());
+    for _ in 0..OWNERS_MAX {
+        let Some(owner) = controller(&below.json) else { break };
+        let (version, kind) = (text(owner, "/apiVersion"), text(owner, "/kind"));
+        let (name, uid) = (text(owner, "/name").to_owned(), text(owner, "/uid").to_owned());
+        chain.push(format!("{}/{name}", kind.to_lowercase()));
+        let Some(kind) = look.names.of(version, kind).cloned() else { break };
+        match look.get(&kind, pod.namespace(), &name) {
+            Sought::There(above) if above.uid() == uid => below = above,
+            Sought::There(_) | Sought::Absent => {
+                chain.push("which does not exist any more".to_owned());
+                break;
+            }
+            Sought::Unknown => break,
+        }
+    }
+    if chain.is_empty() {
+        look.note(pod, "is managed by nobody: it is not replaced when it is gone");
+    } else {
+        look.note(pod, format!("is managed by {}", chain.join(", of ")));
+    }
+}
+
+fn state(look: &mut Look<'_>, pod: &Thing) {
     if time(&pod.json, "/metadata/deletionTimestamp").is_some() {
         return terminating(look, pod);
     }
@@ -106,7 +140,7 @@ fn terminating(look: &mut Look<'_>, pod: &Thing) {
         look.stuck(pod, format!("is terminating, and its node {state}"))
             .since(Some(asked))
             .waiting_for(format!("the kubelet of node/{node}, to say that its containers ended"))
-            .next("it stays until the node comes back, its Node is deleted, or it is deleted by force");
+            .next("it stays until the node is back or its Node deleted, or it is deleted by force");
         return;
     }
     let held = finalizers(pod);
@@ -132,8 +166,10 @@ pub(super) fn node_trouble(look: &mut Look<'_>, name: &str) -> Option<String> {
     if name.is_empty() {
         return None;
     }
-    let Some(node) = look.get(&Node::RESOURCE, "", name)? else {
-        return Some(format!("{name} does not exist any more"));
+    let node = match look.get(&Node::RESOURCE, "", name) {
+        Sought::There(node) => node,
+        Sought::Absent => return Some(format!("{name} does not exist any more")),
+        Sought::Unknown => return None,
     };
     let ready = condition(&node.json, "Ready")?;
     match text(ready, "/status") {
@@ -171,20 +207,26 @@ fn unscheduled(look: &mut Look<'_>, pod: &Thing) {
         return;
     };
     let claims = claims(look, pod);
-    let why = text(scheduled, "/message").trim_end_matches('.').to_owned();
+    // What preemption could not do adds nothing to why there is no room.
+    let why = text(scheduled, "/message");
+    let why = why.split_once(" preemption: ").map_or(why, |(why, _)| why);
+    let why = why.trim_end_matches('.').to_owned();
     let (why, since) = (if why.is_empty() { said(scheduled) } else { why }, since(scheduled));
     let nominated = pod.text("/status/nominatedNodeName");
-    if !nominated.is_empty() {
-        look.waits(pod, format!("waits for room on node/{nominated}: {why}")).since(since).next(
-            format!("it gets its place once what is evicted from node/{nominated} has ended"),
-        );
-    } else {
+    if nominated.is_empty() {
         look.stuck(pod, format!("cannot be scheduled: {why}"))
             .since(since)
             .waiting_for(what_it_needs(&why))
             .next("the scheduler tries again whenever nodes or pods change");
+    } else {
+        let next = format!("it gets its place once what node/{nominated} evicts for it has ended");
+        look.waits(pod, format!("waits for room on node/{nominated}: {why}"))
+            .since(since)
+            .next(next);
     }
-    claims.iter().for_each(|claim| look.follow(claim));
+    for claim in &claims {
+        look.follow(claim);
+    }
 }
 
 /// What helps against a refusal of the scheduler's.
@@ -223,14 +265,14 @@ fn claims(look: &mut Look<'_>, pod: &Thing) -> Vec<Thing> {
     let mut found = Vec::new();
     for name in names {
         match look.get(&PersistentVolumeClaim::RESOURCE, pod.namespace(), &name) {
-            Some(Some(claim)) if claim.text("/status/phase") != "Bound" => found.push(claim),
-            Some(None) => {
+            Sought::There(claim) if claim.text("/status/phase") != "Bound" => found.push(claim),
+            Sought::Absent => {
                 look.stuck(
                     pod,
                     format!("needs persistentvolumeclaim/{name}, which does not exist"),
                 );
             }
-            Some(Some(_)) | None => {}
+            Sought::There(_) | Sought::Unknown => {}
         }
     }
     found
@@ -244,7 +286,7 @@ fn on_a_node(look: &mut Look<'_>, pod: &Thing) {
     {
         look.stuck(pod, format!("is not ready, since its node {state}"))
             .since(condition(&pod.json, "Ready").and_then(since));
-        if let Some(Some(node)) = look.get(&Node::RESOURCE, "", &node) {
+        if let Sought::There(node) = look.get(&Node::RESOURCE, "", &node) {
             look.follow(&node);
         }
         return;
@@ -270,7 +312,7 @@ fn container(look: &mut Look<'_>, pod: &Thing, status: &Value) {
     let made = time(&pod.json, "/status/startTime");
     match text(waiting, "/reason") {
         reason if PULLS.contains(&reason) => {
-            let (image, why) = (text(status, "/image"), said(waiting));
+            let (image, why) = (text(status, "/image"), pull_error(waiting));
             let image = image_of(pod, name).unwrap_or(image).to_owned();
             look.stuck(pod, format!("cannot pull the image {image:?}: {why}"))
                 .since(made)
@@ -298,6 +340,16 @@ fn crash(look: &mut Look<'_>, pod: &Thing, status: &Value) {
         .since(time(status, "/lastState/terminated/finishedAt"))
         .waiting_for("a container that runs on: its log (kubectl logs --previous) may say why")
         .next("the kubelet starts it again after its back-off, at most 5 minutes");
+}
+
+/// Why a pull failed: what the last try said, without the words of the back-off.
+fn pull_error(waiting: &Value) -> String {
+    let message = text(waiting, "/message").trim();
+    match message.split_once("ErrImagePull: ") {
+        Some((_, why)) => why.to_owned(),
+        None if message.is_empty() => text(waiting, "/reason").to_owned(),
+        None => message.to_owned(),
+    }
 }
 
 /// The image that a container asks for; the status may show another name of it.

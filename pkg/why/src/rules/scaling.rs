@@ -5,7 +5,7 @@ use api::{Deployment, Kind, Pod, ReplicaSet, ReplicationController, Resource, St
 use super::pod::{is_active, is_ready};
 use super::workloads::pods;
 use crate::json::{condition, condition_is, count, labels, said, selects, since, text};
-use crate::look::{Look, Thing};
+use crate::look::{Look, Sought, Thing};
 
 /// The targets that are followed; a custom one is only named.
 fn scalable(kind: &str) -> Option<Resource> {
@@ -23,8 +23,11 @@ pub(super) fn autoscaler(look: &mut Look<'_>, it: &Thing) {
     let (kind, name) = (it.text("/spec/scaleTargetRef/kind"), it.text("/spec/scaleTargetRef/name"));
     let (kind, name) = (kind.to_owned(), name.to_owned());
     let target = format!("{}/{name}", kind.to_lowercase());
-    let found = scalable(&kind).and_then(|kind| look.get(&kind, it.namespace(), &name));
-    if let Some(None) = found {
+    let found = match scalable(&kind) {
+        Some(kind) => look.get(&kind, it.namespace(), &name),
+        None => Sought::Unknown,
+    };
+    if let Sought::Absent = found {
         look.stuck(it, format!("scales nothing: there is no {target}"))
             .waiting_for(format!("{target}, to exist"));
         return;
@@ -43,7 +46,9 @@ pub(super) fn autoscaler(look: &mut Look<'_>, it: &Thing) {
             .since(since(active))
             .waiting_for(what);
     }
-    if condition(json, "AbleToScale").is_none() {
+    if condition_is(json, "ScalingActive", "False").is_some() {
+        // How many it would want is not known.
+    } else if condition(json, "AbleToScale").is_none() {
         look.waits(it, "has not been looked at yet").next("its controller does so every 15 s");
     } else if current == desired {
         let limited = condition_is(json, "ScalingLimited", "True");
@@ -53,7 +58,7 @@ pub(super) fn autoscaler(look: &mut Look<'_>, it: &Thing) {
     } else {
         look.waits(it, format!("scales {target} from {current} to {}", pods(desired)));
     }
-    if let Some(Some(target)) = found {
+    if let Sought::There(target) = found {
         look.follow(&target);
     }
 }
@@ -78,11 +83,27 @@ pub(super) fn budget(look: &mut Look<'_>, it: &Thing) {
         return;
     }
     if allowed > 0 {
-        look.note(it, format!("allows {allowed} evictions now: {healthy} of {expected} pods are healthy, {desired} must be"));
+        let healthy = format!("{healthy} of {expected} pods are healthy, {desired} must be");
+        look.note(it, format!("allows {allowed} evictions now: {healthy}"));
+        return;
+    }
+    let selector = json.pointer("/spec/selector");
+    let all = look.list(&Pod::RESOURCE, it.namespace());
+    let selected = all.into_iter().filter(|pod| {
+        selects(selector, &labels(&pod.json, "/metadata/labels")) && is_active(&pod.json)
+    });
+    let selected: Vec<_> = selected.collect();
+    if expected == 0 && selected.is_empty() {
+        look.note(it, "selects no pods, so it refuses nothing");
         return;
     }
     if expected == 0 {
-        look.note(it, "selects no pods, so it refuses nothing");
+        let many = pods(i64::try_from(selected.len()).unwrap_or(i64::MAX));
+        look.stuck(
+            it,
+            format!("refuses all evictions: it selects {many} that no controller manages"),
+        )
+        .waiting_for("minAvailable as a number: only that can be counted without a controller");
         return;
     }
     let at = condition.and_then(since);
@@ -92,7 +113,8 @@ pub(super) fn budget(look: &mut Look<'_>, it: &Thing) {
         (None, None) => "no limit".to_owned(),
     };
     let cause = format!(
-        "refuses evictions: {healthy} of {expected} pods are healthy, and {desired} must be ({limit})"
+        "refuses evictions: {healthy} of {expected} pods are healthy, and {desired} must be \
+         ({limit})"
     );
     if healthy >= expected {
         look.stuck(it, cause)
@@ -101,11 +123,6 @@ pub(super) fn budget(look: &mut Look<'_>, it: &Thing) {
     } else {
         look.stuck(it, cause).since(at).waiting_for("the other pods, to be healthy");
     }
-    let selector = json.pointer("/spec/selector");
-    let all = look.list(&Pod::RESOURCE, it.namespace());
-    let selected = all.into_iter().filter(|pod| {
-        selects(selector, &labels(&pod.json, "/metadata/labels")) && is_active(&pod.json)
-    });
-    let bad: Vec<_> = selected.filter(|pod| !is_ready(&pod.json)).collect();
+    let bad: Vec<_> = selected.into_iter().filter(|pod| !is_ready(&pod.json)).collect();
     look.follow_alike(&bad);
 }

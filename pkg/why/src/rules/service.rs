@@ -40,7 +40,8 @@ pub(super) fn service(look: &mut Look<'_>, it: &Thing) {
     let many = i64::try_from(selected.len()).unwrap_or(i64::MAX);
     let bad: Vec<_> = selected.iter().filter(|pod| !is_ready(&pod.json)).cloned().collect();
     if let Some(port) = lost_port(it, &selected) {
-        look.stuck(it, format!("has no endpoints for its port {port}: no container of its pods has a port of that name"))
+        let why = "no container of its pods has a port of that name";
+        look.stuck(it, format!("has no endpoints for its port {port}: {why}"))
             .waiting_for("pods with a port of that name, or another targetPort");
     } else if ready == 0 && !publishes {
         look.waits(it, format!("has no ready endpoints: {} selected, none ready", pods(many)));

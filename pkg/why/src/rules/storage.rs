@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::deletion::finalizers;
 use super::pod::is_active;
 use crate::json::{condition_is, list, said, since, text, time};
-use crate::look::{Look, Thing};
+use crate::look::{Look, Sought, Thing};
 
 /// The finalizers of claims and volumes in use.
 const CLAIM_IN_USE: &str = "kubernetes.io/pvc-protection";
@@ -65,7 +65,7 @@ fn bound(look: &mut Look<'_>, it: &Thing) {
         return;
     }
     look.note(it, format!("is bound to persistentvolume/{volume}, with {has}"));
-    if let Some(None) = look.get(&PersistentVolume::RESOURCE, "", &volume) {
+    if let Sought::Absent = look.get(&PersistentVolume::RESOURCE, "", &volume) {
         look.stuck(it, format!("is bound to persistentvolume/{volume}, which does not exist"));
     }
 }
@@ -85,27 +85,27 @@ fn pending(look: &mut Look<'_>, it: &Thing) {
         return;
     }
     match look.get(&StorageClass::RESOURCE, "", class) {
-        Some(None) => {
+        Sought::Absent => {
             look.stuck(it, format!("is not bound: there is no storageclass/{class}"))
                 .since(made)
                 .waiting_for(format!("storageclass/{class}, or a volume of that class"));
         }
-        Some(Some(class)) => of_class(look, it, &class),
-        None => drop(look.waits(it, "is not bound").since(made)),
+        Sought::There(class) => of_class(look, it, &class),
+        Sought::Unknown => drop(look.waits(it, "is not bound").since(made)),
     }
 }
 
 fn wants_volume(look: &mut Look<'_>, it: &Thing, volume: &str) {
     let made = time(&it.json, "/metadata/creationTimestamp");
     match look.get(&PersistentVolume::RESOURCE, "", volume) {
-        Some(None) => {
+        Sought::Absent => {
             look.stuck(
                 it,
                 format!("is not bound: it names persistentvolume/{volume}, which does not exist"),
             )
             .since(made);
         }
-        Some(Some(found)) => {
+        Sought::There(found) => {
             let (name, namespace) = (
                 found.text("/spec/claimRef/name").to_owned(),
                 found.text("/spec/claimRef/namespace").to_owned(),
@@ -113,11 +113,14 @@ fn wants_volume(look: &mut Look<'_>, it: &Thing, volume: &str) {
             if name.is_empty() || (name == it.name() && namespace == it.namespace()) {
                 look.waits(it, format!("is being bound to persistentvolume/{volume}")).since(made);
             } else {
-                look.stuck(it, format!("is not bound: persistentvolume/{volume}, which it names, is of the claim {namespace}/{name}"))
+                let other = format!("is of the claim {namespace}/{name}");
+                look.stuck(it, format!("is not bound: persistentvolume/{volume} {other}"))
                     .since(made);
             }
         }
-        None => drop(look.waits(it, format!("waits for persistentvolume/{volume}")).since(made)),
+        Sought::Unknown => {
+            look.waits(it, format!("waits for persistentvolume/{volume}")).since(made);
+        }
     }
 }
 
@@ -261,7 +264,7 @@ pub(super) fn volume(look: &mut Look<'_>, it: &Thing) {
     }
     if it.text("/status/phase") == "Bound" {
         let (namespace, name) = claim.split_once('/').unwrap_or_default();
-        if let Some(None) = look.get(&PersistentVolumeClaim::RESOURCE, namespace, name) {
+        if let Sought::Absent = look.get(&PersistentVolumeClaim::RESOURCE, namespace, name) {
             look.waits(it, format!("is bound to the claim {claim}, which does not exist any more"));
         }
     }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use api::{Kind, ReplicaSet};
+use api::{Kind, ReplicaSet, ResourceQuota};
 use serde_json::Value;
 
 use super::pod::{is_active, is_ready, pods_of, unready};
 use crate::Severity;
 use crate::json::{condition_is, count, flag, number, since, text, time};
-use crate::look::{Look, Thing, event_time};
+use crate::look::{Look, Sought, Thing, event_time};
 
 /// The revision of a ReplicaSet.
 const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
@@ -26,7 +26,7 @@ pub(super) fn deployment(look: &mut Look<'_>, it: &Thing) {
     let available = count(json, "/status/availableReplicas");
     let is_complete = updated == want && all == want && available >= want;
     if is_complete {
-        look.note(it, format!("has all {} of its last revision available", pods(want)));
+        look.note(it, format!("has {} of its last revision available", all_pods(want)));
         return;
     }
     let (late, progress) = progress(json);
@@ -76,17 +76,29 @@ pub(super) fn replica_set(look: &mut Look<'_>, it: &Thing) {
         refused(look, it, text(failure, "/reason"), text(failure, "/message"), since(failure));
     }
     pods_there(look, it, want);
+    if let Some(failure) = condition_is(&it.json, "ReplicaFailure", "True") {
+        follow_quota(look, it, text(failure, "/message"));
+    }
 }
 
 /// Compares the pods of an owner with how many it wants, and follows those that are not ready.
 fn pods_there(look: &mut Look<'_>, it: &Thing, want: i64) {
-    let Some(all) = pods_of(look, it) else { return };
+    let Some(all) = pods_of(look, it) else {
+        let (have, ready) =
+            (count(&it.json, "/status/replicas"), count(&it.json, "/status/readyReplicas"));
+        let cause = format!("wants {}, has {have}, {ready} ready", pods(want));
+        if have == want && ready == want {
+            look.note(it, cause);
+        } else {
+            look.waits(it, cause).waiting_for("what its pods wait for, which may not be read here");
+        }
+        return;
+    };
     let active: Vec<_> = all.iter().filter(|pod| is_active(&pod.json)).cloned().collect();
     let have = i64::try_from(active.len()).unwrap_or(i64::MAX);
     let ready = active.iter().filter(|pod| is_ready(&pod.json)).count();
-    let start = look.findings.len();
     if have == want && i64::try_from(ready).is_ok_and(|ready| ready == want) {
-        look.note(it, format!("has all {}, and they are ready", pods(want)));
+        look.note(it, format!("has {}, ready", all_pods(want)));
     } else if have < want {
         look.waits(it, format!("wants {}, has {have}, {ready} ready", pods(want)))
             .next("its controller creates the others");
@@ -94,10 +106,9 @@ fn pods_there(look: &mut Look<'_>, it: &Thing, want: i64) {
         look.waits(it, format!("wants {}, has {have}", pods(want)))
             .next("its controller deletes the others");
     } else {
-        look.waits(it, format!("has all {}, {ready} ready", pods(want)));
+        look.waits(it, format!("has {}, {ready} ready", all_pods(want)));
     }
     look.follow_alike(&unready(&all));
-    let _ = start;
 }
 
 /// Pods that the API server refuses.
@@ -126,6 +137,35 @@ pub(super) fn refused(
         .next("its controller tries again with a growing delay");
 }
 
+/// Follows the quota that a refusal names.
+fn follow_quota(look: &mut Look<'_>, it: &Thing, message: &str) {
+    let quota = message.split_once("exceeded quota: ").and_then(|(_, rest)| rest.split(',').next());
+    if let Some(quota) = quota
+        && let Sought::There(quota) = look.get(&ResourceQuota::RESOURCE, it.namespace(), quota)
+    {
+        look.follow(&quota);
+    }
+}
+
+/// What is used of a quota.
+pub(super) fn quota(look: &mut Look<'_>, it: &Thing) {
+    let hard = it.json.pointer("/status/hard").and_then(Value::as_object);
+    let used = |name: &str| {
+        let used = it.json.pointer("/status/used").and_then(|used| used.get(name));
+        used.and_then(Value::as_str).unwrap_or("0").to_owned()
+    };
+    let lines: Vec<_> = hard
+        .into_iter()
+        .flatten()
+        .map(|(name, hard)| format!("{} of {} {name}", used(name), hard.as_str().unwrap_or("0")))
+        .collect();
+    if lines.is_empty() {
+        look.waits(it, "has no status yet, so it limits nothing");
+    } else {
+        look.note(it, format!("has in use: {}", lines.join(", ")));
+    }
+}
+
 /// A refusal that only Events show: one that is newer than the last success.
 pub(super) fn refused_by_events(look: &mut Look<'_>, it: &Thing) -> bool {
     let failure = look.event(it, &["FailedCreate"]);
@@ -146,7 +186,10 @@ pub(super) fn stateful_set(look: &mut Look<'_>, it: &Thing) {
     }
     let json = &it.json;
     let want = number(json, "/spec/replicas").unwrap_or(1);
-    let Some(mut all) = pods_of(look, it) else { return };
+    let Some(mut all) = pods_of(look, it) else {
+        pods_there(look, it, want);
+        return;
+    };
     all.sort_by_key(|pod| ordinal(pod.name()));
     let bad = unready(&all);
     let have = i64::try_from(all.len()).unwrap_or(i64::MAX);
@@ -165,30 +208,35 @@ pub(super) fn stateful_set(look: &mut Look<'_>, it: &Thing) {
             _ => {}
         }
     }
-    revisions(look, it, (want, ready), &bad);
+    let is_held = revisions(look, it, (want, ready), &bad);
+    let before = look.findings.len();
     if is_parallel {
         look.follow_alike(&bad);
     } else if let Some(first) = bad.first() {
         look.follow(first);
     }
+    if is_held {
+        look.demote_since(before);
+    }
     if look.findings.len() == start {
-        look.note(it, format!("has all {} of its last revision ready", pods(want)));
+        look.note(it, format!("has {} of its last revision ready", all_pods(want)));
     }
 }
 
-/// Pods of a StatefulSet that are not of its last revision.
-fn revisions(look: &mut Look<'_>, it: &Thing, (want, ready): (i64, i64), bad: &[Thing]) {
+/// Pods of a StatefulSet that are not of its last revision. True: one that is broken holds the
+/// update, and not what it is broken by.
+fn revisions(look: &mut Look<'_>, it: &Thing, (want, ready): (i64, i64), bad: &[Thing]) -> bool {
     let json = &it.json;
     let (current, update) = (it.text("/status/currentRevision"), it.text("/status/updateRevision"));
     let updated = count(json, "/status/updatedReplicas");
     if current == update || updated >= want {
-        return;
+        return false;
     }
     let old = want - updated;
     if it.text("/spec/updateStrategy/type") == "OnDelete" {
         look.stuck(it, format!("has {} of an old revision, and updates none by itself", pods(old)))
             .waiting_for("somebody to delete them: its update strategy is OnDelete");
-        return;
+        return false;
     }
     let partition = count(json, "/spec/updateStrategy/rollingUpdate/partition");
     if partition > 0 && updated >= want - partition {
@@ -196,7 +244,7 @@ fn revisions(look: &mut Look<'_>, it: &Thing, (want, ready): (i64, i64), bad: &[
             it,
             format!("keeps {} of an old revision: its partition is {partition}", pods(old)),
         );
-        return;
+        return false;
     }
     let revision = "/metadata/labels/controller-revision-hash";
     if let Some(first) = bad.iter().find(|pod| pod.text(revision) != update)
@@ -204,9 +252,10 @@ fn revisions(look: &mut Look<'_>, it: &Thing, (want, ready): (i64, i64), bad: &[
     {
         look.stuck(it, format!("does not replace {}, which is broken and old", first.subject()))
             .waiting_for("somebody to delete it: the update waits for it to be ready first");
-        return;
+        return true;
     }
     look.waits(it, format!("rolls out: {} of an old revision to be replaced", pods(old)));
+    false
 }
 
 fn ordinal(name: &str) -> u64 {
@@ -251,7 +300,7 @@ pub(super) fn daemon_set(look: &mut Look<'_>, it: &Thing) {
         look.stuck(it, "wants no pods: no node fits its selector, affinity and tolerations");
     }
     if look.findings.len() == start {
-        look.note(it, format!("has all {}, one on each node that fits, ready", pods(want)));
+        look.note(it, format!("has {}, one on each node that fits, ready", all_pods(want)));
     }
 }
 
@@ -272,6 +321,15 @@ fn is_behind(look: &mut Look<'_>, it: &Thing) -> bool {
         look.waits(it, cause).since(changed).next("its controller looks at it");
     }
     true
+}
+
+/// All that are wanted: `its pod`, `all 3 pods`.
+fn all_pods(count: i64) -> String {
+    match count {
+        0 => "none, as it wants none,".to_owned(),
+        1 => "its pod".to_owned(),
+        more => format!("all {more} pods"),
+    }
 }
 
 /// `1 pod`, `3 pods`.
