@@ -1,9 +1,11 @@
 //! The binary as a process, with no cluster: what bad input is answered with.
 
-use cluster_tests::ours;
+use anyhow::ensure;
+use cluster_tests::{ours, wait_until};
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Without a port, unless `args` ask for one: another program may listen on the usual one.
 fn run(args: &[&str]) -> anyhow::Result<Output> {
@@ -237,5 +239,109 @@ fn version_and_help_succeed() -> anyhow::Result<()> {
     let text = String::from_utf8(help.stdout)?;
     assert!(text.contains("--concurrent-replicaset-syncs"), "{text}");
     assert_eq!(help.status.code(), Some(0));
+    Ok(())
+}
+
+/// Issue: exit code 0 settled, 1 in progress, 2 stuck, 3 and more for errors; the cause first; the
+/// same as data; no colours but on a terminal; a watch that ends when the object is settled.
+#[tokio::test]
+async fn kubectl_why_answers_as_a_process() -> anyhow::Result<()> {
+    let dir = std::env::temp_dir().join(format!("kubectl-why-{}", std::process::id()));
+    fs::create_dir_all(&dir)?;
+    let (config, objects) = (dir.join("config"), dir.join("objects.yaml"));
+    fs::write(&objects, WHY_OBJECTS)?;
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let url = format!("http://127.0.0.1:{port}");
+    fs::write(&config, WHY_CONFIG.replace("URL", &url))?;
+    let why = cluster_tests::build("kubectl-why", "kubectl-why")?;
+    let ask = |args: &str| -> anyhow::Result<(Option<i32>, String, String)> {
+        let mut command = Command::new(&why);
+        command.args(args.split_whitespace()).env("KUBECONFIG", &config).env("HOME", &dir);
+        let output = command.env_remove("KUBERNETES_SERVICE_HOST").output()?;
+        let text = |bytes| String::from_utf8(bytes);
+        Ok((output.status.code(), text(output.stdout)?, text(output.stderr)?))
+    };
+    let (code, _, said) = ask("deployment/web")?;
+    ensure!(code == Some(7) && said.starts_with("error: "), "without a server: {code:?} {said}");
+    let mut sandbox = Command::new(cluster_tests::build("sandbox-cli", "sandbox")?);
+    sandbox.args(["--nodes=2", &format!("--port={port}"), "--filename"]).arg(&objects);
+    let mut sandbox = sandbox.stdout(std::process::Stdio::null()).spawn()?;
+    let tried = why_answers(&ask).await;
+    sandbox.kill()?;
+    sandbox.wait()?;
+    fs::remove_dir_all(&dir)?;
+    tried
+}
+
+/// A Deployment that becomes ready, and one that never does.
+const WHY_OBJECTS: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: "web:1"}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: bad}
+spec:
+  selector: {matchLabels: {app: bad}}
+  template:
+    metadata: {labels: {app: bad}}
+    spec: {containers: [{name: main, image: "registry.invalid/bad:1"}]}
+"#;
+
+/// Its second context is of a user without any rights.
+const WHY_CONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: it
+clusters: [{name: it, cluster: {server: 'URL'}}]
+users: [{name: it, user: {}}, {name: joe, user: {as: joe}}]
+contexts:
+- {name: it, context: {cluster: it, user: it}}
+- {name: joe, context: {cluster: it, user: joe}}
+- {name: away, context: {cluster: it, user: it, namespace: away}}
+";
+
+type Asked<'a> = &'a dyn Fn(&str) -> anyhow::Result<(Option<i32>, String, String)>;
+
+/// Once the sandbox serves.
+async fn why_answers(ask: Asked<'_>) -> anyhow::Result<()> {
+    let begun = async || Ok((ask("node/node-0")?.0 == Some(0)).then_some(()));
+    wait_until("the sandbox", Duration::from_mins(1), begun).await?;
+    let (code, out, said) = ask("deploy/web --watch")?;
+    ensure!(code == Some(0) && out.contains("deployment.apps/web is settled"), "{out}{said}");
+    let rows: &[(&str, i32, &str, &str)] = &[
+        ("deploy/web", 0, "deployment.apps/web is settled: it has all 2 pods", ""),
+        ("deployments.apps web", 0, "deployment.apps/web is settled", ""),
+        ("deployment.v1.apps/web", 0, "deployment.apps/web is settled", ""),
+        ("deployment/bad", 2, "deployment.apps/bad is stuck: pod/bad-", ""),
+        ("deployment/bad --color always", 2, "\u{1b}[31mdeployment.apps/bad is stuck", ""),
+        ("deployment/bad -o json", 2, "{\n  \"subject\": {\n    \"kind\": \"Deployment\"", ""),
+        ("deployment/web -n away", 4, "", "error: deployments.apps \"web\" not found"),
+        ("deployment/web --context away", 4, "", "error: deployments.apps \"web\" not found"),
+        ("wheel/web", 4, "", "error: the server doesn't have a resource type \"wheel\""),
+        ("deployment/web --context joe", 5, "", "error: deployments.apps \"web\" is forbidden"),
+        ("deployment/web --as joe", 5, "", "error: deployments.apps \"web\" is forbidden"),
+        ("deployment/web --context none", 6, "", "error: --kubeconfig "),
+        ("deployment/web --kubeconfig /none", 6, "", "error: --kubeconfig /none: "),
+        ("deployment", 3, "", "error: say what it is about as KIND/NAME"),
+        ("deployment/web --no-such-flag", 3, "", "error: unexpected argument '--no-such-flag'"),
+    ];
+    for (args, expected, out, err) in rows {
+        let (code, printed, said) = ask(args)?;
+        let is_right = code == Some(*expected) && printed.starts_with(out) && said.starts_with(err);
+        ensure!(is_right, "{args}: {code:?}\n{printed}\n{said}");
+        ensure!(err.is_empty() || printed.is_empty(), "{args}: an error and {printed}");
+    }
+    let (_, text, _) = ask("deployment/bad -o json")?;
+    let report: serde_json::Value = serde_json::from_str(&text)?;
+    ensure!(report["state"] == "stuck" && report["findings"][0]["depth"] == 0, "{text}");
+    ensure!(report["decisions"][0]["controller"] == "deployment-controller", "{text}");
     Ok(())
 }

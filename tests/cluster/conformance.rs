@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use api::Key;
+use client::ConnectOptions;
 use cluster_tests::{Binary, Cluster, Manager, Options, User, scripts};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::{Request, header};
+use runtime::Runtime;
 use script::{Ask, Difference, NodeAct, Player, Reply, Script, Unsupported};
 use serde_json::Value;
+use why::{Question, Reader};
 
 /// As many as scripts have that say nothing of it.
-const NODES: usize = 3;
+pub(crate) const NODES: usize = 3;
 /// Scripts that play side by side; those that change nodes play alone, after them.
 const AT_ONCE: usize = 10;
 /// How much later than what they report a status and an Event may come.
@@ -45,7 +48,7 @@ async fn scripts_print_the_same_on_the_real_api_server() -> anyhow::Result<()> {
     let user = User::ControllerManager;
     let binary = Binary::under_test()?;
     let manager = Manager::start(&cluster, binary, user, &arguments)?;
-    let real = Real(cluster.admin_once()?);
+    let real = Real::on(&cluster)?;
     let (mut alone, mut together) = (Vec::new(), Vec::new());
     for (number, path) in scripts::all()?.into_iter().enumerate() {
         let script = Script::parse(&fs::read_to_string(&path)?)?;
@@ -77,7 +80,7 @@ pub(crate) async fn plays_alone(name: &str) -> anyhow::Result<()> {
     let (binary, user) = (Binary::under_test()?, User::ControllerManager);
     let manager = Manager::start(&cluster, binary, user, &arguments)?;
     let scripts = vec![("script".to_owned(), path, script)];
-    let wrong = play_all(&cluster, &Real(cluster.admin_once()?), scripts, 1).await;
+    let wrong = play_all(&cluster, &Real::on(&cluster)?, scripts, 1).await;
     let wrong = wrong.with_context(|| manager.log())?;
     ensure!(wrong.is_empty(), "\n{}\n{}", wrong.join("\n"), manager.log());
     Ok(())
@@ -89,7 +92,7 @@ fn now() -> Instant {
 }
 
 /// Plays scripts, each in a namespace of its own, and returns what is wrong.
-async fn play_all(
+pub(crate) async fn play_all(
     cluster: &Cluster,
     real: &Real,
     scripts: Vec<(String, PathBuf, Script)>,
@@ -153,7 +156,33 @@ fn is_for_here(script: &Script) -> bool {
 }
 
 /// A real cluster.
-struct Real(kube::Client);
+pub(crate) struct Real {
+    kube: kube::Client,
+    /// The administrator's.
+    kubeconfig: PathBuf,
+}
+
+impl Real {
+    /// Talks to this cluster as its administrator.
+    pub(crate) fn on(cluster: &Cluster) -> anyhow::Result<Self> {
+        Ok(Self { kube: cluster.admin_once()?, kubeconfig: cluster.kubeconfig(User::Admin)? })
+    }
+
+    async fn answer(&self, question: &Question, user: Option<&str>) -> anyhow::Result<Vec<String>> {
+        let options = ConnectOptions {
+            kubeconfig: Some(self.kubeconfig.clone()),
+            impersonate: user.map(str::to_owned),
+            ..ConnectOptions::default()
+        };
+        let connection = client::connect(&options).await?;
+        Ok(script::said(&why::ask(&Reader::new(connection, &Runtime::system()), question).await))
+    }
+}
+
+/// The first line and the last one.
+pub(crate) fn ends(lines: &[String]) -> Vec<String> {
+    lines.first().into_iter().chain(lines.iter().skip(1).next_back()).cloned().collect()
+}
 
 impl script::Cluster for Real {
     async fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
@@ -164,7 +193,7 @@ impl script::Cluster for Real {
             request = request.header(header::CONTENT_TYPE, *kind);
             body = serde_json::to_vec(json)?;
         }
-        let response = self.0.send(request.body(body.into())?).await?;
+        let response = self.kube.send(request.body(body.into())?).await?;
         let code = response.status().as_u16();
         let bytes = response.into_body().collect_bytes().await?;
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
@@ -186,5 +215,15 @@ impl script::Cluster for Real {
 
     async fn explain(&self, _plural: &str, _key: &Key) -> Result<Vec<String>, Unsupported> {
         Err(Unsupported(NOT_HERE.to_owned()))
+    }
+
+    /// The cause alone: what is below it has times.
+    async fn why(
+        &self,
+        question: &Question,
+        user: Option<&str>,
+    ) -> Result<Vec<String>, Unsupported> {
+        let said = self.answer(question, user).await;
+        said.map(|lines| ends(&lines)).map_err(|error| Unsupported(format!("{error:#}")))
     }
 }

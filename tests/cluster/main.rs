@@ -49,4 +49,5 @@ mod trustbundles;
 mod ttlafterfinished;
 mod volumeexpand;
 mod volumes;
+mod why;
 mod workloads;

@@ -40,7 +40,7 @@ pub use components::tool;
 pub use contest::{Claimed, Contest, Counts, Done, Fault, Takeover, Verdict};
 pub use custom::{CustomKind, NoServer};
 pub use kubectl::kubectl;
-pub use manager::{Binary, Manager, PageResponse, WrongClock, ours};
+pub use manager::{Binary, Manager, PageResponse, WrongClock, build, ours};
 pub use normal::Normal;
 pub use objects::{Objects, WORKLOADS, rolled_out, status_code};
 pub use pki::{User, certificate_request, pod_certificate_request};

@@ -315,7 +315,7 @@ pub fn ours() -> anyhow::Result<PathBuf> {
 }
 
 /// A binary of this repository, in the profile of the running test.
-pub(crate) fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
+pub fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     // target/<profile>/deps/<test>: the profile's folder is named as the profile, but for `dev`.
     let exe = std::env::current_exe()?;
     let folder = exe.ancestors().nth(2).context("a test binary lies in a folder of its profile")?;

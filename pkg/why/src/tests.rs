@@ -170,7 +170,7 @@ fn a_stateful_set_leads_to_its_class() {
             "persistentVolumeClaim": {"claimName": "data-db-0"}}]},
         "status": {"conditions": [{"type": "PodScheduled", "status": "False",
             "reason": "Unschedulable", "message": "0/1 nodes are available: pod has unbound \
-            immediate PersistentVolumeClaims. preemption: 0/1 nodes are available."}]}});
+            immediate PersistentVolumeClaims. no new claims to deallocate, preemption: 0/1 nodes are available."}]}});
     let facts = [
         listed(&Pod::RESOURCE, &[pod("db-0", &waits)]),
         listed(&EVENTS, &[]),

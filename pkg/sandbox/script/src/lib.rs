@@ -80,4 +80,4 @@ pub use cluster::{Ask, Cluster, NodeAct, Reply, Unsupported};
 pub use command::Command;
 pub use parse::{Entry, Script, ScriptError, Step};
 pub use play::{Difference, Played, Player, Progress};
-pub use world::{Refused, World, WorldOptions};
+pub use world::{Refused, World, WorldOptions, said};

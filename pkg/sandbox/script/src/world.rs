@@ -218,7 +218,7 @@ impl Cluster for World {
 }
 
 /// What `kubectl why` prints, and its exit code.
-fn said(answer: &Result<Report, AskError>) -> Vec<String> {
+pub fn said(answer: &Result<Report, AskError>) -> Vec<String> {
     let (text, code) = match answer {
         Ok(report) => (why::text::write(report, Style::default()), report.state.code()),
         Err(error) => (format!("error: {error}"), error.code()),

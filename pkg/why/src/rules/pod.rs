@@ -207,9 +207,10 @@ fn unscheduled(look: &mut Look<'_>, pod: &Thing) {
         return;
     };
     let claims = claims(look, pod);
-    // What preemption could not do adds nothing to why there is no room.
+    // What evicting others could not do adds nothing to why there is no room.
     let why = text(scheduled, "/message");
     let why = why.split_once(" preemption: ").map_or(why, |(why, _)| why);
+    let why = why.trim_end_matches("no new claims to deallocate,").trim_end();
     let why = why.trim_end_matches('.').to_owned();
     let (why, since) = (if why.is_empty() { said(scheduled) } else { why }, since(scheduled));
     let nominated = pod.text("/status/nominatedNodeName");
