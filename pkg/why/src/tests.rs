@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::look::EVENTS;
 use crate::text::{Style, age, write};
-use crate::{Facts, Finding, Names, Need, Report, Seen, Severity, State, Subject, examine};
+use crate::{
+    Decision, Facts, Finding, Line, Names, Need, Report, Seen, Severity, State, Subject, examine,
+};
 
 const NOW: Time = Time::from_unix(1_767_225_600, 0);
 
@@ -170,7 +172,8 @@ fn a_stateful_set_leads_to_its_class() {
             "persistentVolumeClaim": {"claimName": "data-db-0"}}]},
         "status": {"conditions": [{"type": "PodScheduled", "status": "False",
             "reason": "Unschedulable", "message": "0/1 nodes are available: pod has unbound \
-            immediate PersistentVolumeClaims. no new claims to deallocate, preemption: 0/1 nodes are available."}]}});
+            immediate PersistentVolumeClaims. no new claims to deallocate, preemption: 0/1 nodes \
+            are available."}]}});
     let facts = [
         listed(&Pod::RESOURCE, &[pod("db-0", &waits)]),
         listed(&EVENTS, &[]),
@@ -331,6 +334,28 @@ fn reports_are_written_for_people() {
     );
     let coloured = write(&report, Style { colours: true });
     assert!(coloured.starts_with("\u{1b}[31mpod/a is stuck: it is torn.\u{1b}[0m\n"));
+}
+
+#[test]
+fn plans_are_sentences_about_a_controller() {
+    let subject = Subject::new(&Deployment::RESOURCE, "shop", "web");
+    let mut report = Report::new(subject.clone(), NOW, Vec::new());
+    let plan = ["why: it is time", "in order: create pod a", "again in 585.97s", "error: no"];
+    report.decisions = vec![Decision {
+        controller: "deployment-controller",
+        subject,
+        summary: vec![Line { name: "wanted".to_owned(), value: "2".to_owned() }],
+        live_reads: vec!["pods: 2 found".to_owned()],
+        plan: plan.map(str::to_owned).to_vec(),
+        error: None,
+    }];
+    let text = write(&report, Style::default());
+    let (_, said) = text.split_once("decided here and now:\n").unwrap();
+    assert_eq!(
+        said,
+        "  wanted: 2\n  read: pods: 2 found\n  decides: it is time\n  would do: in order: create \
+         pod a\n  looks again in 585s\n  fails: no\n"
+    );
 }
 
 /// kubectl's ages, in short.

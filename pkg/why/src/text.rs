@@ -81,15 +81,27 @@ fn write_decision(out: &mut String, decision: &Decision, style: Style) {
 
 /// A line of a plan, as a sentence about the controller.
 fn words(step: &str) -> String {
-    for (sign, verb) in
-        [("why: ", "decides"), ("again in ", "looks again in"), ("error: ", "fails")]
-    {
-        if let Some(rest) = step.strip_prefix(sign) {
-            let colon = if verb.ends_with("in") { " " } else { ": " };
-            return format!("{verb}{colon}{rest}");
-        }
+    if let Some(why) = step.strip_prefix("why: ") {
+        return format!("decides: {why}");
     }
-    format!("would do: {step}")
+    if let Some(error) = step.strip_prefix("error: ") {
+        return format!("fails: {error}");
+    }
+    match step.strip_prefix("again in ") {
+        Some(delay) => format!("looks again in {}", whole_seconds(delay)),
+        None => format!("would do: {step}"),
+    }
+}
+
+/// A delay as plans print it, without a part of a second.
+fn whole_seconds(delay: &str) -> String {
+    let parts = delay.strip_suffix('s').and_then(|number| number.split_once('.'));
+    match parts {
+        Some((seconds, rest)) if rest.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{seconds}s")
+        }
+        Some(_) | None => delay.to_owned(),
+    }
 }
 
 fn write_unseen(out: &mut String, unseen: &[Unseen], style: Style) {
