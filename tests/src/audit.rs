@@ -67,9 +67,14 @@ pub struct AuditLog {
 // === impl AuditLog ===
 
 impl AuditLog {
-    /// The flags with which an API server writes this log.
+    /// The flags with which an API server writes this log: what contenders write.
     pub fn apiserver_args() -> Vec<String> {
-        let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster/audit.yaml");
+        Self::apiserver_args_by("audit.yaml")
+    }
+
+    /// The same by another policy, a file in `cluster/`: for [`AuditLog::lines`].
+    pub fn apiserver_args_by(policy: &str) -> Vec<String> {
+        let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster").join(policy);
         vec![
             path_flag("audit-policy-file", &policy),
             format!("--audit-log-path={LOG}"),
@@ -84,12 +89,18 @@ impl AuditLog {
 
     /// The writes that got a response since the last call.
     pub fn news(&mut self) -> anyhow::Result<Vec<Write>> {
+        self.lines()?.iter().map(|line| parse(line)).collect()
+    }
+
+    /// The whole lines that were written since the last call, each an event in JSON.
+    pub fn lines(&mut self) -> anyhow::Result<Vec<Vec<u8>>> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.read))?;
         self.read += u64::try_from(file.read_to_end(&mut self.begun)?)?;
         let whole = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.begun.drain(..whole).collect();
-        lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(parse).collect()
+        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        Ok(lines.map(<[u8]>::to_vec).collect())
     }
 }
 

@@ -164,6 +164,11 @@ impl Manager {
         })
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.process.pid()
+    }
+
     /// Where its own port is.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
         Ok(self.url.trim_start_matches("https://").parse()?)
@@ -316,9 +321,9 @@ pub fn ours() -> anyhow::Result<PathBuf> {
 
 /// A binary of this repository, in the profile of the running test.
 pub fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
-    // target/<profile>/deps/<test>: the profile's folder is named as the profile, but for `dev`.
     let exe = std::env::current_exe()?;
-    let folder = exe.ancestors().nth(2).context("a test binary lies in a folder of its profile")?;
+    let folder = profile_folder(&exe).context("a binary lies in a folder of its profile")?;
+    // It is named as the profile, but for `dev`.
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
@@ -329,4 +334,22 @@ pub fn build(package: &str, name: &str) -> anyhow::Result<PathBuf> {
         .status()?;
     anyhow::ensure!(status.success(), "cargo build of {package} ended with {status}");
     Ok(folder.join(name))
+}
+
+/// `target/<profile>` of `target/<profile>/deps/<test>` and of `target/<profile>/<binary>`.
+fn profile_folder(exe: &Path) -> Option<&Path> {
+    let folder = exe.parent()?;
+    if folder.ends_with("deps") { folder.parent() } else { Some(folder) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_and_programs_have_the_folder_of_their_profile() {
+        for exe in ["target/release/bench", "target/release/deps/cluster-0123"] {
+            assert_eq!(profile_folder(Path::new(exe)), Some(Path::new("target/release")));
+        }
+    }
 }

@@ -3,9 +3,11 @@
 use crate::cluster::{Caller, Cluster};
 use crate::pki::User;
 use crate::wait::wait_until;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use http::{Method, Request};
 use kube::Client;
+use kube::api::WatchEvent;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,6 +87,26 @@ impl Objects {
             item["kind"] = kind.clone().into();
         }
         Ok(items)
+    }
+
+    /// All objects of a resource, as the API server lists them, and the version of the list.
+    pub async fn list_at(&self, resource: &str) -> anyhow::Result<(Vec<Value>, String)> {
+        let mut list = self.ask(Method::GET, &self.path(resource, ""), None).await?;
+        let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        let Value::Array(items) = list["items"].take() else { return Ok((Vec::new(), version)) };
+        Ok((items, version))
+    }
+
+    /// What becomes of the objects of a resource after this version.
+    pub async fn watch(
+        &self,
+        resource: &str,
+        version: &str,
+    ) -> anyhow::Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>> {
+        let query = format!("watch=true&allowWatchBookmarks=true&resourceVersion={version}");
+        let request = Request::get(format!("{}?{query}", self.path(resource, "")));
+        let events = self.client.request_events::<Value>(request.body(Vec::new())?).await?;
+        Ok(events.boxed())
     }
 
     /// How many objects of a resource there are.
