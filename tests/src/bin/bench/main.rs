@@ -175,3 +175,22 @@ fn binary(name: &str) -> anyhow::Result<Binary> {
         other => anyhow::bail!("--managers: {other:?} is not `ours` or `upstream`"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_means_a_scenario_and_those_that_follow_it() {
+        let names = |only: &[&str]| {
+            let only: Vec<_> = only.iter().map(|&word| word.to_owned()).collect();
+            let chosen = chosen(&only)?;
+            anyhow::Ok(chosen.iter().map(|scenario| scenario.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).unwrap().len(), ALL.len());
+        let expected = ["services", "services-roll", "restart"];
+        assert_eq!(names(&["restart", "services"]).unwrap(), expected);
+        assert_eq!(names(&["idle-full"]).unwrap(), ["idle-full"]);
+        assert!(names(&["job"]).is_err());
+    }
+}
