@@ -33,12 +33,12 @@ simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
 long := CARGO_TARGET_DIR=target/long CARGO_PROFILE_SIM_LTO=fat CARGO_PROFILE_SIM_CODEGEN_UNITS=1 \
 	CARGO_PROFILE_SIM_INCREMENTAL=false
 # Tests of the tests package that need no cluster.
-plain_suite := --test process --test scripts --test tidy
+plain_suite := --bin bench --test process --test scripts --test tidy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo check deny advisories alerts test test-cluster cluster-tools cluster \
-	cluster-down rollouts schema cron cel sim sim-matrix sim-mutants
+	cluster-down bench schema cron cel sim sim-matrix sim-mutants
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
@@ -97,8 +97,13 @@ cluster: cluster-tools ## Start a cluster without controllers and leave it runni
 cluster-down: ## End that cluster
 	@cargo run --quiet -p cluster-tests --bin cluster -- down
 
-rollouts: cluster-tools ## Measure what rollouts cost, ours and upstream's: four times 40 Deployments
-	cargo run $(locked) --release -p cluster-tests --bin rollout
+# The words of the bench: see `cargo run -p cluster-tests --bin bench -- --help`.
+bench_args = $(if $(RUNS),--runs=$(RUNS)) $(if $(NODES),--nodes=$(NODES)) \
+	$(if $(SCALE),--scale=$(SCALE)) $(if $(ONLY),--only=$(ONLY)) \
+	$(if $(MANAGERS),--managers=$(MANAGERS)) $(if $(DEFAULT_RATES),--default-rates)
+
+bench: cluster-tools ## Measure ours beside upstream's: RUNS=3 NODES=500 SCALE=1 ONLY=jobs,services
+	cargo run $(locked) --release -p cluster-tests --bin bench -- $(bench_args)
 
 # Moved into place when it is whole.
 schema: $(tools)/schema ## Write the table of the API's types anew, from the Kubernetes of go.mod

@@ -3,6 +3,7 @@
 //! from outside. See `tests/README.md`.
 
 mod figures;
+mod plot;
 mod proc;
 mod report;
 mod requests;
@@ -54,7 +55,7 @@ struct Cli {
     /// Leaves `--kube-api-qps` and `--kube-api-burst` at their defaults.
     #[arg(long)]
     default_rates: bool,
-    /// Where the results go: bench.json and bench.md.
+    /// Where the results go: bench.json, bench.md and bench.svg.
     #[arg(long, default_value = "target/bench")]
     out: PathBuf,
     /// Prints the scenarios, and does nothing.
@@ -152,7 +153,10 @@ fn write(out: &PathBuf, plan: &Plan, runs: &[Run]) -> anyhow::Result<()> {
         let path = out.join(name);
         fs::write(&path, text).with_context(|| path.display().to_string())?;
     }
-    Ok(())
+    match plot::svg(runs)? {
+        Some(svg) => fs::write(out.join("bench.svg"), svg).context("bench.svg"),
+        None => Ok(()),
+    }
 }
 
 /// The scenarios that these words mean, in their own order; all if there are none.
