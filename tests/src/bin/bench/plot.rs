@@ -10,8 +10,8 @@ use anyhow::anyhow;
 use cluster_tests::Binary;
 use plotters::coord::Shift;
 use plotters::prelude::{
-    BLACK, ChartBuilder, Color, DrawingArea, FontTransform, IntoDrawingArea, IntoFont,
-    IntoTextStyle, LineSeries, PathElement, RGBColor, SVGBackend, Text, WHITE,
+    ChartBuilder, Color, DrawingArea, FontTransform, IntoDrawingArea, IntoFont, IntoTextStyle,
+    LineSeries, PathElement, RGBColor, SVGBackend, Text, WHITE,
 };
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -90,21 +90,15 @@ fn draw(
         let at = (band.from_s + end * LEAST * 0.7, top);
         chart.draw_series([Text::new(band.scenario, at, style.clone())])?;
     }
+    // Beside the caption, since lines and names are everywhere else.
+    let mut legend = (60, 14);
     for (lines, (binary, color)) in lines.into_iter().zip(MANAGERS) {
-        for (at, line) in lines.into_iter().enumerate() {
-            let series = chart.draw_series(LineSeries::new(line, color.stroke_width(2)))?;
-            if at == 0 {
-                let sign = move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], color);
-                series.label(name(binary)).legend(sign);
-            }
+        for line in lines {
+            chart.draw_series(LineSeries::new(line, color.stroke_width(2)))?;
         }
+        area.draw(&Text::new(name(binary), legend, (FONT, 16).into_font().color(&color)))?;
+        legend.0 += 60;
     }
-    chart
-        .configure_series_labels()
-        .label_font((FONT, 13))
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .draw()?;
     Ok(())
 }
 
@@ -143,15 +137,15 @@ fn memory(samples: &[Sample]) -> Vec<(f64, f64)> {
     samples.iter().map(|sample| (sample.at_s, sample.rss_kib as f64 / 1024.0)).collect()
 }
 
-/// Where the process changes, nothing is known.
+/// Over less than a second at the begin of a process, or of the samples.
 fn cores(samples: &[Sample]) -> Vec<(f64, f64)> {
-    let windows = samples.windows(WINDOW + 1).filter_map(|window| {
-        let (first, last) = (window.first()?, window.last()?);
+    let means = samples.iter().enumerate().filter_map(|(at, last)| {
+        let window = &samples[at.saturating_sub(WINDOW)..at];
+        let first = window.iter().find(|first| first.pid == last.pid)?;
         let time = last.at_s - first.at_s;
-        let is_one = first.pid == last.pid && time > 0.0;
-        is_one.then(|| (last.at_s, (last.cpu_s - first.cpu_s) / time))
+        (time > 0.0).then(|| (last.at_s, (last.cpu_s - first.cpu_s) / time))
     });
-    windows.collect()
+    means.collect()
 }
 
 #[cfg(test)]
@@ -181,9 +175,14 @@ mod tests {
     #[test]
     fn cores_are_of_one_process() {
         let mut samples = track("idle", 8).samples;
-        assert_eq!(cores(&samples)[0], (4.0, 0.5));
-        samples[4].pid = 2;
-        assert!(cores(&samples).iter().all(|(at, _)| *at != 4.0 && *at != 8.0));
+        assert_eq!(cores(&samples)[0], (1.0, 0.5));
+        // Another process, which has used more so far.
+        for sample in &mut samples[4..] {
+            (sample.pid, sample.cpu_s) = (2, sample.cpu_s + 100.0);
+        }
+        let means = cores(&samples);
+        assert_eq!(means.len(), 7);
+        assert!(means.iter().all(|(at, mean)| *at != 4.0 && *mean == 0.5), "{means:?}");
     }
 
     #[test]

@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A manager that wrote nothing for so long is done; longer than any status is held back.
-const QUIET: SignedDuration = SignedDuration::from_secs(3);
+/// A manager that wrote nothing for so long is done: more than the period in which it looks at all
+/// nodes, and than any status is held back.
+const QUIET: SignedDuration = SignedDuration::from_secs(6);
 /// Longest wait for that, and for what is not a scenario's own.
 const LIMIT: Duration = Duration::from_mins(5);
 /// What a manager does once after its start is over by then.
@@ -137,6 +138,7 @@ impl World {
         self.quiet(timestamp()).await?;
         let before = self.before()?;
         self.tally.counted()?;
+        self.samples.follow(before.pid);
         self.samples.begin(scenario.name);
         let acted = within("to be over", limit, (scenario.act)(self)).await;
         let acted = acted.with_context(|| self.log_tail())?;
