@@ -131,7 +131,10 @@ mod tests {
 
     #[test]
     fn old_and_unready_endpoints_must_not_be() {
-        let endpoint = |uid: &str, ready: bool| json!({"targetRef": {"uid": uid}, "conditions": {"ready": ready}});
+        let endpoint = |uid: &str, ready: bool| {
+            let conditions = json!({"ready": ready});
+            json!({"targetRef": {"uid": uid}, "conditions": conditions})
+        };
         let endpoints = [endpoint("a", true), endpoint("b", true), endpoint("c", false)];
         let slice = json!({"endpoints": endpoints});
         let weight = weigh(&slice, &["b".to_owned()].into());
