@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use api::{Key, Kind, Node, Pod, Status, Taint, Text};
 use controller::{
-    Action, Count, Event, EventType, Facts, ObjectRef, PatchKind, Plan, Query, Step, When, Why,
-    Write,
+    Action, Count, Event, EventType, Facts, ObjectRef, PatchKind, Plan, Query, Step, Tolerated,
+    When, Why, Write,
 };
 use mutant::Mutant;
 use serde_json::{Value, json};
@@ -260,13 +260,17 @@ fn lives(s: &Snapshot, node: &Node, health: &NodeHealth, beat: &Beat) -> (Plan, 
     let wanted = taints::wanted(s, node);
     let mut actions: Vec<_> = registered(s, health).into_iter().collect();
     actions.extend(patch(s, node, &wanted).map(Action::from));
-    let mut steps = Vec::new();
-    if !actions.is_empty() {
-        steps.push(Step::InOrder(actions));
-    }
-    if !s.pods.is_empty() {
-        steps.push(Step::Chains(s.pods.iter().map(|pod| not_ready(s, pod)).collect()));
-    }
+    // Each for itself: a webhook that refuses the node must not keep its pods ready, nor one pod
+    // the others. Upstream's taints and `MarkPodsNotReady` know nothing of each other.
+    let step = if s.pods.is_empty() {
+        Step::InOrder(actions)
+    } else {
+        let pods = s.pods.iter().map(|pod| not_ready(s, pod));
+        let of_node = Some(actions).filter(|it| !it.is_empty());
+        Step::Chains(of_node.into_iter().chain(pods).collect())
+    };
+    let is_idle = matches!(&step, Step::InOrder(actions) if actions.is_empty());
+    let steps = if is_idle { Vec::new() } else { vec![step] };
     let (why, again) = why(node, &wanted, beat);
     let plan = Plan { why: why.into(), steps, again, ..Plan::default() };
     let (course, waits) = (Course::Alive, wanted.waits);
@@ -335,7 +339,8 @@ fn not_ready(s: &Snapshot, pod: &Pod) -> Vec<Action> {
         "status": {"conditions": [condition]},
     });
     let object = ObjectRef::new(&Pod::RESOURCE, &pod.meta);
-    let write = Write::patch(object.clone(), PatchKind::Strategic, body.to_string()).at("status");
+    let write = Write::patch(object.clone(), PatchKind::Strategic, body.to_string());
+    let write = write.at("status").tolerating(&[Tolerated::Missing]);
     let event = Event {
         about: Arc::new(object),
         r#type: EventType::Warning,

@@ -250,6 +250,13 @@ impl Health {
             health.lapsed = Some(lapsed);
             self.version = self.version.max(Some(lapsed.version));
         }
+        if verdict.waits {
+            // Whatever failed for its pods, it gets its turn.
+            if health.waits.is_none() {
+                queue.add(&Key::parse(ZONES));
+            }
+            health.waits.get_or_insert(s.uptime);
+        }
         if !succeeded {
             return;
         }
@@ -262,12 +269,7 @@ impl Health {
             let Some(seen) = &s.health else { return };
             health.bound.retain(|pod| !seen.bound.contains(pod));
         }
-        if verdict.waits {
-            if health.waits.is_none() {
-                queue.add(&Key::parse(ZONES));
-            }
-            health.waits.get_or_insert(s.uptime);
-        } else {
+        if !verdict.waits {
             (health.waits, health.turn) = (None, false);
         }
     }
@@ -275,6 +277,11 @@ impl Health {
     /// The zones were looked at.
     pub(super) fn looked(&mut self, s: &ZonesSnapshot, rates: &Rates, queue: &mut Enqueue) {
         self.contact.look(s.heard);
+        // All of their nodes are left out of the count; yet they get taints, at the rate of a zone.
+        let is_left_out = |(zone, _): &(Text, Zone)| !s.sizes.contains_key(zone);
+        let (mut left_out, counted): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.zones).into_iter().partition(is_left_out);
+        self.zones = counted;
         let turn = zones::turn(&mut self.zones, &s.sizes, rates, s.uptime);
         match turn {
             Turn::Stays => {}
@@ -295,8 +302,9 @@ impl Health {
         }
         for zone in s.zones.values() {
             if !self.zones.contains_key(zone) {
-                // All of its nodes are left out of the count; yet they get taints.
-                self.zones.insert(zone.clone(), Zone::new(rates, s.uptime));
+                let known = left_out.remove(zone);
+                let zone_of = known.unwrap_or_else(|| Zone::new(rates, s.uptime));
+                self.zones.insert(zone.clone(), zone_of);
             }
         }
         self.give_turns(s, queue);

@@ -125,6 +125,11 @@ impl controller::Controller for Controller {
         match (snapshot, verdict) {
             (Observed::Node(node), Some(verdict)) => {
                 health.acted(node, verdict, outcome.error.is_none(), queue);
+                if outcome.error.is_some() {
+                    // Upstream looks at all nodes once a period, whatever failed before: back-off
+                    // would keep a dead node for as long as an outage has lasted.
+                    queue.add_after(&node.key, self.0.monitor_period);
+                }
             }
             (Observed::Zones(zones), _) => health.looked(zones, &self.0.rates, queue),
             (Observed::Node(_), None) => {}

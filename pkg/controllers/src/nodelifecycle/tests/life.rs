@@ -42,6 +42,26 @@ fn a_node_whose_kubelet_is_silent_is_unknown() {
     }
 }
 
+/// Rule: each write is for itself. Upstream's taints know nothing of `MarkPodsNotReady`, and the
+/// next pass comes after a period, not after back-off.
+#[test]
+fn what_fails_for_a_pod_keeps_no_taint_from_its_node() {
+    let mut world = World::with(&[node("node0", "True", 0), node("node1", "True", 0)]);
+    world.pod(&with(pod("a"), json!({"spec": {"nodeName": "node0"}})));
+    world.tick(55);
+    world.look("node0");
+    world.node(&node("node0", "Unknown", 0));
+    world.outcome = Outcome { error: Some("no".to_owned()), ..Outcome::default() };
+    let plan = world.look("node0");
+    assert!(plan.contains("chain 0: patch nodes node0"), "{plan}");
+    assert!(plan.contains("chain 1: patch pods shop/a status"), "{plan}");
+    assert!(world.memory.read().nodes["node0"].waits.is_some());
+    assert!(world.zones().contains("now node0\n"));
+    let plan = world.look("node0");
+    assert!(plan.contains("unreachable\",") && plan.contains("NoExecute"), "{plan}");
+    assert!(world.memory.read().nodes["node0"].turn, "until it is done");
+}
+
 /// What is written, and what follows: TestNodeEventGeneration, TestPodStatusChange,
 /// TestMonitorNodeHealthMarkPodsNotReady and …Retry.
 #[test]
@@ -87,7 +107,7 @@ fn an_unknown_node_is_announced_and_its_pods_are_not_ready() {
     );
     // Now the cache shows it.
     world.node(&node("node0", "Unknown", 0));
-    let marks = "chain 0: patch pods shop/a status";
+    let marks = "patch pods shop/a status";
     world.outcome = Outcome { error: Some("no".to_owned()), ..Outcome::default() };
     for _ in 0..2 {
         let plan = world.look("node0");

@@ -132,10 +132,16 @@ fn a_zone_is_a_region_and_a_zone() {
         assert_eq!(&*zone_of(&decode(&node)), expected, "{labels}");
     }
     let excluded = json!({"metadata": {"labels": {"node.kubernetes.io/exclude-disruption": ""}}});
-    let node = with(node("node0", "False", 0), excluded);
-    assert!(sizes([&*decode(&node)]).is_empty());
-    // It gets its taints all the same.
-    let mut world = World::with(&[node]);
-    assert!(world.memory.read().nodes["node0"].turn);
-    assert_eq!(world.zones().lines().next(), None);
+    let lost = |name: &str| with(node(name, "False", 0), excluded.clone());
+    assert!(sizes([&*decode(&lost("node0"))]).is_empty());
+    // They get their taints all the same, and at the rate of a zone, however often it is looked at.
+    let mut world = World::with(&[lost("node0"), lost("node1"), lost("node2")]);
+    let turns = |world: &World| world.memory.read().nodes.values().filter(|node| node.turn).count();
+    assert_eq!(turns(&world), 1);
+    for _ in 0..3 {
+        world.zones();
+    }
+    assert_eq!(turns(&world), 1);
+    world.tick(10);
+    assert_eq!(turns(&world), 2);
 }
