@@ -1,6 +1,7 @@
 //! Types of expressions. As cel-go's checker/checker.go.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 
 use crate::ast::{Comprehension, Element, Entry, Kind, Literal, Node, Presence};
 use crate::declarations::{Declarations, Overload, Style};
@@ -12,6 +13,14 @@ use crate::unify::{Open, Unifier, instantiated, open_in};
 
 /// Names that begin so are of upstream's types. What is not known of them is no issue.
 const FOREIGN: [&str; 3] = ["google", "kubernetes", "net"];
+
+/// The longest name with dots that anything has, in bytes: a test holds it to the table. Chains of
+/// fields that are longer are no such names, and nobody looks for them.
+pub(crate) const DOTTED_BYTES_MAX: usize = 64;
+/// How many characters are parsed in a step.
+const CHARS_PER_STEP: usize = 4;
+/// How much text is written in a step, in bytes.
+const TEXT_BYTES_PER_STEP: usize = 64;
 
 /// What an expression may use.
 #[derive(Debug)]
@@ -40,7 +49,11 @@ pub fn check(
     environment: &Environment<'_>,
     fuel: &mut usize,
 ) -> Result<Type, Failure> {
-    let source: Vec<char> = source.chars().collect();
+    // Each takes four bytes, each byte at most one.
+    let source: Vec<char> = source.chars().take(parser::CODE_POINTS_MAX + 1).collect();
+    if !spend(fuel, source.len() / CHARS_PER_STEP) {
+        return Err(Failure::Unknown);
+    }
     let parsed = parser::parse(&source).ok_or(Failure::Unknown)?;
     let mut checker = Checker {
         environment,
@@ -55,11 +68,20 @@ pub fn check(
     if checker.report.is_empty() {
         literals::validate(&mut checker, &parsed.root);
     }
-    let Checker { report, is_known, mut unifier, .. } = checker;
-    if !is_known || !unifier.step() {
+    let Checker { report, is_known, unifier, .. } = checker;
+    drop(unifier);
+    // Each issue looks for its line.
+    let printing = report.len().saturating_mul(source.len()) / TEXT_BYTES_PER_STEP;
+    if !is_known || !spend(fuel, printing + 1) {
         return Err(Failure::Unknown);
     }
     if report.is_empty() { Ok(found) } else { Err(Failure::Issues(report.print(&source))) }
+}
+
+/// Takes steps; false: there are none left.
+fn spend(fuel: &mut usize, steps: usize) -> bool {
+    *fuel = fuel.saturating_sub(steps);
+    *fuel > 0
 }
 
 /// The state of a check.
@@ -96,7 +118,14 @@ impl Checker<'_> {
 
     /// The type as text, which takes steps: it can be much longer than the type is large.
     pub(crate) fn printed(&mut self, of: &Type) -> String {
-        if self.unifier.exact(of, of) { of.to_string() } else { String::new() }
+        let mut text = Limited { text: String::new(), bytes_left: self.unifier.steps_left() };
+        text.bytes_left = text.bytes_left.saturating_mul(TEXT_BYTES_PER_STEP);
+        let is_whole = write!(text, "{of}").is_ok();
+        let steps = text.text.len() / TEXT_BYTES_PER_STEP + 1;
+        if !self.unifier.steps(steps) || !is_whole {
+            self.unifier.give_up();
+        }
+        text.text
     }
 
     pub(crate) fn mismatch(&mut self, at: usize, expected: &Type, found: &Type) {
@@ -150,7 +179,7 @@ impl Checker<'_> {
 
     fn select(&mut self, node: &Node, operand: &Node, field: &str, presence: Presence) -> Type {
         if presence == Presence::Taken
-            && let Some(name) = qualified(node)
+            && let Some(name) = qualified(node, DOTTED_BYTES_MAX)
             && let Some(found) = self.lookup(&name)
         {
             return found.clone();
@@ -230,7 +259,7 @@ impl Checker<'_> {
         let types = args.iter().map(|arg| self.check(arg)).collect();
         let mut call = Applied { at: node.at, args, types, style: Style::Global };
         let Some(target) = target else { return self.resolve(function, &call) };
-        if let Some(prefix) = qualified(target) {
+        if let Some(prefix) = qualified(target, DOTTED_BYTES_MAX) {
             let name = format!("{prefix}.{function}");
             if self.functions_of(&name).is_some() {
                 return self.resolve(&name, &call);
@@ -254,6 +283,9 @@ impl Checker<'_> {
         };
         let mut result: Option<Type> = None;
         for overload in overloads.iter().filter(|it| it.style == call.style) {
+            if !self.unifier.step() {
+                return Type::Error;
+            }
             if matches!(name, "_&&_" | "_||_") {
                 return self.logic(call);
             }
@@ -417,13 +449,30 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// Names with dots between them. `ToQualifiedName`.
-fn qualified(node: &Node) -> Option<String> {
+/// Names with dots between them, if they are not longer than this. `ToQualifiedName`.
+fn qualified(node: &Node, bytes_max: usize) -> Option<String> {
     match &node.kind {
-        Kind::Ident(name) => Some(name.clone()),
+        Kind::Ident(name) => (name.len() <= bytes_max).then(|| name.clone()),
         Kind::Select { operand, field, presence: Presence::Taken } => {
-            Some(format!("{}.{field}", qualified(operand)?))
+            let rest = bytes_max.checked_sub(field.len() + 1)?;
+            Some(format!("{}.{field}", qualified(operand, rest)?))
         }
         _ => None,
+    }
+}
+
+/// Text that ends when it is too long.
+struct Limited {
+    text: String,
+    bytes_left: usize,
+}
+
+// === impl Limited ===
+
+impl fmt::Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.bytes_left = self.bytes_left.checked_sub(text.len()).ok_or(fmt::Error)?;
+        self.text.push_str(text);
+        Ok(())
     }
 }

@@ -30,6 +30,11 @@ impl Report {
         self.issues.is_empty()
     }
 
+    /// How many are printed.
+    pub(crate) fn len(&self) -> usize {
+        self.issues.len()
+    }
+
     /// The issues in the order of the source.
     pub(crate) fn print(mut self, source: &[char]) -> String {
         self.issues.sort_by_key(|(at, _)| *at);

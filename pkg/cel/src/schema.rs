@@ -22,13 +22,23 @@ use crate::types::{Field, Fields, Type};
 const REFERENCE: &str = "#/components/schemas/";
 /// How deep lists and maps may be inside of each other.
 const DEPTH_MAX: usize = 50;
+/// The longest name of a type, in bytes. It is made of the names of the fields that lead there, and
+/// is compared and printed over and over.
+const NAME_BYTES_MAX: usize = 4096;
 
-/// An OpenAPI document of a group and version, of which nothing but the names of its schemas is
-/// parsed yet.
+/// An OpenAPI document of a group and version, of which nothing but the names of its schemas and
+/// their kinds is parsed yet.
 #[derive(Debug)]
 pub struct Document<'a> {
     schemas: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    /// A kind to the name of its schema.
+    kinds: BTreeMap<Name, Cow<'a, str>>,
+    /// The schemas that were asked for, which kinds share.
+    parsed: BTreeMap<String, Rc<Schema>>,
 }
+
+/// Group, version and kind.
+type Name = (String, String, String);
 
 /// Why a kind has no type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +47,8 @@ pub enum Missing {
     Kind,
     /// Its schema, or one that it refers to, cannot be read.
     Schema(String),
+    /// It is beyond a limit here.
+    TooDeep,
 }
 
 /// A type with the fields of a schema.
@@ -72,20 +84,26 @@ enum Visited {
 }
 
 #[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
 struct WireDocument<'a> {
     #[serde(borrow)]
-    components: WireComponents<'a>,
+    components: Option<WireComponents<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
 struct WireComponents<'a> {
-    #[serde(borrow, default)]
-    schemas: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    #[serde(borrow)]
+    schemas: Option<BTreeMap<Cow<'a, str>, &'a RawValue>>,
 }
 
 #[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
 struct WireKinds {
-    #[serde(rename = "x-kubernetes-group-version-kind", default)]
+    #[serde(rename = "x-kubernetes-group-version-kind", deserialize_with = "or_nothing")]
     kinds: Vec<WireKind>,
 }
 
@@ -93,27 +111,41 @@ struct WireKinds {
 #[serde(default)]
 #[derive(Default)]
 struct WireKind {
+    #[serde(deserialize_with = "or_nothing")]
     group: String,
+    #[serde(deserialize_with = "or_nothing")]
     version: String,
+    #[serde(deserialize_with = "or_nothing")]
     kind: String,
 }
 
-/// What matters of a schema.
+/// What matters of a schema. Null is the same as nothing, as in Go.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Schema {
     #[serde(rename = "$ref")]
     reference: Option<String>,
+    #[serde(deserialize_with = "or_nothing")]
     all_of: Vec<Reference>,
     r#type: Words,
+    #[serde(deserialize_with = "or_nothing")]
     format: String,
     items: Shape,
-    properties: BTreeMap<String, Rc<Self>>,
+    properties: Properties,
     additional_properties: Shape,
     #[serde(rename = "x-kubernetes-int-or-string", deserialize_with = "is_true")]
     int_or_string: bool,
     #[serde(rename = "x-kubernetes-embedded-resource", deserialize_with = "is_true")]
     embedded_resource: bool,
+}
+
+/// The fields of a schema.
+#[derive(Debug, Default)]
+struct Properties {
+    /// By the names that expressions have for them.
+    named: BTreeMap<String, Rc<Schema>>,
+    /// Those that no expression can name.
+    unnamed: Vec<Rc<Schema>>,
 }
 
 /// What stands for another schema.
@@ -122,6 +154,7 @@ struct Schema {
 struct Reference {
     #[serde(rename = "$ref")]
     reference: Option<String>,
+    #[serde(deserialize_with = "or_nothing")]
     all_of: Vec<Self>,
 }
 
@@ -142,62 +175,70 @@ enum Shape {
 impl<'a> Document<'a> {
     /// Reads a document.
     pub fn parse(text: &'a [u8]) -> Result<Self, Missing> {
-        let document: WireDocument<'a> = serde_json::from_slice(text)?;
-        Ok(Self { schemas: document.components.schemas })
+        let document: Option<WireDocument<'a>> = serde_json::from_slice(text)?;
+        let components = document.and_then(|it| it.components);
+        let schemas = components.and_then(|it| it.schemas).unwrap_or_default();
+        let mut kinds = BTreeMap::new();
+        for (name, schema) in &schemas {
+            if !schema.get().contains("x-kubernetes-group-version-kind") {
+                continue;
+            }
+            let known: Option<WireKinds> = serde_json::from_str(schema.get())?;
+            for it in known.unwrap_or_default().kinds {
+                kinds.entry((it.group, it.version, it.kind)).or_insert_with(|| name.clone());
+            }
+        }
+        Ok(Self { schemas, kinds, parsed: BTreeMap::new() })
     }
 
     /// The type of a kind, which is called `name` in issues, as are the types in it. Any type, if
     /// the schema says nothing of one.
     pub fn kind(
-        &self,
+        &mut self,
         group: &str,
         version: &str,
         kind: &str,
         name: &str,
     ) -> Result<Type, Missing> {
-        let root = self.find(group, version, kind)?;
-        let schemas = Rc::new(self.closure(root)?);
-        let schema = schemas.get(root).ok_or(Missing::Kind)?.clone();
-        let visited = Rc::new(Visited::Name(root.to_owned(), Rc::new(Visited::Nothing)));
+        let key = (group.to_owned(), version.to_owned(), kind.to_owned());
+        let root = self.kinds.get(&key).ok_or(Missing::Kind)?.to_string();
+        let schemas = Rc::new(self.closure(&root)?);
+        let schema = schemas.get(&root).ok_or(Missing::Kind)?.clone();
+        let visited = Rc::new(Visited::Name(root, Rc::new(Visited::Nothing)));
         let place = Object { schemas, schema, visited, meta: ObjectMeta::AsItIs };
         match place.of(Role::Resource, name, 0) {
             Ok(found) => Ok(found.unwrap_or(Type::Dyn)),
-            Err(TooDeep) => Err(Missing::Schema("it is too deep".to_owned())),
+            Err(TooDeep) => Err(Missing::TooDeep),
         }
-    }
-
-    fn find(&self, group: &str, version: &str, kind: &str) -> Result<&str, Missing> {
-        for (name, schema) in &self.schemas {
-            if !schema.get().contains("x-kubernetes-group-version-kind") {
-                continue;
-            }
-            let known: WireKinds = serde_json::from_str(schema.get())?;
-            let is_it =
-                |it: &WireKind| it.group == group && it.version == version && it.kind == kind;
-            if known.kinds.iter().any(is_it) {
-                return Ok(name);
-            }
-        }
-        Err(Missing::Kind)
     }
 
     /// A schema and all that it refers to.
-    fn closure(&self, root: &str) -> Result<BTreeMap<String, Rc<Schema>>, Missing> {
+    fn closure(&mut self, root: &str) -> Result<BTreeMap<String, Rc<Schema>>, Missing> {
         let mut found = BTreeMap::new();
         let mut asked = vec![root.to_owned()];
         while let Some(name) = asked.pop() {
             if found.contains_key(&name) {
                 continue;
             }
-            let text = self
-                .schemas
-                .get(&*name)
-                .ok_or_else(|| Missing::Schema(format!("there is no schema {name:?}")))?;
-            let schema: Schema = serde_json::from_str(text.get())?;
+            let schema = self.schema(&name)?;
             schema.references(&mut asked);
-            found.insert(name, Rc::new(schema));
+            found.insert(name, schema);
         }
         Ok(found)
+    }
+
+    fn schema(&mut self, name: &str) -> Result<Rc<Schema>, Missing> {
+        if let Some(found) = self.parsed.get(name) {
+            return Ok(found.clone());
+        }
+        let text = self
+            .schemas
+            .get(name)
+            .ok_or_else(|| Missing::Schema(format!("there is no schema {name:?}")))?;
+        let schema: Option<Schema> = serde_json::from_str(text.get())?;
+        let schema = Rc::new(schema.unwrap_or_default());
+        self.parsed.insert(name.to_owned(), schema.clone());
+        Ok(schema)
     }
 }
 
@@ -212,6 +253,7 @@ impl fmt::Display for Missing {
         match self {
             Self::Kind => f.write_str("the document does not have the kind"),
             Self::Schema(why) => write!(f, "its schema cannot be read: {why}"),
+            Self::TooDeep => f.write_str("its schema is too deep"),
         }
     }
 }
@@ -224,7 +266,7 @@ impl Object {
     /// The type of a schema, with its name if it has fields; none: expressions cannot use it.
     /// `SchemaDeclType`, and `MaybeAssignTypeName` of pkg/cel/types.go.
     fn of(&self, role: Role, name: &str, depth: usize) -> Result<Option<Type>, TooDeep> {
-        if depth > DEPTH_MAX {
+        if depth > DEPTH_MAX || name.len() > NAME_BYTES_MAX {
             return Err(TooDeep);
         }
         let schema = &*self.schema;
@@ -284,7 +326,7 @@ impl Object {
     /// Whether the schema has what each object of the API has. `WithTypeAndObjectMeta`.
     fn has_meta(&self) -> bool {
         let has = |within: &Self, name: &str, of: &str| {
-            let found = within.schema.properties.get(name).map(|it| within.at(it).0);
+            let found = within.schema.properties.named.get(name).map(|it| within.at(it).0);
             found.filter(|it| it.schema.r#type.contains(of))
         };
         let metadata = has(self, "metadata", "object");
@@ -308,8 +350,7 @@ impl Object {
                 _ => {}
             }
         }
-        let mut all = self.schema.properties.iter();
-        let Some((_, found)) = all.find(|(it, _)| escaped(it).as_deref() == Some(field)) else {
+        let Some(found) = self.schema.properties.named.get(field) else {
             return Field::Missing;
         };
         let (found, role) = self.at(found);
@@ -351,7 +392,8 @@ impl Schema {
             Shape::Schema(schema) => Some(schema),
             Shape::Other => None,
         });
-        for schema in inner.chain(self.properties.values()) {
+        let Properties { named, unnamed } = &self.properties;
+        for schema in inner.chain(named.values()).chain(unnamed) {
             schema.references(all);
         }
     }
@@ -385,6 +427,10 @@ impl<'de> Deserialize<'de> for Words {
                 f.write_str("a word or a list of words")
             }
 
+            fn visit_unit<E: de::Error>(self) -> Result<Words, E> {
+                Ok(Words::default())
+            }
+
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Words, E> {
                 Ok(Words(vec![word.to_owned()]))
             }
@@ -395,6 +441,21 @@ impl<'de> Deserialize<'de> for Words {
         }
 
         deserializer.deserialize_any(Read)
+    }
+}
+
+impl<'de> Deserialize<'de> for Properties {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let all = Option::<BTreeMap<String, Option<Schema>>>::deserialize(deserializer)?;
+        let mut properties = Self::default();
+        for (name, schema) in all.unwrap_or_default() {
+            let schema = Rc::new(schema.unwrap_or_default());
+            match escaped(&name) {
+                Some(name) => drop(properties.named.insert(name.into_owned(), schema)),
+                None => properties.unnamed.push(schema),
+            }
+        }
+        Ok(properties)
     }
 }
 
@@ -413,6 +474,10 @@ impl<'de> Deserialize<'de> for Shape {
                 Ok(Shape::Other)
             }
 
+            fn visit_unit<E: de::Error>(self) -> Result<Shape, E> {
+                Ok(Shape::Other)
+            }
+
             fn visit_seq<A: SeqAccess<'de>>(self, all: A) -> Result<Shape, A::Error> {
                 IgnoredAny.visit_seq(all).map(|_| Shape::Other)
             }
@@ -425,6 +490,15 @@ impl<'de> Deserialize<'de> for Shape {
 
         deserializer.deserialize_any(Read)
     }
+}
+
+/// Null is nothing.
+fn or_nothing<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// Other values than booleans are false, too.

@@ -1,5 +1,6 @@
 //! What upstream's own checker says, case by case: `make cel` has written it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
 
@@ -8,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::checker::DOTTED_BYTES_MAX;
 use crate::declarations::TABLE;
 use crate::{Declarations, Document, Failure, Missing, Policy, Type, Variables};
 
@@ -49,12 +51,12 @@ fn recorded() -> Recorded {
 /// What is said of a case, and how many steps that took.
 fn said(
     declarations: &Declarations,
-    document: &Document<'_>,
+    document: &mut Document<'_>,
     kinds: &[Kind],
     case: &Case,
 ) -> (Result<Option<String>, Failure>, usize) {
     let mut fuel = FUEL;
-    let type_of = |place: usize, suffix: usize| {
+    let mut type_of = |place: usize, suffix: usize| {
         let Kind { group, version, name } = &kinds[place];
         document.kind(group, version, name, &format!("{name}{suffix}")).unwrap()
     };
@@ -77,10 +79,10 @@ fn warning(kind: &Kind, issues: &str) -> String {
 fn warnings_are_upstream_s_byte_for_byte() {
     let recorded = recorded();
     let declarations = Declarations::load();
-    let document = Document::parse(recorded.document.get().as_bytes()).unwrap();
+    let mut document = Document::parse(recorded.document.get().as_bytes()).unwrap();
     let (mut wrong, mut unknown, mut steps) = (Vec::new(), Vec::new(), 0);
     for case in &recorded.cases {
-        let (said, taken) = said(&declarations, &document, &recorded.kinds, case);
+        let (said, taken) = said(&declarations, &mut document, &recorded.kinds, case);
         steps = steps.max(taken);
         match said {
             Ok(issues) => {
@@ -229,6 +231,78 @@ fn types_of_variables_have_limits() {
     }
 }
 
+/// No name with dots that the table has is longer than those that are looked for.
+#[test]
+fn names_with_dots_are_looked_for() {
+    let mut count = 0;
+    for line in TABLE.lines() {
+        let mut words =
+            line.split(' ').filter(|it| matches!(*it, "fn" | "var") || it.contains('.'));
+        if let (Some("fn" | "var"), Some(name)) = (words.next(), words.next()) {
+            assert!(name.len() <= DOTTED_BYTES_MAX, "{name}");
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count}");
+}
+
+/// What takes time or memory takes steps, whatever it is: parsing, fields, issues, names of types.
+#[test]
+fn all_work_takes_steps() {
+    let wide: BTreeMap<_, _> =
+        (0..20_000).map(|place| (format!("f{place}"), json!({"type": "string"}))).collect();
+    let far = "a".repeat(2_000);
+    let mut deep = json!({"type": "object", "properties": {"x": {"type": "string"}}});
+    for _ in 0..4 {
+        deep = json!({"type": "object", "properties": {&far: deep}});
+    }
+    let mut properties = serde_json::to_value(&wide).unwrap();
+    properties["deep"] = deep;
+    let text = json!({"components": {"schemas": {"A": {
+        "type": "object", "properties": properties,
+        "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "A"}],
+    }}}});
+    let text = text.to_string();
+    let mut document = Document::parse(text.as_bytes()).unwrap();
+    let object = document.kind("", "v1", "A", "A0").unwrap();
+    let declarations = Declarations::load();
+    let taken = |expression: &str| {
+        let (mut fuel, about) =
+            (FUEL, Variables { object: object.clone(), params: None, own: &[] });
+        let policy = Policy::new(&declarations, about, &mut fuel).unwrap();
+        let issues = policy.issues(expression, &mut fuel);
+        (issues.map(|it| it.is_some()), FUEL - fuel)
+    };
+    let chain = |count: usize| format!("object.deep{}", format!(".{far}").repeat(count));
+    let doubled =
+        |of: &str| (0..18).fold(of.to_owned(), |of, _| format!("[{of}].map(x, {{x: x}})"));
+    for (name, expression, expected) in [
+        ("a comment", format!("1 //{}", " ".repeat(90_000)), (Ok(false), 22_000..24_000)),
+        ("a field of many", "object.f19999 == ''".to_owned(), (Ok(false), 10..100)),
+        ("a chain", format!("object{}", ".a".repeat(290)), (Ok(true), 900..1_200)),
+        ("a name of some length", format!("{} == 1", chain(1)), (Ok(true), 250..1_000)),
+        (
+            "a name that is too long",
+            format!("{} == 1", chain(3)),
+            (Err(Failure::Unknown), 250..2_000),
+        ),
+        (
+            "a type that is too long",
+            format!("{} + 1", doubled("1")),
+            (Err(Failure::Unknown), FUEL..FUEL + 1),
+        ),
+        (
+            "many issues, each with a long source",
+            format!("[{}]//{}", "a,".repeat(100), " ".repeat(60_000)),
+            (Ok(true), 100_000..120_000),
+        ),
+    ] {
+        let (said, steps) = taken(&expression);
+        assert_eq!(said, expected.0, "{name}");
+        assert!(expected.1.contains(&steps), "{name}: {steps}");
+    }
+}
+
 /// `ToDisplayString` of cel-go's common/errors.go and common/error.go.
 #[test]
 fn issues_are_printed_in_order_and_up_to_a_limit() {
@@ -270,10 +344,22 @@ fn documents_have_kinds_or_not() {
         (property(reference("C")), broken("there is no schema \"C\"")),
         (property(json!({"type": {}})), broken("invalid type: map, expected a word or a list")),
         ("{".to_owned(), broken("EOF while parsing")),
-        ("{}".to_owned(), broken("missing field")),
+        ("{}".to_owned(), Err(Missing::Kind)),
+        ("null".to_owned(), Err(Missing::Kind)),
+        (json!({"components": null}).to_string(), Err(Missing::Kind)),
+        (json!({"components": {"schemas": null}}).to_string(), Err(Missing::Kind)),
+        (
+            own(json!({"A": null, "B": {"x-kubernetes-group-version-kind": null}})),
+            Err(Missing::Kind),
+        ),
+        (root(json!({"type": null, "properties": null, "allOf": null, "format": null})), Ok("dyn")),
+        (root(json!({"type": "array", "items": null})), Ok("dyn")),
+        (root(json!({"type": "object", "additionalProperties": null})), Ok("A0")),
+        (property(json!(null)), Ok("dyn")),
         (own(json!([])), broken("invalid type")),
     ] {
-        let found = Document::parse(text.as_bytes()).and_then(|it| it.kind("", "v1", "A", "A0"));
+        let found =
+            Document::parse(text.as_bytes()).and_then(|mut it| it.kind("", "v1", "A", "A0"));
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found.to_string(), expected, "{text}"),
             (Err(Missing::Kind), Err(Missing::Kind)) => {}
@@ -364,6 +450,6 @@ proptest! {
     /// The same of documents.
     #[test]
     fn no_document_breaks_a_check(text in any::<Vec<u8>>()) {
-        let _ = Document::parse(&text).and_then(|it| it.kind("", "v1", "A", "A0"));
+        let _ = Document::parse(&text).and_then(|mut it| it.kind("", "v1", "A", "A0"));
     }
 }

@@ -36,8 +36,17 @@ impl<'a> Unifier<'a> {
 
     /// Takes a step; false: there are none left.
     pub(crate) fn step(&mut self) -> bool {
-        *self.fuel = self.fuel.saturating_sub(1);
+        self.steps(1)
+    }
+
+    /// Takes several steps; false: there are none left.
+    pub(crate) fn steps(&mut self, count: usize) -> bool {
+        *self.fuel = self.fuel.saturating_sub(count);
         *self.fuel > 0
+    }
+
+    pub(crate) fn steps_left(&self) -> usize {
+        *self.fuel
     }
 
     /// No result counts from here.

@@ -11,7 +11,7 @@ use crate::ast::{Element, Entry, Expr, Kind, Literal, Node, Presence};
 use crate::lexer::{self, Token, Word};
 
 /// As upstream's limit.
-const CODE_POINTS_MAX: usize = 100_000;
+pub(crate) const CODE_POINTS_MAX: usize = 100_000;
 /// How deep expressions may be inside of each other in a source; upstream takes 250.
 const NESTED_MAX: usize = 100;
 /// How deep a tree may be, macros expanded.
