@@ -37,6 +37,8 @@ pub struct PolicyExpressions {
     pub variables: Vec<(String, String)>,
     /// `spec.validations`.
     pub validations: Vec<Validation>,
+    /// How long the object was in the response: what it takes in etcd, at most.
+    pub bytes: usize,
     /// Why the object could not be read; a controller leaves such an object alone.
     pub unreadable: Option<DecodeError>,
 }
@@ -125,6 +127,7 @@ impl Object for PolicyExpressions {
             rules: rules.into_iter().map(WireNamedRule::named).collect(),
             variables: spec.variables.into_iter().map(WireVariable::pair).collect(),
             validations: spec.validations.into_iter().map(WireExpression::validation).collect(),
+            bytes: bytes.len(),
             unreadable: None,
         })
     }
@@ -137,6 +140,7 @@ impl Object for PolicyExpressions {
             rules: Vec::new(),
             variables: Vec::new(),
             validations: Vec::new(),
+            bytes: 0,
             unreadable: Some(error.clone()),
         }
     }

@@ -30,9 +30,9 @@ const NAME_BYTES_MAX: usize = 4096;
 /// their kinds is parsed yet.
 #[derive(Debug)]
 pub struct Document<'a> {
-    schemas: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    pub(crate) schemas: BTreeMap<Cow<'a, str>, &'a RawValue>,
     /// A kind to the name of its schema.
-    kinds: BTreeMap<Name, Cow<'a, str>>,
+    pub(crate) kinds: BTreeMap<Name, Cow<'a, str>>,
     /// The schemas that were asked for, which kinds share.
     parsed: BTreeMap<String, Rc<Schema>>,
 }
@@ -89,6 +89,9 @@ enum Visited {
 struct WireDocument<'a> {
     #[serde(borrow)]
     components: Option<WireComponents<'a>>,
+    /// Only excerpts have it.
+    #[serde(rename = "x-unreadable")]
+    unreadable: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -176,7 +179,11 @@ impl<'a> Document<'a> {
     /// Reads a document.
     pub fn parse(text: &'a [u8]) -> Result<Self, Missing> {
         let document: Option<WireDocument<'a>> = serde_json::from_slice(text)?;
-        let components = document.and_then(|it| it.components);
+        let document = document.unwrap_or_default();
+        if let Some(why) = document.unreadable {
+            return Err(Missing::Schema(why));
+        }
+        let components = document.components;
         let schemas = components.and_then(|it| it.schemas).unwrap_or_default();
         let mut kinds = BTreeMap::new();
         for (name, schema) in &schemas {
@@ -225,6 +232,13 @@ impl<'a> Document<'a> {
             found.insert(name, schema);
         }
         Ok(found)
+    }
+
+    /// Adds to `all` what a schema refers to, if it can be read.
+    pub(crate) fn references(&mut self, name: &str, all: &mut Vec<String>) {
+        if let Ok(schema) = self.schema(name) {
+            schema.references(all);
+        }
     }
 
     fn schema(&mut self, name: &str) -> Result<Rc<Schema>, Missing> {

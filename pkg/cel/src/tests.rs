@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::checker::DOTTED_BYTES_MAX;
 use crate::declarations::TABLE;
-use crate::{Declarations, Document, Failure, Missing, Policy, Type, Variables};
+use crate::{Declarations, Document, Failure, Missing, Policy, Type, Variables, excerpt};
 
 const PACKED: &[u8] = include_bytes!("../testdata/warnings.json.gz");
 const FUEL: usize = 1_000_000;
@@ -369,6 +369,37 @@ fn documents_have_kinds_or_not() {
             (found, expected) => panic!("{text}: {found:?}, not {expected:?}"),
         }
     }
+}
+
+/// An excerpt says of its kinds what the document says.
+#[test]
+fn an_excerpt_has_what_its_kinds_are_made_of() {
+    let recorded = recorded();
+    let text = recorded.document.get();
+    for Kind { group, version, name } in &recorded.kinds {
+        let kept = excerpt(text.as_bytes(), group, version, &[name.clone(), "None".to_owned()]);
+        assert!(kept.len() < text.len(), "{name}: {}", kept.len());
+        let [of_kept, of_all] = [&*kept, text].map(|text| {
+            let mut document = Document::parse(text.as_bytes()).unwrap();
+            assert_eq!(document.kind(group, version, "None", "A0").unwrap_err(), Missing::Kind);
+            document.kind(group, version, name, "A0").unwrap().to_string()
+        });
+        assert_eq!(of_kept, of_all, "{name}");
+        assert_eq!(excerpt(kept.as_bytes(), group, version, std::slice::from_ref(name)), kept);
+    }
+    for text in ["{", "[5]", "{\"components\": 5}"] {
+        let why = Document::parse(text.as_bytes()).unwrap_err();
+        let kept = excerpt(text.as_bytes(), "", "v1", &["A".to_owned()]);
+        assert_eq!(Document::parse(kept.as_bytes()).unwrap_err(), why, "{text}");
+    }
+    let broken = json!({"components": {"schemas": {
+        "A": {"$ref": "#/components/schemas/B", "x-kubernetes-group-version-kind":
+            [{"group": "", "version": "v1", "kind": "A"}]},
+        "C": {},
+    }}});
+    let kept = excerpt(broken.to_string().as_bytes(), "", "v1", &["A".to_owned()]);
+    let why = Document::parse(kept.as_bytes()).unwrap().kind("", "v1", "A", "A0").unwrap_err();
+    assert_eq!(why.to_string(), "its schema cannot be read: there is no schema \"B\"");
 }
 
 const WORDS: [&str; 60] = [

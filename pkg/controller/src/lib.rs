@@ -29,7 +29,7 @@ pub use claim::{Claim, ControllerRef, candidates, claim, controller_ref};
 pub use memory::{News, Shared};
 pub use plan::{Outcome, Plan, Sight, Step, Subject, Why};
 pub use query::{
-    Answer, AnyView, Body, Facts, Form, ListForm, Query, Refused, Selector, Typed, Views,
+    Answer, AnyView, Body, Excerpt, Facts, Form, ListForm, Query, Refused, Selector, Typed, Views,
 };
 pub use rank::{Costs, victims};
 pub use telemetry::{Amount, Count, Ended, Family, Shape, When};

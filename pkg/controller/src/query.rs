@@ -10,6 +10,7 @@
 //! Answers are bounded. A response that is too long or too slow becomes [`Answer::Failed`], never a
 //! part of an answer.
 
+mod excerpt;
 mod typed;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 use crate::Collection;
 
+pub use excerpt::Excerpt;
 pub use typed::{AnyView, Typed, Views};
 
 /// A live read.
@@ -41,9 +43,9 @@ pub enum Query {
     /// GET of any path, for resources that are not objects of a known kind: metrics, a `scale` of a
     /// kind that is known at run time only. Answered with [`Answer::json`].
     Path(Arc<str>),
-    /// The same for long JSON of which a decision needs little, such as OpenAPI: it is not parsed,
-    /// which would take several times as much memory. Answered with [`Answer::document`].
-    Document(Arc<str>),
+    /// The same for long JSON of which a decision needs little, such as OpenAPI: only an excerpt is
+    /// kept. One document is read after the other. Answered with [`Answer::document`].
+    Document(Excerpt),
     /// LIST of a kind, page by page.
     List {
         /// The kind.
@@ -116,8 +118,8 @@ pub enum Answer {
     Metadata(Box<Metadata>),
     /// Any JSON.
     Json(Arc<Value>),
-    /// Any JSON, as it came.
-    Document(Arc<[u8]>),
+    /// The excerpt of a document.
+    Document(Arc<str>),
     /// The view of the object, or the views of the objects in the order of the API server.
     Views(Views),
     /// The metadata of the objects, in the order of the API server.
@@ -178,11 +180,6 @@ impl Query {
         Self::Path(path.into())
     }
 
-    /// For the JSON at a path as [`Query::path`], not parsed.
-    pub fn document(path: impl Into<Arc<str>>) -> Self {
-        Self::Document(path.into())
-    }
-
     /// For the metadata of all objects of a kind, in a namespace or (if that is empty) everywhere.
     pub fn all(resource: Resource, namespace: Text) -> Self {
         let (selector, form) = (Selector::default(), ListForm::Metadata);
@@ -209,7 +206,8 @@ impl fmt::Display for Query {
                 Form::Whole | Form::View(_) => write!(f, "{resource} {key}"),
                 Form::Metadata => write!(f, "metadata of {resource} {key}"),
             },
-            Self::Path(path) | Self::Document(path) => f.write_str(path),
+            Self::Path(path) => f.write_str(path),
+            Self::Document(excerpt) => f.write_str(excerpt.path()),
             Self::List { resource, namespace, selector, form: _ } => {
                 write!(f, "all {resource}")?;
                 if !namespace.is_empty() {
@@ -301,7 +299,7 @@ impl Answer {
     }
 
     /// The answer to [`Query::Document`]. A missing path is as for [`Answer::json`].
-    pub fn document(&self) -> Result<&[u8], &Refused> {
+    pub fn document(&self) -> Result<&str, &Refused> {
         let found =
             self.found(|it| if let Self::Document(found) = it { Some(&**found) } else { None });
         found?.ok_or(&MISFIT)

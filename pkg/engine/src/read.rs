@@ -16,7 +16,8 @@ use futures::{StreamExt, stream};
 
 use crate::provider::Provider;
 
-/// The number of reads of one step in progress at once; the rate limit bounds them over time.
+/// The number of reads of one step in progress at once; the rate limit bounds them over time. Long
+/// documents are read one by one, so that a single one is in memory.
 const TOGETHER_MAX: usize = 16;
 /// Objects in a page of a list, as client-go's pager.
 const PAGE: usize = 500;
@@ -51,8 +52,10 @@ pub(crate) struct Doors<'a> {
 
 /// The answers to `queries`, in their order.
 pub(crate) async fn fetch(client: &Client, doors: &Doors<'_>, queries: &[Query]) -> Vec<Answer> {
+    let is_long = queries.iter().any(|query| matches!(query, Query::Document(_)));
+    let together = if is_long { 1 } else { TOGETHER_MAX };
     let reads: Vec<_> = queries.iter().map(|query| answer(client, doors, query)).collect();
-    stream::iter(reads).buffered(TOGETHER_MAX).collect().await
+    stream::iter(reads).buffered(together).collect().await
 }
 
 async fn answer(client: &Client, doors: &Doors<'_>, query: &Query) -> Answer {
@@ -75,10 +78,10 @@ async fn ask(client: &Client, doors: &Doors<'_>, query: &Query) -> Result<Answer
             get(client, &path, form).await
         }
         Query::Path(path) => json(&client.get(path).await?),
-        Query::Document(path) => {
-            let body = client.get(path).await?;
+        Query::Document(excerpt) => {
+            let body = client.get(excerpt.path()).await?;
             not_too_long(&body)?;
-            Ok(Answer::Document((*body).into()))
+            Ok(Answer::Document(excerpt.of(&body).into()))
         }
         Query::List { resource, namespace, selector, form } => {
             let path = resource.collection_path(namespace);

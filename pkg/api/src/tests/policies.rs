@@ -5,19 +5,26 @@ use crate::*;
 const PROTOBUF: &[u8] = include_bytes!("../../testdata/policy.pb");
 const JSON: &[u8] = include_bytes!("../../testdata/policy.json");
 
-/// The view of upstream's bytes; both codecs show the same.
-fn read<T: Kind + PartialEq + std::fmt::Debug>() -> T {
-    let view = T::decode(Codec::Protobuf, PROTOBUF).unwrap();
-    assert_eq!(T::decode(Codec::Json, JSON).as_ref(), Ok(&view));
+/// The view of upstream's bytes; both codecs show the same, `but` for this.
+fn read<T: Kind + PartialEq + std::fmt::Debug>(but: fn(&mut T)) -> T {
+    let mut view = T::decode(Codec::Protobuf, PROTOBUF).unwrap();
+    let mut other = T::decode(Codec::Json, JSON).unwrap();
+    but(&mut other);
+    but(&mut view);
+    assert_eq!(other, view);
     view
 }
 
 #[test]
 fn upstreams_bytes_of_a_policy_are_read_from_both_codecs() {
-    let held: ValidatingAdmissionPolicy = read();
+    let held: ValidatingAdmissionPolicy = read(|_| {});
     assert_eq!((held.meta.generation, held.observed_generation), (3, 2));
     assert_eq!((held.expressions, held.resources), (3, 4));
-    let live: PolicyExpressions = read();
+    let mut sizes = [(Codec::Protobuf, PROTOBUF), (Codec::Json, JSON)].into_iter();
+    assert!(sizes.all(|(codec, bytes)| {
+        PolicyExpressions::decode(codec, bytes).is_ok_and(|it| it.bytes == bytes.len())
+    }));
+    let live: PolicyExpressions = read(|it| it.bytes = 0);
     assert_eq!((&live.meta, live.observed_generation), (&held.meta, 2));
     let pair = |one: &str, two: &str| (one.to_owned(), two.to_owned());
     assert_eq!(live.param_kind, Some(pair("example.com/v1", "Limit")));

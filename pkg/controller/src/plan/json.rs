@@ -73,7 +73,8 @@ fn query(query: &Query) -> Value {
         Query::Get { resource, key, form: Form::Metadata } => json!({
             "resource": resource.to_string(), "key": key.to_string(), "metadataOnly": true,
         }),
-        Query::Path(path) | Query::Document(path) => json!({ "path": path }),
+        Query::Path(path) => json!({ "path": path }),
+        Query::Document(excerpt) => json!({ "path": excerpt.path() }),
         Query::List { resource, namespace, selector, form } => {
             let mut list = json!({
                 "resource": resource.to_string(), "namespace": namespace,

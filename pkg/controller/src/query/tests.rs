@@ -84,7 +84,7 @@ fn an_answer_fits_its_query_alone() {
         ("view views", Answer::Views(Views::new(vec![pod]))),
         ("all", Answer::All(vec![listed])),
         ("json", Answer::Json(Arc::new(json!({"a": 1})))),
-        ("document", Answer::Document(Arc::from(*b"{}"))),
+        ("document", Answer::Document("{}".into())),
         ("served", Answer::Served(Arc::default())),
         ("view nodes", Answer::Views(Views::new(Vec::<Arc<Node>>::new()))),
     ];

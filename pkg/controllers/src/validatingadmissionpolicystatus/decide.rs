@@ -1,19 +1,21 @@
 //! What is said of a policy. As `reconcile` in upstream's
 //! `pkg/controller/validatingadmissionpolicystatus/controller.go`.
 
-use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use api::{Kind, Meta, PolicyExpressions, ValidatingAdmissionPolicy};
 use controller::{Facts, ObjectRef, PatchKind, Plan, Query, Step, Write};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
-use super::checks::{self, Unchecked};
-use super::kinds::{self, VersionedKind};
+use super::checks::{self, Checked, Schemas, Unchecked};
+use super::kinds::{self, Named};
 use super::snapshot::Snapshot;
 
 /// Owns what is applied; upstream's name.
 const FIELD_MANAGER: &str = "validatingadmissionpolicy-status";
+/// How many kinds that were left out are named.
+const NAMED_MAX: usize = 5;
 
 pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     let policy = &s.policy;
@@ -48,27 +50,40 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     match served.served() {
         Err(refused) => Plan::failed("what is served could not be read", &*refused.text),
         Ok(served) => match kinds::named(live, served) {
-            Some(kinds) => check(live, &kinds, facts),
-            None => unchecked(live, "discovery of a group that it names fails"),
+            Some(named) => check(live, &named, facts),
+            None => unchecked(live, "it names too many resources"),
         },
     }
 }
 
 /// What is said of a policy over these kinds, once their documents are read.
-fn check(policy: &PolicyExpressions, kinds: &[VersionedKind], facts: &Facts) -> Plan {
-    let params = kinds::of_params(policy);
-    let asked = kinds.iter().chain(&params).filter_map(VersionedKind::document);
-    let missing: BTreeSet<_> = asked.filter(|query| facts.get(query).is_none()).collect();
+fn check(policy: &PolicyExpressions, named: &Named, facts: &Facts) -> Plan {
+    let Named { kinds, failing } = named;
+    // Parameters matter where there is something to check.
+    let params = if kinds.is_empty() { None } else { kinds::of_params(policy) };
+    let documents = kinds::documents(kinds.iter().chain(&params));
+    let missing: Vec<_> =
+        documents.values().filter(|query| facts.get(query).is_none()).cloned().collect();
     if !missing.is_empty() {
-        return Plan::fetch("which fields do its kinds have?", missing.into_iter().collect());
+        return Plan::fetch("which fields do its kinds have?", missing);
     }
     let generation = policy.meta.generation;
-    match checks::warnings(policy, kinds, params.as_ref(), facts) {
+    match checks::check(policy, kinds, params.as_ref(), Schemas::new(&documents, facts)) {
         Ok(_) if mutant::is(Mutant::AnythingIsChecked) => {
             apply(format!("generation {generation} counts as checked"), &policy.meta, Some(&[]))
         }
-        Ok(warnings) => {
-            let why = format!("generation {generation} is new, with {} warnings", warnings.len());
+        Ok(Checked { warnings, left_out }) => {
+            let failing = failing.iter().map(|place| format!("{place}: discovery fails"));
+            let left_out: Vec<_> = failing.chain(left_out).collect();
+            let mut why =
+                format!("generation {generation} is new, with {} warnings", warnings.len());
+            for (place, what) in left_out.iter().take(NAMED_MAX).enumerate() {
+                let how = if place == 0 { "; without " } else { ", " };
+                write!(why, "{how}{what}").ok();
+            }
+            if left_out.len() > NAMED_MAX {
+                write!(why, " and {} more", left_out.len() - NAMED_MAX).ok();
+            }
             let warnings: Vec<_> = warnings
                 .into_iter()
                 .map(|it| json!({"fieldRef": it.field, "warning": it.text}))

@@ -11,18 +11,24 @@
 //! generation goes with it.
 //!
 //! **Invariant:** a policy whose generation was looked at is not written, whoever has looked.
-//! **Invariant:** no policy counts as checked of which an expression was not.
+//! **Invariant:** no policy counts as checked of which an expression was not, over a kind whose
+//! schema could be read.
+//!
+//! A kind is left out, as upstream's leaves it out, where discovery of its group fails or is stale,
+//! and where its schema cannot be read and is none of upstream's own: the server of its group is
+//! away or refuses, or the document is odd or longer than 16 MiB. The other kinds are checked. Why
+//! the status was written (`/debug/controllers`, `explain`) names what was left out.
 //!
 //! What an event costs: a comparison. What a generation costs: at most eleven documents of up to
-//! some megabytes, which are read into what the kinds are made of, and a million steps.
+//! 16 MiB, one after the other, of which the schemas of the kinds are kept; and 250,000 steps, some
+//! tenth of a second for the worst expressions.
 //!
 //! Otherwise than upstream, too:
 //! - Schemas are always those that the API server serves; upstream's has those of built-in kinds in
-//!   its binary.
-//! - `typeChecking` is left out where discovery of a group that a policy names fails, where a
-//!   schema cannot or may not be read, where a policy names more than 10,000 resources, and where
-//!   an expression is nested too deep, needs too many steps or makes a message of protobuf.
-//!   Upstream's takes a kind that it cannot read for none.
+//!   its binary. If the API server fails to serve one of those, that is retried.
+//! - `typeChecking` is left out where the schema of a built-in kind may not be read, where a policy
+//!   names more than 10,000 resources, where its warnings are too long to be stored with it, and
+//!   where an expression is nested too deep, needs too many steps or makes a message of protobuf.
 //! - Names of types in warnings are those of kinds with "0" (objects) or "1" (parameters) after
 //!   them, where upstream's have the nanoseconds of the time.
 //! - The apply names the policy by uid, so it is never that of another one with this name.

@@ -43,8 +43,8 @@ struct World {
     /// The policy, if the cache is stale.
     live: Option<Value>,
     failed: BTreeMap<String, String>,
-    /// By path; others are missing.
-    documents: BTreeMap<String, Answer>,
+    /// By path, as the server has them; others are missing.
+    documents: BTreeMap<String, Result<String, Refused>>,
 }
 
 const DEPLOYMENTS: &str = "/openapi/v3/apis/apps/v1";
@@ -74,7 +74,13 @@ impl World {
     }
 
     fn answered(mut self, path: &str, text: &str) -> Self {
-        self.documents.insert(path.to_owned(), Answer::Document(text.as_bytes().into()));
+        self.documents.insert(path.to_owned(), Ok(text.to_owned()));
+        self
+    }
+
+    fn refused(mut self, path: &str, code: Option<u16>) -> Self {
+        let refused = Refused { code, ..Refused::from("away") };
+        self.documents.insert(path.to_owned(), Err(refused));
         self
     }
 
@@ -87,6 +93,7 @@ impl World {
             ("apps", "v1beta1", "deployments", "Deployment"),
             ("batch", "v1", "jobs", "Job"),
             ("events.k8s.io", "v1", "events", "Event"),
+            ("metrics.k8s.io", "v1", "nodes", "NodeMetrics"),
         ];
         let kind = |(group, version, plural, kind)| ServedKind {
             resource: Resource::namespaced(group, version, plural, kind),
@@ -109,9 +116,11 @@ impl World {
             Query::Served => {
                 Answer::Served(Arc::new(Served::new(Self::served(), self.failed.clone())))
             }
-            Query::Document(path) => self.documents.get(&**path).cloned().unwrap_or_else(|| {
-                Answer::Failed(Refused { code: Some(404), ..Refused::from("none") })
-            }),
+            Query::Document(excerpt) => match self.documents.get(excerpt.path()) {
+                Some(Ok(text)) => Answer::Document(excerpt.of(text.as_bytes()).into()),
+                Some(Err(refused)) => Answer::Failed(refused.clone()),
+                None => Answer::Failed(Refused { code: Some(404), ..Refused::from("none") }),
+            },
             Query::Path(_) | Query::List { .. } | Query::Review { .. } | Query::Cloud(_) => {
                 panic!("{query}")
             }
@@ -265,7 +274,7 @@ fn rules_name_kinds() {
         let policy = with(policy(), super::tests::rules(rules));
         let policy = decode::<PolicyExpressions>(&policy);
         let served = Served::new(World::served(), BTreeMap::new());
-        let kinds = kinds::named(&policy, &served).unwrap();
+        let kinds = kinds::named(&policy, &served).unwrap().kinds;
         let kinds: Vec<_> = kinds.iter().map(ToString::to_string).collect();
         assert_eq!(kinds.join("; "), expected, "{name}");
     }
@@ -423,6 +432,12 @@ fn what_is_named_is_read() {
         assert_eq!(asked, [itself, "what is served", DEPLOYMENTS], "{version}");
         assert!(applied(&plan).unwrap()["typeChecking"].is_object());
     }
+    // Without a kind nothing is checked: no parameters are needed.
+    let policy = with(self::policy(), rules([rule(&["apps"], &["v1"], &["none"])]));
+    let params = json!({"spec": {"paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"}}});
+    let (plan, asked) = deployments(&json!({})).planned(&with(policy, params));
+    assert_eq!(asked, [itself, "what is served"]);
+    assert!(applied(&plan).unwrap()["typeChecking"].is_object());
 }
 
 /// No policy counts as checked of which an expression was not.
@@ -430,21 +445,11 @@ fn what_is_named_is_read() {
 fn what_cannot_be_checked_does_not_count_as_checked() {
     let unchecked = json!({"observedGeneration": 2});
     let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
-    let failing = World {
-        failed: [("apps/v1".to_owned(), "away".to_owned())].into(),
-        ..deployments(&json!({}))
-    };
-    let refused = Refused { code: Some(403), ..Refused::from("no") };
-    let forbidden = World {
-        documents: [(DEPLOYMENTS.to_owned(), Answer::Failed(refused))].into(),
-        ..World::default()
-    };
     let message = "google.protobuf.Int64Value{value: 1} == 1";
     for (name, world, expression) in [
-        ("discovery fails", failing, "true"),
-        ("its schemas may not be read", forbidden, "true"),
+        ("its schemas may not be read", World::default().refused(DEPLOYMENTS, Some(403)), "true"),
         ("no JSON", World::default().answered(DEPLOYMENTS, "{"), "true"),
-        ("no schemas", World::default().answered(DEPLOYMENTS, "[]"), "true"),
+        ("no schemas", World::default().answered(DEPLOYMENTS, "[5]"), "true"),
         (
             "a reference to nothing",
             deployments(&json!({"a": {"$ref": "#/components/schemas/Nothing"}})),
@@ -459,6 +464,83 @@ fn what_cannot_be_checked_does_not_count_as_checked() {
         let policy = with(self::policy(), json!({"spec": {"variables": variable}}));
         assert_eq!(world.status(&policy), unchecked, "{name}");
     }
+}
+
+/// `CreateContext`: a kind whose schema cannot be read is left out, and so are the kinds of a group
+/// whose discovery fails. The others are checked, and the plan says what was left out.
+#[test]
+fn a_kind_that_cannot_be_read_is_left_out() {
+    const METRICS: &str = "/openapi/v3/apis/metrics.k8s.io/v1";
+    let named = [
+        rule(&["apps"], &["v1"], &["deployments"]),
+        rule(&["metrics.k8s.io"], &["v1"], &["nodes"]),
+    ];
+    let params = json!({"paramKind": {"apiVersion": "metrics.k8s.io/v1", "kind": "NodeMetrics"}});
+    let policy = with(policy(), rules(named));
+    let policy = with(policy, validations(&["object.spec.replicas > '1'"]));
+    let world = || deployments(&json!({}));
+    let failing = |place: &str, world: World| World {
+        failed: [(place.to_owned(), "away".to_owned())].into(),
+        ..world
+    };
+    let kind = "metrics.k8s.io/v1, Kind=NodeMetrics";
+    let broken = "its schema cannot be read";
+    for (name, world, patch, left_out) in [
+        ("no document", world(), json!({}), String::new()),
+        ("away", world().refused(METRICS, Some(503)), json!({}), format!("{kind}: away")),
+        ("no response", world().refused(METRICS, None), json!({}), format!("{kind}: away")),
+        ("forbidden", world().refused(METRICS, Some(403)), json!({}), format!("{kind}: away")),
+        (
+            "no JSON",
+            world().answered(METRICS, "{"),
+            json!({}),
+            format!("{kind}: {broken}: EOF while parsing an object at line 1 column 1"),
+        ),
+        (
+            "parameters",
+            world().refused(METRICS, Some(503)),
+            json!({ "spec": params }),
+            format!("{kind}: away"),
+        ),
+        (
+            "discovery",
+            failing("metrics.k8s.io/v1", world()),
+            json!({}),
+            "metrics.k8s.io/v1: discovery fails".to_owned(),
+        ),
+        ("discovery of another group", failing("batch/v1", world()), json!({}), String::new()),
+    ] {
+        let policy = with(policy.clone(), patch);
+        let plan = world.planned(&policy).0;
+        let left_out = if left_out.is_empty() { left_out } else { format!("; without {left_out}") };
+        let why = format!("why: generation 2 is new, with 1 warnings{left_out}\n");
+        assert!(plan.to_string().starts_with(&why), "{name}: {plan}");
+        let warnings = world.warned(&policy);
+        assert!(warnings[0].1.starts_with("found no matching overload for '_>_'"), "{name}");
+    }
+    let all = failing("apps/v1", world().refused(METRICS, Some(503)));
+    let wanted = json!({"observedGeneration": 2, "typeChecking": {}});
+    assert_eq!(all.status(&policy), wanted);
+    let any = with(policy, rules([rule(&[""], &["v1"], &["deployments"])]));
+    let why = all.planned(&any).0.to_string();
+    assert!(why.contains("with 0 warnings; without apps/v1: discovery fails\n"), "{why}");
+}
+
+/// etcd takes 1.5 MiB: of a policy and what is said of it.
+#[test]
+fn warnings_leave_room_for_their_policy() {
+    let wrong = format!("object.spec.replicas > '{}'", "a".repeat(15_000));
+    let status = |count: usize, annotation: usize| {
+        let policy = with(policy(), validations(&vec![&*wrong; count]));
+        let annotations = json!({"metadata": {"annotations": {"a": "a".repeat(annotation)}}});
+        deployments(&json!({})).status(&with(policy, annotations))
+    };
+    let is_checked = |status: Value| status["typeChecking"].is_object();
+    assert!(is_checked(status(45, 0)));
+    assert!(is_checked(status(45, 100_000)));
+    assert!(!is_checked(status(45, 250_000)));
+    let bytes = status(45, 100_000)["typeChecking"].to_string().len();
+    assert!((650_000..750_000).contains(&bytes), "{bytes}");
 }
 
 /// Issue: lists of groups, versions and resources multiply, so that a small policy can name more
@@ -477,14 +559,11 @@ fn a_policy_that_names_too_much_is_not_checked() {
     }
 }
 
-/// What could not be read is read again: with back-off.
+/// What could not be read of a built-in kind is read again: with back-off.
 #[test]
 fn what_cannot_be_read_is_retried() {
-    for code in [None, Some(503)] {
-        let mut world = deployments(&json!({}));
-        let refused = Refused { code, ..Refused::from("away") };
-        world.documents.insert(DEPLOYMENTS.to_owned(), Answer::Failed(refused));
-        let (plan, _) = world.planned(&policy());
+    for code in [None, Some(429), Some(503)] {
+        let (plan, _) = deployments(&json!({})).refused(DEPLOYMENTS, code).planned(&policy());
         let wanted = "why: an OpenAPI document could not be read\nerror: away\n";
         assert_eq!(plan.to_string(), wanted, "{code:?}");
     }

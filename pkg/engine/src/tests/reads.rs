@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::{Pod, ReplicaSet, Resource};
 use cache::fixture::{run, status};
-use controller::{Answer, Facts, Plan, Query, Selector};
+use controller::{Answer, Excerpt, Facts, Plan, Query, Selector};
 use serde_json::json;
 
 use super::world::{PODS, SETS, World, accept, pod, refuse, set, with};
@@ -73,13 +73,15 @@ fn any_path_is_read_as_json() {
     }
 }
 
-/// A document is what the server has sent, byte by byte, whatever that is.
+/// Of a document, byte by byte as the server has sent it, an excerpt is kept.
 #[test]
-fn a_document_is_not_parsed() {
-    let len = |answer: &Answer| format!("{:?}", answer.document().map(<[u8]>::len));
-    for (body, expected) in [("{ \"a\": 1 }", "Ok(10)"), ("{", "Ok(1)")] {
+fn an_excerpt_of_a_document_is_kept() {
+    let kept = |answer: &Answer| format!("{:?}", answer.document());
+    let make = |document: &[u8], words: &[String]| format!("{}{}", document.len(), words.concat());
+    let query = Query::Document(Excerpt::new(METRICS, ["a".to_owned(), "b".to_owned()], make));
+    for (body, expected) in [("{ \"a\": 1 }", "Ok(\"10ab\")"), ("{", "Ok(\"1ab\")")] {
         run(async {
-            let (mut world, log) = asking(Query::document(METRICS), len).await;
+            let (mut world, log) = asking(query.clone(), kept).await;
             let call = world.server.find("GET", METRICS.split_once('?').unwrap().0).await;
             assert_eq!((&*call.path, &*call.accept), (METRICS, "application/json"));
             call.reply(200, body.to_owned()).await;
