@@ -18,6 +18,7 @@ mod endpoints;
 mod garbagecollector;
 mod harness;
 mod horizontalpodautoscaler;
+mod hostile;
 mod job;
 mod join;
 mod leader;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use api::CertificateSigningRequest as Csr;
+use api::{CertificateSigningRequest as Csr, Codec, Object as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use controller::fixture::{Fixture, decode, enqueued, status, with};
@@ -445,6 +445,101 @@ fn a_large_request_costs_no_more_than_its_size() {
         let found = plan(&usual(), &csr(Profile::LegacyUnknown, &armored(lie), &[]), None);
         assert!(found.error.is_some(), "{found}");
     }
+}
+
+/// Steps of a generator of numbers: the same ones in each run.
+struct Dice(u64);
+
+// === impl Dice ===
+
+impl Dice {
+    /// As xorshift.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(end.max(1)).unwrap()).unwrap()
+    }
+
+    /// One change or two to some bytes.
+    fn changed(&mut self, bytes: &[u8], other: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..=self.below(2) {
+            let (at, end) = (self.below(bytes.len()), self.below(bytes.len() + 1));
+            let (from, to) = (at.min(end), at.max(end));
+            match self.below(8) {
+                0 => bytes.iter_mut().skip(at).take(1).for_each(|it| *it ^= 1 << (end % 8)),
+                // Lengths, tags and ends of octets.
+                1 => {
+                    let odd = [0, 1, 0x1f, 0x30, 0x7f, 0x80, 0x81, 0x84, 0x88, 0xa0, 0xff];
+                    let odd = odd[self.below(odd.len())];
+                    bytes.iter_mut().skip(at).take(1).for_each(|it| *it = odd);
+                }
+                2 => drop(bytes.drain(from..to.min(from + 16))),
+                3 => bytes.truncate(to),
+                4 => bytes.insert(from, u8::try_from(end % 256).unwrap()),
+                5 => {
+                    let again = bytes[from..to].to_vec();
+                    bytes.splice(from..from, again);
+                }
+                6 => {
+                    let (one, two) = (self.below(other.len()), self.below(other.len()));
+                    let part = other[one.min(two)..one.max(two)].to_vec();
+                    bytes.splice(from..to, part);
+                }
+                _ => bytes.splice(from..from, [0x30, 0x80].repeat(end % 64)).for_each(drop),
+            }
+        }
+        bytes
+    }
+}
+
+/// The fuzz target: six thousand requests made of those of the corpus, changed in their DER, in
+/// their PEM or in their base64. None makes a signer panic or costs more than its size, and each
+/// gets the same plan when it is looked at again.
+#[test]
+fn six_thousand_odd_requests_are_survived() {
+    let (mut dice, samples, controller) = (Dice(0x9e37_79b9_7f4a_7c15), samples(), usual());
+    let pem = |sample: &Sample| STANDARD.decode(sample.text).unwrap();
+    let (mut signed, mut refused, mut failed) = (0, 0, 0);
+    for number in 0..6_000 {
+        let [one, two] = [0; 2].map(|_: i32| pem(&samples[dice.below(samples.len())]));
+        let body = |pem: &[u8]| {
+            let text = String::from_utf8_lossy(pem).into_owned();
+            let lines = text.lines().filter(|line| !line.contains(['-', ':', ' ']));
+            STANDARD.decode(lines.collect::<String>()).unwrap_or_default()
+        };
+        let request = match number % 4 {
+            0 | 1 => armored(&dice.changed(&body(&one), &body(&two))),
+            2 => STANDARD.encode(dice.changed(&one, &two)),
+            _ => {
+                let text = dice.changed(STANDARD.encode(&one).as_bytes(), &two);
+                String::from_utf8_lossy(&text).into_owned()
+            }
+        };
+        let profile = Profile::ALL[dice.below(Profile::ALL.len())];
+        let usages: &[&str] =
+            if profile == Profile::KubeletServing { &["server auth"] } else { &CLIENT };
+        let csr = csr(profile, &request, usages);
+        // What is no base64 is no object: the cache keeps it as one that cannot be read.
+        if Csr::decode(Codec::Json, csr.to_string().as_bytes()).is_err() {
+            continue;
+        }
+        let found = plan(&controller, &csr, Some(Time::EPOCH));
+        if number % 16 == 0 {
+            let again = plan(&controller, &csr, Some(Time::EPOCH));
+            assert_eq!(found.to_string(), again.to_string(), "{request}");
+        }
+        match issued(&found) {
+            Some(certificate) => {
+                assert!(certificate.len() < request.len() + 500, "{request}");
+                signed += 1;
+            }
+            None if found.error.is_some() => refused += 1,
+            None => failed += 1,
+        }
+    }
+    assert!(signed > 100 && refused > 4_000 && failed > 50, "{signed} {refused} {failed}");
 }
 
 proptest! {
