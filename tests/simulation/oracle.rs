@@ -653,6 +653,7 @@ impl Oracle {
         self.learn_run(it);
         self.learn_signed(it);
         self.learn_growth(it);
+        self.learn_said(it);
         if it.method == "POST" && it.path.ends_with("/pods") {
             self.makers.insert(uid(it.got).to_owned(), it.life.to_owned());
         }

@@ -208,6 +208,8 @@ pub enum Mutant {
     LeaseNotAwaited,
     /// A policy counts as checked although nobody has checked its expressions.
     AnythingIsChecked,
+    /// A generation of a policy that was looked at is looked at again.
+    GenerationSeenAgain,
     /// An autoscaler gives more replicas than its maximum.
     MaximumIgnored,
     /// Recommendations of the past do not keep a target from shrinking.
@@ -334,6 +336,7 @@ impl Mutant {
         Self::OldBundlesGoFirst,
         Self::LeaseUnread,
         Self::AnythingIsChecked,
+        Self::GenerationSeenAgain,
         Self::LastNotStored,
         Self::MaximumIgnored,
         Self::WindowIgnored,

@@ -1,6 +1,6 @@
 //! What is said of admission policies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -11,9 +11,14 @@ use crate::policies::WRONG;
 /// The account that says which generation it has looked at.
 pub(super) const ACCOUNT: &str = "validatingadmissionpolicy-status-controller";
 
-/// By uid and generation: what is right to say of it.
+/// What is known of policies.
 #[derive(Default)]
-pub(super) struct Policies(BTreeMap<(String, i64), Expressions>);
+pub(super) struct Policies {
+    /// By uid and generation: what is right to say of it.
+    known: BTreeMap<(String, i64), Expressions>,
+    /// The lives that have said something of a uid and a generation.
+    said: BTreeSet<(String, String, i64)>,
+}
 
 /// What a policy has to check.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,19 +35,39 @@ impl Policies {
     /// A policy was written.
     pub(super) fn learn(&mut self, policy: &Value) {
         let generation = number(policy, "/metadata/generation");
-        self.0.insert((uid(policy).to_owned(), generation), expressions(policy));
+        self.known.insert((uid(policy).to_owned(), generation), expressions(policy));
     }
 }
 
 impl Oracle {
+    /// The manager has said something of a policy.
+    pub(super) fn learn_said(&mut self, it: &Judged<'_>) {
+        if it.account == ACCOUNT {
+            let generation = number(it.sent, "/status/observedGeneration");
+            let said = (it.life.to_owned(), uid(it.got).to_owned(), generation);
+            self.policies.said.insert(said);
+        }
+    }
+
+    /// A life knows what it has said, and reads the policy before it says anything.
+    fn repeats(&self, policy: &Value, it: &Judged<'_>, generation: i64) -> bool {
+        let said = (it.life.to_owned(), uid(policy).to_owned(), generation);
+        number(policy, "/status/observedGeneration") >= generation
+            && self.policies.said.contains(&said)
+            && self.tries.none_was_lost(it.path)
+    }
+
     /// Why that is not to be said of a policy.
     pub(super) fn says_wrong(&self, policy: &Value, it: &Judged<'_>) -> Option<&'static str> {
         let generation = number(it.sent, "/status/observedGeneration");
-        let known = self.policies.0.get(&(uid(policy).to_owned(), generation));
+        if self.repeats(policy, it, generation) {
+            return Some("that generation was looked at");
+        }
+        let known = self.policies.known.get(&(uid(policy).to_owned(), generation));
         let Some(expressions) = known else { return Some("there was no such generation") };
         let said = at(it.sent, "/status/typeChecking");
         let has_warnings = !list(said, "/expressionWarnings").is_empty();
-        // Without that field nobody has checked them, as when discovery fails.
+        // Without that field nobody has checked them.
         match (said.is_null(), has_warnings, expressions) {
             (false, false, Expressions::Wrong) => Some("nobody has checked its expressions"),
             (false, true, Expressions::Fine) => Some("nothing is wrong with its expressions"),

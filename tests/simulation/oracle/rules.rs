@@ -87,6 +87,7 @@ pub(crate) static RULES: &[Rule] = &[
             Mutant::DecidedIsOver,
             Mutant::DyingReservesNothing,
             Mutant::ExpiredUnread,
+            Mutant::GenerationSeenAgain,
             Mutant::GroupPodsIgnored,
             Mutant::GrowsForOthers,
             Mutant::HistoryWithPods,

@@ -35,6 +35,9 @@ pub(super) struct Tries {
     deletions: BTreeMap<String, Duration>,
     /// Method and path of writes that did not come through when they were last tried.
     undone: BTreeSet<(String, String)>,
+    /// Paths of all writes that ever did not come through, or of which the manager knows nothing:
+    /// they may be done later than others.
+    lost: BTreeSet<String>,
 }
 
 /// The pods that were made, and those that were not.
@@ -46,6 +49,11 @@ struct Creations {
 }
 
 impl Tries {
+    /// Whether all writes there came through.
+    pub(super) fn none_was_lost(&self, path: &str) -> bool {
+        !self.lost.contains(path)
+    }
+
     /// Whether a deletion was tried since then.
     pub(super) fn has_deleted(&self, path: &str, since: Duration) -> bool {
         self.deletions.get(path).is_some_and(|last| *last >= since)
@@ -62,6 +70,7 @@ impl Oracle {
         if it.is_told {
             self.tries.undone.remove(&write);
         } else {
+            self.tries.lost.insert(it.path.to_owned());
             self.tries.undone.insert(write);
         }
         self.learn_creation(it);

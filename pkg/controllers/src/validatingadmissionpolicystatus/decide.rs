@@ -23,7 +23,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
         return Plan::failed("the policy cannot be read", error.to_string());
     }
     let generation = policy.meta.generation;
-    if generation <= policy.observed_generation {
+    if was_seen(generation, policy.observed_generation) {
         return Plan::rest(format!("generation {generation} was looked at"));
     }
     if !s.has_something_to_check() {
@@ -41,7 +41,7 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
         Ok(Some(live)) => live,
     };
     let is_other = live.meta.uid != policy.meta.uid;
-    if is_other || live.meta.generation <= live.observed_generation {
+    if is_other || was_seen(live.meta.generation, live.observed_generation) {
         return Plan::rest("the cache is stale: there is another policy, or it was looked at");
     }
     if let Some(error) = &live.unreadable {
@@ -50,10 +50,18 @@ pub(super) fn decide(s: &Snapshot, facts: &Facts) -> Plan {
     match served.served() {
         Err(refused) => Plan::failed("what is served could not be read", &*refused.text),
         Ok(served) => match kinds::named(live, served) {
-            Some(named) => check(live, &named, facts),
+            Some(named) => match named.failing.iter().find(|place| kinds::is_built_in(place)) {
+                // The API server's own group, so that will not last.
+                Some(place) => Plan::failed("discovery fails", place.clone()),
+                None => check(live, &named, facts),
+            },
             None => unchecked(live, "it names too many resources"),
         },
     }
+}
+
+fn was_seen(generation: i64, observed: i64) -> bool {
+    generation <= observed && !mutant::is(Mutant::GenerationSeenAgain)
 }
 
 /// What is said of a policy over these kinds, once their documents are read.

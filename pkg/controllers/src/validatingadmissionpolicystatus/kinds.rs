@@ -87,6 +87,12 @@ pub(super) fn named(policy: &PolicyExpressions, served: &Served) -> Option<Named
     Some(found)
 }
 
+/// Whether a group and version is upstream's own.
+pub(super) fn is_built_in(place: &str) -> bool {
+    let (group, _) = place.split_once('/').unwrap_or(("", place));
+    BUILT_IN.contains(&group)
+}
+
 fn place(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }

@@ -518,12 +518,15 @@ fn a_kind_that_cannot_be_read_is_left_out() {
         let warnings = world.warned(&policy);
         assert!(warnings[0].1.starts_with("found no matching overload for '_>_'"), "{name}");
     }
-    let all = failing("apps/v1", world().refused(METRICS, Some(503)));
-    let wanted = json!({"observedGeneration": 2, "typeChecking": {}});
-    assert_eq!(all.status(&policy), wanted);
-    let any = with(policy, rules([rule(&[""], &["v1"], &["deployments"])]));
-    let why = all.planned(&any).0.to_string();
-    assert!(why.contains("with 0 warnings; without apps/v1: discovery fails\n"), "{why}");
+    let any = with(policy.clone(), rules([rule(&[""], &["v1"], &["nodes", "deployments"])]));
+    let why = failing("metrics.k8s.io/v1", world()).planned(&any).0.to_string();
+    let left_out = "with 1 warnings; without metrics.k8s.io/v1: discovery fails\n";
+    assert!(why.contains(left_out), "{why}");
+    // The API server's own groups come back.
+    for policy in [policy, any] {
+        let plan = failing("apps/v1", world()).planned(&policy).0;
+        assert_eq!(plan.to_string(), "why: discovery fails\nerror: apps/v1\n");
+    }
 }
 
 /// etcd takes 1.5 MiB: of a policy and what is said of it.
