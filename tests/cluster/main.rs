@@ -2,6 +2,7 @@
 //! One program, so that it is linked once.
 
 mod attachdetach;
+mod beside;
 mod bootstrap;
 mod cel;
 mod cleaners;
