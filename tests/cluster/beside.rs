@@ -203,6 +203,12 @@ fn normalize(object: &mut Value) {
                 } else {
                     normalize(value);
                 }
+                // By time, which may be the same second.
+                if let Value::Array(all) = value
+                    && name == "managedFields"
+                {
+                    all.sort_by_key(ToString::to_string);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

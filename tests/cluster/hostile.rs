@@ -76,7 +76,7 @@ async fn hostile_requests_get_what_upstream_gives_them() -> anyhow::Result<()> {
         |word: &str| by_upstream.values().filter(|it| it.to_string().contains(word)).count();
     let counts = ["\"certificate\":", "SignerValidationFailure", "AutoApproved"].map(count);
     println!("signed, failed, approved: {counts:?} of {}", planted.len());
-    ensure!(counts.iter().all(|count| *count >= 20), "{counts:?} of {}", planted.len());
+    ensure!(counts.iter().all(|count| *count >= 15), "{counts:?} of {}", planted.len());
     Ok(())
 }
 
