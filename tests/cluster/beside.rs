@@ -1,5 +1,5 @@
 //! Bootstrap tokens, trust bundles, storage versions and migrations beside upstream's manager: the
-//! same objects for both, one after the other, with the gates on; what is there at the end is equal.
+//! same objects for both, one after the other, with the gates on; what is left behind is equal.
 //! Certificates are compared in `hostile`, policies in `policies`.
 
 use std::collections::BTreeMap;
@@ -128,7 +128,10 @@ async fn given(cluster: &Cluster) -> anyhow::Result<Vec<(Objects, String, String
 async fn said_by(all: &Objects, name: &str, servers: &[&str]) -> anyhow::Result<()> {
     let metadata = json!({"metadata": {"name": name}, "spec": {}});
     let mut object = all.create(VERSIONS, &metadata).await?;
-    let entry = |server: &&str| json!({"apiServerID": server, "encodingVersion": server, "decodableVersions": [server]});
+    let entry = |server: &&str| {
+        json!({"apiServerID": server, "encodingVersion": server,
+            "decodableVersions": [server]})
+    };
     let entries: Vec<_> = servers.iter().map(entry).collect();
     object["status"] = json!({ "storageVersions": entries });
     if let [server] = servers {

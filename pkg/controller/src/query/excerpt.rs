@@ -19,8 +19,8 @@ pub struct Excerpt {
 // === impl Excerpt ===
 
 impl Excerpt {
-    /// Of the JSON at this path, as for [`super::Query::path`], what `make` makes of it and of these
-    /// words. That has to end soon, and to be short.
+    /// Of the JSON at this path, as for [`super::Query::path`], what `make` makes of it and of
+    /// these words. That has to end soon, and to be short.
     pub fn new(path: impl Into<Arc<str>>, words: impl Into<Arc<[String]>>, make: Make) -> Self {
         Self { path: path.into(), words: words.into(), make }
     }

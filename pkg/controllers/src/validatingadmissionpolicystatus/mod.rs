@@ -25,8 +25,8 @@
 //!
 //! Otherwise than upstream, too:
 //! - Schemas are always those that the API server serves; upstream's has those of built-in kinds in
-//!   its binary. If the API server fails to serve one of those, or to discover a built-in group, that
-//!   is retried.
+//!   its binary. If the API server fails to serve one of those, or to discover a built-in group,
+//!   that is retried.
 //! - `typeChecking` is left out where the schema of a built-in kind may not be read, where a policy
 //!   names more than 10,000 resources, where its warnings are too long to be stored with it, and
 //!   where an expression is nested too deep, needs too many steps or makes a message of protobuf.
