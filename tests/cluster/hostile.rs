@@ -1,6 +1,6 @@
 //! Hostile requests for certificates: what upstream's manager makes of them, ours makes of them.
-//! The API server takes few of these, so they are put where etcd has them, approved already or to be
-//! approved.
+//! The API server takes few of these, so they are put where etcd has them, approved already or to
+//! be approved.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
