@@ -209,6 +209,11 @@ impl Everything {
         self.kinds().get(resource)?.informer.holds(key, uid)
     }
 
+    /// As [`Informer::found`].
+    pub fn found(&self, resource: &Resource, key: &Key, uid: Option<&str>) -> Option<(u64, bool)> {
+        self.kinds().get(resource)?.informer.found(key, uid)
+    }
+
     /// The cache of a kind, in the version that handlers are notified of; none before its first
     /// list, or if it is not watched.
     pub fn cache_of(&self, resource: &Resource) -> Option<Arc<dyn Cache>> {

@@ -247,6 +247,15 @@ impl Informer {
         meta.filter(|meta| &*meta.uid == uid).map(Meta::is_terminating)
     }
 
+    /// The version of the object with this key, and this uid if one is given, and whether it is
+    /// being deleted; none: the cache does not hold it.
+    pub fn found(&self, key: &Key, uid: Option<&str>) -> Option<(u64, bool)> {
+        let store = self.read();
+        let meta = store.get(key).map(|object| object.metadata());
+        let meta = meta.filter(|meta| uid.is_none_or(|uid| *meta.uid == *uid))?;
+        Some((meta.resource_version, meta.is_terminating()))
+    }
+
     /// Shows true while [`Informer::has_synced`].
     pub fn watch_synced(&self) -> Latest<bool> {
         self.synced.clone()

@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use runtime::Instant;
 
 use crate::record::{FAILING_MAX, IN_WORK_MAX, PLANS_MAX};
-use crate::{EngineStatus, Explanation, InWork, Inspect, Phase, Viewer};
+use crate::shadow::ENDED_MAX;
+use crate::{Counts, EngineStatus, Explanation, InWork, Inspect, Phase, ShadowStatus, Viewer};
 
 /// Two engines of one controller, each with its own queue, as upstream's garbage collector has one
 /// queue for deletions and one for owners whose dependents are orphaned.
@@ -21,6 +22,27 @@ impl Inspect for Both {
 
     fn in_work(&self) -> Vec<InWork> {
         oldest(self.0.in_work(), self.1.in_work())
+    }
+
+    fn shadow(&self) -> Option<ShadowStatus> {
+        let (first, second) = (self.0.shadow()?, self.1.shadow()?);
+        let (a, b) = (first.counts, second.counts);
+        let mut ended = joined(first.ended, second.ended);
+        ended.sort_by_key(|difference| std::cmp::Reverse(difference.ended.map(|end| end.at)));
+        ended.truncate(ENDED_MAX);
+        Some(ShadowStatus {
+            grace: first.grace,
+            counts: Counts {
+                agreed: a.agreed + b.agreed,
+                late: a.late + b.late,
+                moot: a.moot + b.moot,
+                dropped: a.dropped + b.dropped,
+            },
+            waiting: first.waiting + second.waiting,
+            open: first.open + second.open,
+            differences: joined(first.differences, second.differences),
+            ended,
+        })
     }
 
     /// The explanation of the first engine, unless only the second one finds the object.

@@ -10,8 +10,9 @@ use runtime::{Instant, fenced, fenced_async};
 
 use crate::expectations::{Awaits, LIMIT, NEVER};
 use crate::inspect::{Fact, InWork, Phase, Place, Planned, Unsettled, WaitingFor};
+use crate::shadow::Shadow;
 use crate::worker::TOO_MANY_FETCHES;
-use crate::{Engine, EngineStatus, Explanation, Inspect, Viewer};
+use crate::{Engine, EngineStatus, Explanation, Inspect, ShadowStatus, Viewer};
 
 /// The time limit of an explanation, which waits for live reads.
 pub(crate) const EXPLAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -59,6 +60,10 @@ impl Inspect for Engine {
 
     fn in_work(&self) -> Vec<InWork> {
         self.act.record.state().in_work()
+    }
+
+    fn shadow(&self) -> Option<ShadowStatus> {
+        self.shadow.as_ref().map(Shadow::status)
     }
 
     fn explain<'a>(&'a self, key: &'a Key, viewer: &'a dyn Viewer) -> BoxFuture<'a, Explanation> {

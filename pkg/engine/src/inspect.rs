@@ -9,6 +9,8 @@ use futures::future::BoxFuture;
 use runtime::Instant;
 use serde::Serialize;
 
+use crate::ShadowStatus;
+
 /// Looks into a running controller without knowing its types.
 pub trait Inspect: Send + Sync {
     /// The state of the controller.
@@ -16,6 +18,11 @@ pub trait Inspect: Send + Sync {
 
     /// The part of the status that changes with every sync, without the cost of the rest.
     fn in_work(&self) -> Vec<InWork>;
+
+    /// What it has found as a shadow; none: it is none.
+    fn shadow(&self) -> Option<ShadowStatus> {
+        None
+    }
 
     /// Observes and decides for `key` now, and does not act. A plan that asks for live reads gets
     /// them. Takes at most ten seconds, and a panic inside becomes part of the explanation. Bodies

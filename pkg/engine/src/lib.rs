@@ -21,6 +21,7 @@ mod metrics;
 mod provider;
 mod read;
 mod record;
+mod shadow;
 mod stall;
 mod telemetry;
 mod worker;
@@ -37,4 +38,5 @@ pub use inspect::{
 };
 pub use metrics::Metrics;
 use record::Record;
+pub use shadow::{Counts, Difference, End, How, ShadowStatus};
 pub use worker::{Engine, Parts};

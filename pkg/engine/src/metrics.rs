@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{Resource, Served};
-use metrics::{Error, Family, IntCounterVec, Registry};
+use metrics::{Error, Family, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 use runtime::Clock;
 
+use crate::Counts;
 use crate::telemetry::{Families, Source, Telemetry};
 
 /// Counters over all controllers.
@@ -20,12 +21,34 @@ pub struct Metrics {
     pub(crate) panics: IntCounterVec,
     /// Labels `controller`, `verb`, `resource`, `code`; see [`Metrics::count_write`].
     pub(crate) writes: IntCounterVec,
+    /// What shadows find. Label `controller`.
+    shadowed: Arc<ShadowFamilies>,
     /// The series of `writes`.
     written: Arc<Mutex<BTreeSet<[String; 4]>>>,
     /// The families of controllers.
     families: Arc<Families>,
     /// The registry that shows them.
     registry: Registry,
+}
+
+/// The families of shadows.
+#[derive(Debug)]
+struct ShadowFamilies {
+    agreed: IntCounterVec,
+    late: IntCounterVec,
+    moot: IntCounterVec,
+    dropped: IntCounterVec,
+    differences: IntGaugeVec,
+}
+
+/// The series of one shadow.
+#[derive(Debug)]
+pub(crate) struct Shadowed {
+    agreed: IntCounter,
+    late: IntCounter,
+    moot: IntCounter,
+    dropped: IntCounter,
+    differences: IntGauge,
 }
 
 impl Metrics {
@@ -50,6 +73,7 @@ impl Metrics {
         Ok(Self {
             panics: registry.family(&panics.labels(&["controller"]))?,
             writes: registry.family(&writes.labels(&["controller", "verb", "resource", "code"]))?,
+            shadowed: Arc::new(ShadowFamilies::new(registry)?),
             written: Arc::default(),
             families,
             registry: registry.clone(),
@@ -95,5 +119,67 @@ impl Metrics {
     /// Asks `source` for gauges whenever a page is rendered.
     pub(crate) fn gauged_by(&self, source: Source) {
         self.families.gauged_by(source);
+    }
+
+    /// The series of the shadow of a controller.
+    pub(crate) fn shadow(&self, controller: &str) -> Shadowed {
+        let ShadowFamilies { agreed, late, moot, dropped, differences } = &*self.shadowed;
+        let of = |family: &IntCounterVec| family.with_label_values(&[controller]);
+        Shadowed {
+            agreed: of(agreed),
+            late: of(late),
+            moot: of(moot),
+            dropped: of(dropped),
+            differences: differences.with_label_values(&[controller]),
+        }
+    }
+}
+
+// === impl ShadowFamilies ===
+
+impl ShadowFamilies {
+    fn new(registry: &Registry) -> Result<Self, Error> {
+        let counter = |name, help| {
+            registry.family::<IntCounterVec>(&Family::alpha(name, help).labels(&["controller"]))
+        };
+        let differences = Family::alpha(
+            "kcm_shadow_differences",
+            "Writes that a shadow wants and that have not come true within the grace period.",
+        );
+        Ok(Self {
+            agreed: counter(
+                "kcm_shadow_agreed_total",
+                "Writes that a shadow wanted and that came true within the grace period.",
+            )?,
+            late: counter(
+                "kcm_shadow_late_total",
+                "Writes that a shadow wanted and that came true after the grace period.",
+            )?,
+            moot: counter(
+                "kcm_shadow_moot_total",
+                "Writes that a shadow wanted until something else made them needless.",
+            )?,
+            dropped: counter(
+                "kcm_shadow_dropped_total",
+                "Writes that a shadow did not judge, or differences that it did not keep.",
+            )?,
+            differences: registry.family(&differences.labels(&["controller"]))?,
+        })
+    }
+}
+
+// === impl Shadowed ===
+
+impl Shadowed {
+    /// Counts what has changed: counts, and the number of differences. Several shadows can share
+    /// the series.
+    pub(crate) fn count(&self, before: (Counts, usize), after: (Counts, usize)) {
+        let ((old, had), (new, has)) = (before, after);
+        self.agreed.inc_by(new.agreed - old.agreed);
+        self.late.inc_by(new.late - old.late);
+        self.moot.inc_by(new.moot - old.moot);
+        self.dropped.inc_by(new.dropped - old.dropped);
+        let count = |open: usize| i64::try_from(open).unwrap_or(i64::MAX);
+        self.differences.add(count(has) - count(had));
     }
 }

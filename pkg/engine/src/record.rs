@@ -234,7 +234,8 @@ fn remember(failures: &mut BTreeMap<Key, Failure>, key: &Key, failure: Failure) 
     }
 }
 
-fn cut(text: &str) -> String {
+/// The text, or its beginning if it is long.
+pub(crate) fn cut(text: &str) -> String {
     if text.len() <= TEXT_BYTES_MAX {
         return text.to_owned();
     }

@@ -26,11 +26,12 @@ use crate::events::Recorder;
 use crate::provider::Provider;
 use crate::read::Doors;
 use crate::record::Alive;
+use crate::shadow::Shadow;
 use crate::telemetry::Became;
 use crate::{Metrics, Phase, Record, Settled, read};
 
 /// How often a plan may collect for live reads before its key is requeued with back-off.
-const FETCH_ROUNDS_MAX: usize = 8;
+pub(crate) const FETCH_ROUNDS_MAX: usize = 8;
 /// How long the first start waits for kinds that are only known at run time. One kind that cannot
 /// be listed must not keep a controller from all the others. As upstream's initial sync timeout of
 /// the garbage collector.
@@ -61,6 +62,8 @@ pub struct Engine {
     pub(crate) queue: Queue<Key>,
     pub(crate) act: Act,
     drain_limit: Duration,
+    /// Set if it does not act.
+    pub(crate) shadow: Option<Shadow>,
     /// Connects the handlers of its watch table; taken at the start.
     subscriptions: Mutex<Vec<BoxFuture<'static, ()>>>,
 }
@@ -84,6 +87,8 @@ pub struct Parts {
     pub recorder: Recorder,
     /// The cloud; none: plans that ask it find that there is none.
     pub cloud: Option<Arc<dyn Cloud>>,
+    /// Set for a shadow, which does not act: how long the manager in charge has for each write.
+    pub shadow: Option<Duration>,
     /// Clock, randomness and cancellation.
     pub runtime: Runtime,
     /// Counters.
@@ -102,8 +107,15 @@ pub(crate) struct Kinds {
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }
 
+/// An object in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Held {
+    pub(crate) version: u64,
+    pub(crate) is_terminating: bool,
+}
+
 /// The result of a sync.
-enum Synced {
+pub(crate) enum Synced {
     /// The object was deleted.
     Deleted,
     /// Success; requeue after the delay, if there is one.
@@ -133,7 +145,7 @@ struct Done {
 }
 
 /// Why a sync failed.
-struct Failed {
+pub(crate) struct Failed {
     error: String,
     /// The object has changed since it was read.
     is_conflict: bool,
@@ -162,7 +174,8 @@ impl Engine {
     ) -> Arc<Self> {
         let (kinds, constants) = (controller.kinds(factory), controller.constants());
         let Parts { name, own, workers, queue, drain_limit, client, .. } = parts;
-        let Parts { recorder, cloud, runtime, metrics, .. } = parts;
+        let Parts { recorder, cloud, shadow, runtime, metrics, .. } = parts;
+        let shadow = shadow.map(|grace| Shadow::new(grace, metrics.shadow(name)));
         let act = Act {
             controller: name,
             discovery: Discovery::new(client.clone()),
@@ -186,6 +199,7 @@ impl Engine {
             queue,
             act,
             drain_limit,
+            shadow,
             subscriptions: Mutex::default(),
         });
         *engine.subscriptions() = controller.subscriptions(factory, &Arc::downgrade(&engine));
@@ -419,13 +433,16 @@ impl Engine {
     }
 
     /// The caches at this moment.
-    fn view(&self) -> View<'_> {
+    pub(crate) fn view(&self) -> View<'_> {
         let clock = &self.act.runtime.clock;
         View::new(clock.now(), clock.uptime(), &self.act.kinds.listers)
     }
 
     /// Syncs a key. The snapshot and verdict are left in `seen`.
     async fn sync(&self, key: &Key, seen: &mut Seen) -> Synced {
+        if let Some(shadow) = &self.shadow {
+            return self.shadow(shadow, key).await;
+        }
         if let Err(error) = self.act.resolve_ambiguous(key).await {
             return Synced::failed(format!(
                 "cannot notify whether the last write was done: {error}"
@@ -540,7 +557,7 @@ impl Engine {
         decided(&*self.controller, client, &self.act.doors(), snapshot, facts).await
     }
 
-    fn learn(&self, snapshot: &Opaque, query: &Query, answer: &Answer) {
+    pub(crate) fn learn(&self, snapshot: &Opaque, query: &Query, answer: &Answer) {
         if let Answer::Served(served) = answer {
             self.act.metrics.keep(served);
         }
@@ -616,7 +633,7 @@ impl Engine {
         queue
     }
 
-    fn enqueue_all(&self, queue: Enqueue) {
+    pub(crate) fn enqueue_all(&self, queue: Enqueue) {
         self.act.telemetry.add(&queue.counts, Became::Done);
         for call in queue.calls {
             match call {
@@ -648,8 +665,12 @@ impl Engine {
 }
 
 impl Synced {
-    fn failed(error: String) -> Self {
+    pub(crate) fn failed(error: String) -> Self {
         Self::Failed(Failed { error, is_conflict: false, quiet: false, code: None })
+    }
+
+    pub(crate) fn failed_quietly(error: String) -> Self {
+        Self::Failed(Failed { error, is_conflict: false, quiet: true, code: None })
     }
 
     /// The same in the controller contract's types.
@@ -719,6 +740,23 @@ impl Kinds {
                 .is_some_and(|all| lacks(all.holds(resource, key, uid)));
         }
         self.of(selection).any(|informer| lacks(informer.holds(key, uid)))
+    }
+
+    /// The object in a cache, with this uid if one is given.
+    pub(crate) fn held(&self, selection: &Selection, key: &Key, uid: Option<&str>) -> Option<Held> {
+        let held = |informer: &Informer| {
+            let (version, is_terminating) = informer.found(key, uid)?;
+            Some(Held { version, is_terminating })
+        };
+        let of_all = || {
+            let (version, is_terminating) =
+                self.everything.as_ref()?.found(&selection.resource, key, uid)?;
+            Some(Held { version, is_terminating })
+        };
+        match self.of(selection).next() {
+            Some(_) => self.of(selection).filter_map(|informer| held(informer)).max(),
+            None => of_all(),
+        }
     }
 
     /// The informers of the same objects: one for each view of the controller.

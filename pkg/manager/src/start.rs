@@ -613,6 +613,7 @@ impl Context {
             recorder: recorder.clone(),
             cloud: self.cloud.clone(),
             client: client.clone(),
+            shadow: None,
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),
         };

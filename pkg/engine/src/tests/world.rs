@@ -362,6 +362,7 @@ impl Cold {
         let queue_metrics = WorkqueueMetrics::new(&registry).unwrap().for_queue("test");
         let parts = Parts {
             cloud: cloud(&runtime),
+            shadow: None,
             name: "test-controller",
             own: Some(ReplicaSet::RESOURCE),
             workers,
