@@ -42,6 +42,7 @@ mod selinuxwarning;
 mod serviceaccount;
 mod servicecidrs;
 mod serving;
+mod shadow;
 mod statefulset;
 mod storageversionmigrations;
 mod storageversions;

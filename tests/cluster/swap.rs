@@ -21,8 +21,8 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_mins(1);
 /// How long nothing may happen until a manager counts as done.
 const CALM: Duration = Duration::from_secs(5);
-const NAMESPACE: &str = "swap";
-const ARGS: &[&str] = &[
+pub(crate) const NAMESPACE: &str = "swap";
+pub(crate) const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      replicationcontroller-controller,statefulset-controller,ttl-after-finished-controller,\
      cronjob-controller,job-controller,\
@@ -95,13 +95,13 @@ async fn upstreams_changes_nothing_of_ours() -> anyhow::Result<()> {
     rollouts_go_on(&cluster, &upstream).await
 }
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     let apiserver_args = [GATES, BETAS_SERVED].map(str::to_owned).to_vec();
     Options { nodes: 3, apiserver_args, ..Options::default() }
 }
 
 /// Has this manager make all workloads, and returns it once it has nothing left to do.
-async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> {
+pub(crate) async fn built_by(cluster: &Cluster, binary: Binary) -> anyhow::Result<Manager> {
     cluster.create_namespace(NAMESPACE).await?;
     let manager = Manager::start(cluster, binary, User::ControllerManager, ARGS)?;
     let objects = Objects::of(cluster, NAMESPACE)?;

@@ -23,6 +23,8 @@ const LATE_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) enum Candidacy {
     /// Without an election it always leads.
     Always,
+    /// It never leads, and runs all the same, since it writes nothing.
+    Shadow,
     /// It leads while it holds the Lease.
     Elected(Box<Election>),
 }
@@ -84,7 +86,7 @@ impl Candidacy {
     /// The fence for the writes of controllers.
     pub(crate) fn fence(&self) -> Fence {
         match self {
-            Self::Always => Fence::open(),
+            Self::Always | Self::Shadow => Fence::open(),
             Self::Elected(election) => election.leadership.fence().clone(),
         }
     }
@@ -101,7 +103,7 @@ impl Candidacy {
     /// Waits until leadership is lost.
     pub(crate) async fn lost(&self) -> Ended {
         match self {
-            Self::Always => std::future::pending().await,
+            Self::Always | Self::Shadow => std::future::pending().await,
             Self::Elected(election) => election.leadership.lost().await,
         }
     }
@@ -134,7 +136,8 @@ impl Candidacy {
     pub(crate) fn shown(&self) -> debug::Leadership {
         let Self::Elected(election) = self else {
             let (identity, since, renewed) = (None, None, None);
-            return debug::Leadership { role: Role::NoElection, identity, since, renewed };
+            let role = if let Self::Shadow = self { Role::Shadow } else { Role::NoElection };
+            return debug::Leadership { role, identity, since, renewed };
         };
         let renewed = election.leadership.since_renewal().map(|ago| election.clock.now() - ago);
         let leads = election.leadership.is_leader();

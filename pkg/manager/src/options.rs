@@ -29,6 +29,8 @@ pub struct Options {
     pub(crate) kube_api_burst: i32,
     /// Whether each controller acts as its own service account.
     pub(crate) use_service_account_credentials: bool,
+    /// Set for a shadow, which only reads: how long the manager in charge has for each write.
+    pub(crate) shadow: Option<Duration>,
     /// The leader election.
     pub(crate) election: Election,
     /// The secure port; none: serve nothing.
@@ -91,6 +93,7 @@ impl Options {
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let flags = flags::parse(words)?;
         let gates = Gates::from_flags(&flags).map_err(Failure::Refused)?;
+        let shadow = flags.switch(handles::SHADOW);
         let given = |flag| Some(flags.text(flag)).filter(|text| !text.is_empty());
         Ok(Self {
             kubeconfig: serving::path(&flags, handles::KUBECONFIG),
@@ -98,9 +101,13 @@ impl Options {
             controllers: flags.list(handles::CONTROLLERS).to_vec(),
             kube_api_qps: flags.float32(handles::KUBE_API_QPS).into(),
             kube_api_burst: flags.int32(handles::KUBE_API_BURST),
-            use_service_account_credentials: flags.switch(handles::USE_SERVICE_ACCOUNT_CREDENTIALS),
+            // A shadow makes no tokens.
+            use_service_account_credentials: !shadow
+                && flags.switch(handles::USE_SERVICE_ACCOUNT_CREDENTIALS),
+            shadow: shadow.then(|| flags.positive(handles::SHADOW_GRACE_PERIOD)),
             election: Election {
-                leader_elect: flags.switch(handles::LEADER_ELECT),
+                // A shadow takes no lease.
+                leader_elect: !shadow && flags.switch(handles::LEADER_ELECT),
                 lease_duration: flags.positive(handles::LEADER_ELECT_LEASE_DURATION),
                 renew_deadline: flags.positive(handles::LEADER_ELECT_RENEW_DEADLINE),
                 retry_period: flags.positive(handles::LEADER_ELECT_RETRY_PERIOD),

@@ -15,6 +15,7 @@ mod limiters;
 mod nodes;
 mod policies;
 mod quota;
+mod shadows;
 mod storage_versions;
 mod volumes;
 mod workloads;
@@ -39,6 +40,7 @@ use limiters::{certificate_limiter, slice_limiter};
 pub(crate) use entry::DEFAULTS;
 pub use entry::{Entry, Rate, Start, User};
 pub(crate) use limiters::token_cleaner_backoff;
+pub(crate) use shadows::{period, unjudged};
 
 /// All controllers.
 pub static REGISTRY: &[Entry] = &[

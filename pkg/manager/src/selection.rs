@@ -2,7 +2,7 @@
 
 use crate::gates::Gates;
 use crate::options::Options;
-use crate::registry::{Entry, REGISTRY};
+use crate::registry::{Entry, REGISTRY, unjudged};
 
 /// The selection of controllers from the table.
 #[derive(Default)]
@@ -86,9 +86,13 @@ impl Choice<'static> {
 impl Choice<'_> {
     /// The same selection without the controllers that cannot run with these options.
     pub fn with(mut self, options: &Options) -> Self {
-        let lacking = self.run.iter().filter_map(|row| Some((*row, (row.lacks)(options)?)));
+        let lacks = |row: &Entry| {
+            let why = unjudged(row.name).filter(|_| options.shadow.is_some());
+            why.or_else(|| (row.lacks)(options))
+        };
+        let lacking = self.run.iter().filter_map(|row| Some((*row, lacks(row)?)));
         self.lacking = lacking.collect();
-        self.run.retain(|row| (row.lacks)(options).is_none());
+        self.run.retain(|row| lacks(row).is_none());
         self
     }
 

@@ -93,7 +93,7 @@ pub(crate) async fn guard(
     let client = |kubeconfig: &Option<PathBuf>, kubeconfig_flag| {
         let kubeconfig = kubeconfig.clone();
         let server = ConnectOptions { kubeconfig, kubeconfig_flag, ..ConnectOptions::default() };
-        delegated(server, metrics, runtime)
+        delegated(server, options, metrics, runtime)
     };
     let asks_who =
         client(&options.authentication_kubeconfig, "--authentication-kubeconfig").await?;
@@ -107,10 +107,13 @@ pub(crate) async fn guard(
 /// A client for delegated reviews. Without a kubeconfig it is the pod's own, if this is a pod.
 async fn delegated(
     server: ConnectOptions,
+    options: &Options,
     metrics: &client::Metrics,
     runtime: &Runtime,
 ) -> Result<Option<Client>, ConfigError> {
     let connection = match client::connect(&server).await {
+        // Reviews are POSTs, and have a door of their own: no controller can use it.
+        Ok(connection) if options.shadow.is_some() => connection.reviewing(),
         Ok(connection) => connection,
         Err(ConfigError::InCluster(_)) => return Ok(None),
         Err(error) => return Err(error),

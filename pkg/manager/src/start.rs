@@ -30,7 +30,7 @@ use crate::election::Candidacy;
 use crate::flags::handles;
 use crate::gates::features;
 use crate::options::{KUBERNETES_VERSION, Options};
-use crate::registry::{Entry, Rate, User};
+use crate::registry::{self, Entry, Rate, User};
 use crate::selection::Choice;
 use crate::serve::{self, Shown, Site};
 use crate::signing::FileAuthority;
@@ -436,6 +436,8 @@ impl Context {
         runtime: &Runtime,
         registry: &Registry,
     ) -> anyhow::Result<Self> {
+        // From here on nothing can be written.
+        let connection = if options.shadow.is_some() { connection.reading() } else { connection };
         let root_ca = authority::root_ca(&options)?;
         let token_signer = token_signer(&options)?.map(Arc::new);
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
@@ -451,13 +453,16 @@ impl Context {
             // The connection of the lease.
             client_metrics.count_transport();
         }
-        let candidacy = Candidacy::contend(
-            &options.election,
-            &connection,
-            unlimited,
-            &leader_metrics,
-            runtime,
-        )?;
+        let candidacy = match options.shadow {
+            Some(_) => Candidacy::Shadow,
+            None => Candidacy::contend(
+                &options.election,
+                &connection,
+                unlimited,
+                &leader_metrics,
+                runtime,
+            )?,
+        };
         let user = if options.use_service_account_credentials {
             GatedUser::Nobody
         } else {
@@ -613,7 +618,7 @@ impl Context {
             recorder: recorder.clone(),
             cloud: self.cloud.clone(),
             client: client.clone(),
-            shadow: None,
+            shadow: self.options.shadow.map(|grace| grace + registry::period(name)),
             runtime: self.runtime.clone(),
             metrics: self.engine_metrics.clone(),
         };

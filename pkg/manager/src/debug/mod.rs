@@ -10,6 +10,7 @@
 //! - `document`: the elements of a page, and their form as text.
 //! - `html`: their form in a browser.
 //! - `accept`: the format that a request asks for.
+//! - `shadow`: what a shadow has found, as data and as a page.
 //! - `viewer`: which parts of a plan the user may see.
 
 mod accept;
@@ -17,6 +18,7 @@ mod document;
 mod html;
 mod model;
 mod pages;
+mod shadow;
 mod viewer;
 
 #[cfg(test)]
@@ -115,6 +117,8 @@ pub enum Role {
     Standby,
     /// This process leads.
     Leader,
+    /// This process is a shadow: another process leads.
+    Shadow,
 }
 
 struct Site {
@@ -143,6 +147,7 @@ struct ExplainQuery {
 ///   Secrets to no user. The user is the [`User`] among the extensions of the request.
 /// - `/debug/controllers/<name or alias>/graph?uid=<uid>&uid=…`: the garbage collector's owners and
 ///   dependents as DOT. As upstream's `debugHTTPHandler`.
+/// - `/debug/shadow`: what a shadow would have written, and the manager in charge has not.
 pub fn router(source: Arc<dyn Source>, audience: Audience) -> Router {
     let site = Site { source, audience, explaining: Semaphore::new(EXPLAINING_MAX) };
     Router::new()
@@ -150,6 +155,7 @@ pub fn router(source: Arc<dyn Source>, audience: Audience) -> Router {
         .route("/debug/controllers/{name}", get(controller))
         .route("/debug/controllers/{name}/explain", get(explain))
         .route("/debug/controllers/{name}/graph", get(graph))
+        .route("/debug/shadow", get(shadowed))
         .with_state(Arc::new(site))
 }
 
@@ -159,6 +165,20 @@ async fn overview(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response
         code: StatusCode::OK,
         page: pages::overview(&overview),
         json: json!(overview),
+    };
+    answer.respond(&headers)
+}
+
+async fn shadowed(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+    let answer = match shadow::Found::new(&*site.source) {
+        Some(found) => {
+            PageContent { code: StatusCode::OK, page: shadow::page(&found), json: json!(found) }
+        }
+        None => PageContent {
+            code: StatusCode::NOT_FOUND,
+            page: shadow::refusal(),
+            json: json!({ "error": "this process is no shadow" }),
+        },
     };
     answer.respond(&headers)
 }

@@ -142,6 +142,7 @@ fn standing(leadership: &Leadership, now: Time) -> Vec<(&'static str, Cell)> {
     let role = match leadership.role {
         Role::NoElection => "acts without leader election".into(),
         Role::Leader => Cell::toned("leader", Tone::Good),
+        Role::Shadow => "shadow: another process leads, nothing is written".into(),
         Role::Standby => "standby: caches are warm, nothing is written".into(),
     };
     let mut facts = vec![("now", now.to_string().into()), ("role", role)];
@@ -373,7 +374,7 @@ fn place(explanation: &Explanation, now: Time) -> Vec<(&'static str, Cell)> {
 
 // === Links ===
 
-fn root() -> (String, String) {
+pub(super) fn root() -> (String, String) {
     ("Controllers".to_owned(), ROOT.to_owned())
 }
 
@@ -381,11 +382,11 @@ fn explain_path(name: &str) -> String {
     format!("{ROOT}/{name}/explain")
 }
 
-fn name_link(name: &str) -> Cell {
+pub(super) fn name_link(name: &str) -> Cell {
     Cell::linked(name, format!("{ROOT}/{name}"))
 }
 
-fn key_link(name: &str, key: &str) -> Cell {
+pub(super) fn key_link(name: &str, key: &str) -> Cell {
     Cell::linked(key, format!("{}?key={}", explain_path(name), Encoded(key)))
 }
 
@@ -400,7 +401,7 @@ fn words(state: State) -> Cell {
 }
 
 /// A table, or a word if it would be empty.
-fn table_or(
+pub(super) fn table_or(
     word: &'static str,
     columns: &[&'static str],
     rows: impl Iterator<Item = Vec<Cell>>,

@@ -328,6 +328,10 @@ pub(crate) const SERVICE_ACCOUNT_PRIVATE_KEY_FILE: Text =
     Handle::new("service-account-private-key-file");
 /// `--service-cluster-ip-range`
 pub(crate) const SERVICE_CLUSTER_IP_RANGE: Text = Handle::new("service-cluster-ip-range");
+/// `--shadow`
+pub(crate) const SHADOW: Switch = Handle::new("shadow");
+/// `--shadow-grace-period`
+pub(crate) const SHADOW_GRACE_PERIOD: Span = Handle::new("shadow-grace-period");
 /// `--show-hidden-metrics-for-version`
 pub(crate) const SHOW_HIDDEN_METRICS_FOR_VERSION: Text =
     Handle::new("show-hidden-metrics-for-version");
@@ -486,6 +490,8 @@ pub(super) const NAMES: &[&str] = &[
     "secure-port",
     "service-account-private-key-file",
     "service-cluster-ip-range",
+    "shadow",
+    "shadow-grace-period",
     "show-hidden-metrics-for-version",
     "terminated-pod-gc-threshold",
     "tls-cert-file",

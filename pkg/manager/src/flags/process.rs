@@ -466,12 +466,27 @@ pub(super) static MISC: Section = Section {
 /// Flags that upstream lacks. They are shown only if they were given.
 pub(super) static NOT_IN_UPSTREAM: Section = Section {
     title: "Not in upstream",
-    flags: &[Flag::new(
-        "config",
-        Text,
-        "",
-        "File with a KubeControllerManagerConfiguration; flags that are given count more",
-    )],
+    flags: &[
+        Flag::new(
+            "config",
+            Text,
+            "",
+            "File with a KubeControllerManagerConfiguration; flags that are given count more",
+        ),
+        Flag::new(
+            "shadow",
+            Bool,
+            "false",
+            "Only read, beside the manager in charge: decide as if leading, write nothing, and \
+             show at /debug/shadow what that manager does differently",
+        ),
+        Flag::new(
+            "shadow-grace-period",
+            Duration,
+            "30s",
+            "How long what a shadow would write may be missing until it counts as a difference",
+        ),
+    ],
 };
 
 pub(super) static GLOBAL: Section = Section {

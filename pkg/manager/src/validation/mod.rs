@@ -24,6 +24,9 @@ pub(crate) fn errors(options: &Options) -> Vec<String> {
         errors.push("resourceLock value must be \"leases\"".to_owned());
     }
     errors.extend(selection::unknown(&options.controllers, REGISTRY));
+    if options.shadow.is_some_and(|grace| grace.is_zero()) {
+        errors.push("shadow-grace-period must be greater than zero".to_owned());
+    }
     if flags.value("attach-detach-reconcile-sync-period").duration() < GoDuration::SECOND {
         let flag = "reconcile-sync-loop-period";
         errors.push(format!(
