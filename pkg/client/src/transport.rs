@@ -86,7 +86,7 @@ impl Admits {
             Self::Reads => method == Method::GET,
             Self::Reviews => method == Method::GET || is_review,
         };
-        (!is_admitted).then(|| format!("a shadow only reads: {method} {path} is not sent"))
+        (!is_admitted).then(|| format!("this connection only reads: {method} {path} is not sent"))
     }
 }
 

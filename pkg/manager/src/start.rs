@@ -463,11 +463,7 @@ impl Context {
                 runtime,
             )?,
         };
-        let user = if options.use_service_account_credentials {
-            GatedUser::Nobody
-        } else {
-            GatedUser::Same
-        };
+        let user = gated_user(&options);
         let election = &options.election;
         let unacknowledged_max = election.leader_elect.then(|| election.timing().undelivered_max());
         let guard = candidacy.fence().guard();
@@ -629,6 +625,10 @@ impl Context {
         let (account, recorder) = (account.clone(), recorder.clone());
         Running { name, inspect, graph: None, account, recorder, run }
     }
+}
+
+fn gated_user(options: &Options) -> GatedUser {
+    if options.use_service_account_credentials { GatedUser::Nobody } else { GatedUser::Same }
 }
 
 fn settings(options: &Options, host: &str, name: &str) -> Settings {

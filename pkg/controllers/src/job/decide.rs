@@ -190,9 +190,8 @@ fn go_on(standing: &Standing<'_>, work: &Work, options: Options) -> Course {
         let status = tracked.status.clone();
         let does = if error.is_some() { After::Nothing } else { After::of(work) };
         let done = report::after(standing, status.clone(), does);
-        let turn = |status| match is_managed {
-            true => report::suspension(standing, status, options),
-            false => (status, None),
+        let turn = |status| {
+            if is_managed { report::suspension(standing, status, options) } else { (status, None) }
         };
         let unchanged = report::after(standing, status, After::Nothing);
         let (done, said) = turn(done);
