@@ -163,7 +163,7 @@ mod tests {
             let requests = [("get pods", 1), ("create pods", rss_kib)];
             let requests = requests.map(|(name, count)| (name.to_owned(), count)).into();
             let more = [("lease", took_s)].into();
-            Figures { took_s, rss_kib, settled_s, requests, more, ..Figures::default() }
+            Figures { took_s, settled_s, rss_kib, requests, more, ..Figures::default() }
         };
         let runs =
             [figures(1.0, 3072, Some(5.0)), figures(2.0, 1024, None), figures(3.0, 2048, None)];
