@@ -7,7 +7,7 @@ use api::Time;
 use serde_json::Value;
 
 use super::ending::TOKEN_CLEAN_UP;
-use super::fields::{at, has_ended, is_ending, list, text, uid};
+use super::fields::{at, has_ended, is_ending, is_ready, list, text, uid};
 use super::{
     Judged, Oracle, Target, Written, attaching, binding, bootstrap, certificates, devices, groups,
     kubelets, migrations, policies, pools, volumes,
@@ -122,7 +122,14 @@ impl Oracle {
         let node_of = self.objects.get("Node", "", node);
         let has_no_node = node_of.is_none_or(|node| !self.knows("Node", born(node)));
         let is_unscheduled = node.is_empty() && is_ending(pod);
-        let is_for_it = has_ended(pod) || is_unscheduled || (!node.is_empty() && has_no_node);
+        // `gcTerminating` (podgc/gc_controller.go). What its node is now may not be known.
+        let is_out = |node: &Arc<Value>| {
+            let version = text(node, "/metadata/resourceVersion").parse().unwrap_or(0);
+            attaching::is_out_of_service(node) && !is_ready(node) || !self.knows("Node", version)
+        };
+        let is_for_it = has_ended(pod)
+            || is_unscheduled
+            || !node.is_empty() && (has_no_node || is_ending(pod) && node_of.is_some_and(is_out));
         (!is_for_it).then_some("the pod has neither ended nor lost its node")
     }
 

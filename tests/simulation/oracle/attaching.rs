@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{at, has_ended, is_ending, list, node_of, text, uid};
-use super::{Judged, Oracle};
+use super::fields::{at, controller, has_ended, is_ending, list, node_of, text, uid};
+use super::{Judged, Oracle, volumes};
 use crate::attaching::{ATTACHER, MANAGED, OUT_OF_SERVICE};
 
 /// The controller of attachments.
@@ -166,6 +166,21 @@ impl Oracle {
         (is_early && self.knows_driver()).then_some("the node has six minutes to let go of it")
     }
 
+    /// The claims of a pod, but for those of its ephemeral volumes that are not its own.
+    fn claims_used<'a>(&'a self, pod: &'a Value) -> impl Iterator<Item = String> + 'a {
+        let namespace = text(pod, "/metadata/namespace");
+        let is_foreign = move |name: &str| {
+            let claim = self.objects.get("PersistentVolumeClaim", namespace, name);
+            claim.is_none_or(|claim| controller(claim) != Some(uid(pod)))
+        };
+        let foreign: Vec<String> = volumes::ephemeral(pod)
+            .map(|(name, _)| name)
+            .filter(|name| is_foreign(name))
+            .map(|name| format!("{namespace}/{name}"))
+            .collect();
+        claims_of(pod).filter(move |claim| !foreign.contains(claim))
+    }
+
     /// The pods of a node that need a claim.
     fn users_at<'a>(
         &'a self,
@@ -174,7 +189,7 @@ impl Oracle {
     ) -> impl Iterator<Item = &'a Arc<Value>> {
         let pods = self.objects.of_kind("Pod");
         pods.filter(move |pod| {
-            node_of(pod) == node && !is_over(pod) && claims_of(pod).any(|it| it == claim)
+            node_of(pod) == node && !is_over(pod) && self.claims_used(pod).any(|it| it == claim)
         })
     }
 
@@ -248,7 +263,7 @@ impl Oracle {
         if is_over(pod) || !self.attaches {
             return None;
         }
-        let claims: Vec<String> = claims_of(pod).collect();
+        let claims: Vec<String> = self.claims_used(pod).collect();
         let lacks = |volume: &&Arc<Value>| {
             let source = text(volume, "/metadata/name");
             let mut attachments = self.objects.of_kind(ATTACHMENT);
@@ -310,12 +325,13 @@ fn claim_named(volume: &Value) -> String {
     format!("{}/{}", part("namespace"), part("name"))
 }
 
-/// The claims of a pod: namespace and name.
+/// The claims of a pod, those of its ephemeral volumes too: namespace and name.
 fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
     let namespace = text(pod, "/metadata/namespace");
-    let names = list(pod, "/spec/volumes")
+    let named = list(pod, "/spec/volumes")
         .iter()
-        .map(|volume| text(volume, "/persistentVolumeClaim/claimName"));
+        .map(|volume| text(volume, "/persistentVolumeClaim/claimName").to_owned());
+    let names = named.chain(volumes::ephemeral(pod).map(|(name, _)| name));
     names.filter(|name| !name.is_empty()).map(move |name| format!("{namespace}/{name}"))
 }
 
@@ -346,7 +362,8 @@ fn is_ready_node(node: &Value) -> bool {
     conditions.iter().any(|it| text(it, "/type") == "Ready" && text(it, "/status") == "True")
 }
 
-fn is_out_of_service(node: &Value) -> bool {
+/// Whether people say that a node is off for good.
+pub(super) fn is_out_of_service(node: &Value) -> bool {
     list(node, "/spec/taints").iter().any(|taint| text(taint, "/key") == OUT_OF_SERVICE)
 }
 

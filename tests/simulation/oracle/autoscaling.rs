@@ -37,7 +37,8 @@ impl Oracle {
     fn has_looked(&self, scaler: &Value, target: &Value) -> bool {
         let changed = |kind: &str| self.changed.get(kind).copied().unwrap_or(0);
         let name = [text(target, "/metadata/namespace"), text(target, "/metadata/name")];
-        let Some((live, pods)) = self.scales.0.get(&(name[0].to_owned(), name[1].to_owned())) else {
+        let Some((live, pods)) = self.scales.0.get(&(name[0].to_owned(), name[1].to_owned()))
+        else {
             return false;
         };
         let edited = self.touched.get(uid(scaler)).copied().unwrap_or(0);

@@ -89,6 +89,8 @@ impl Oracle {
             }
             "Endpoints" => is_given_up("endpointslicemirroring-controller", key),
             "ServiceCIDR" => is_given_up(ranges::ACCOUNT, key),
+            // `maxRetries` (resourcepoolstatusrequest/controller.go).
+            "ResourcePoolStatusRequest" => is_given_up(pools::ACCOUNT, key),
             _ => false,
         };
         self.objects.all().filter(sleeps).map(|(key, _)| key.clone()).collect()
@@ -262,13 +264,16 @@ impl Oracle {
         if claims.is_some() {
             return claims;
         }
-        let mut places = self.places_of(set);
+        let (mut places, refuges) = (self.places_of(set), self.refuges_of(set));
         let mut has: Vec<_> = self
             .objects
             .children("Pod", uid(set))
             .filter(|pod| is_live(pod))
             .map(|pod| node_of(pod))
             .collect();
+        let all = has.len();
+        has.retain(|node| places.contains(node) || !refuges.contains(node));
+        let left_over = count(all - has.len());
         places.sort_unstable();
         has.sort_unstable();
         if places != has {
@@ -281,7 +286,7 @@ impl Oracle {
             fields.push("updatedNumberScheduled");
         }
         let is_done = fields.iter().all(|it| number(set, &format!("/status/{it}")) == nodes)
-            && number(set, "/status/numberMisscheduled") == 0;
+            && number(set, "/status/numberMisscheduled") == left_over;
         if !is_done || !is_observed(set) {
             return Some(format!("is for {nodes} nodes, status {}", at(set, "/status")));
         }

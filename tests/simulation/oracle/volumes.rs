@@ -183,7 +183,7 @@ fn classes_of(object: &Value) -> BTreeSet<&str> {
 }
 
 /// The ephemeral volumes of a pod: the name of the claim of each, and its template.
-fn ephemeral(pod: &Value) -> impl Iterator<Item = (String, &Value)> {
+pub(super) fn ephemeral(pod: &Value) -> impl Iterator<Item = (String, &Value)> {
     let name = text(pod, "/metadata/name");
     list(pod, "/spec/volumes").iter().filter_map(move |volume| {
         let template = at(volume, "/ephemeral/volumeClaimTemplate");

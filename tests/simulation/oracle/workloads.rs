@@ -11,6 +11,7 @@ use super::fields::{
 };
 use super::knowledge::Decider;
 use super::{Check, DAEMONS, Judged, Oracle, SETS};
+use crate::attaching::OUT_OF_SERVICE;
 
 /// What a spec allowed, and at which revision it became another; the last one still does.
 #[derive(Clone, Debug, Default)]
@@ -448,15 +449,27 @@ impl Oracle {
 
     /// The nodes that should have a pod of a DaemonSet.
     pub(super) fn places_of<'a>(&'a self, set: &Value) -> Vec<&'a str> {
+        self.nodes_for(set, &["NoSchedule", "NoExecute"])
+    }
+
+    /// The nodes on which a pod of it may stay: as `NodeShouldRunDaemonPod`, whose
+    /// `shouldContinueRunning` minds no taint against scheduling.
+    pub(super) fn refuges_of<'a>(&'a self, set: &Value) -> Vec<&'a str> {
+        self.nodes_for(set, &["NoExecute"])
+    }
+
+    fn nodes_for<'a>(&'a self, set: &Value, effects: &[&str]) -> Vec<&'a str> {
         let spec = at(set, "/spec/template/spec");
         let selector = at(spec, "/nodeSelector");
         let fits = |node: &&std::sync::Arc<Value>| {
             let mut taints = list(node, "/spec/taints").iter();
             super::fields::matches(node, selector)
                 && taints.all(|taint| {
-                    // Those that every daemon pod is made to bear.
-                    text(taint, "/key").starts_with("node.kubernetes.io/")
-                        || text(taint, "/effect") == "PreferNoSchedule"
+                    // Those that every daemon pod is made to bear
+                    // (`AddOrUpdateDaemonPodTolerations`), and no other one.
+                    let key = text(taint, "/key");
+                    key.starts_with("node.kubernetes.io/") && key != OUT_OF_SERVICE
+                        || !effects.contains(&text(taint, "/effect"))
                         || super::fields::tolerates(spec, taint)
                 })
         };
