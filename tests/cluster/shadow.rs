@@ -2,19 +2,24 @@
 //! writes nothing; with a deliberate bug it finds one and names the object.
 
 use anyhow::{Context, ensure};
-use cluster_tests::{
-    AuditLog, Binary, Caller, Cluster, Manager, Objects, User, kubectl, quiet, wait_until,
-};
-use serde_json::{Value, json};
+use cluster_tests::{AuditLog, Binary, Caller, Cluster, Manager, User, kubectl, quiet, wait_until};
+use serde_json::Value;
 use std::time::Duration;
 
 use crate::swap;
+
+#[cfg(feature = "mutants")]
+mod bugs;
+mod story;
 
 const LIMIT: Duration = Duration::from_mins(1);
 const CALM: Duration = Duration::from_secs(2);
 /// The user of deploy/shadow.yaml, by a certificate.
 const USER: User = User::ServiceAccount("kube-controller-manager-shadow");
 const PAGE: &str = "/debug/shadow";
+
+/// All controllers; those of `swap`, if this is the story to tell.
+const STORY: &str = "SHADOW_STORY";
 
 #[tokio::test]
 async fn a_shadow_of_upstreams_manager_agrees_and_writes_nothing() -> anyhow::Result<()> {
@@ -23,23 +28,24 @@ async fn a_shadow_of_upstreams_manager_agrees_and_writes_nothing() -> anyhow::Re
     let cluster = Cluster::start(options).await?;
     let mut audit = AuditLog::of(&cluster);
     kubectl(&cluster, &["apply", "-f", &deployed()]).await?;
-    let own = cluster.kubeconfig(USER)?.display().to_string();
-    let args = [
-        &*format!("--authentication-kubeconfig={own}"),
-        &*format!("--authorization-kubeconfig={own}"),
-        "--shadow",
-        "--shadow-grace-period=20s",
-    ];
-    let args: Vec<_> = swap::ARGS.iter().copied().chain(args).collect();
-    let mut shadow = Manager::start(&cluster, Binary::Ours, USER, &args)?;
-    shadow.healthy().await?;
-    let upstream = swap::built_by(&cluster, Binary::Upstream).await?;
-    more(&cluster, &upstream).await?;
-    let found = agreed(&cluster, &shadow).await.with_context(|| shadow.log())?;
-    println!("{}", text(&cluster, &shadow).await?);
-    for name in ["deployment", "replicaset", "daemonset", "statefulset", "job", "disruption"] {
-        let agreed = counts(&found, name, "agreed")?;
-        ensure!(agreed > 0, "{name}: nothing was agreed on: {found:#}");
+    match std::env::var(STORY).as_deref() {
+        Err(_) => {
+            let args = ["--controllers=*", swap::GATES];
+            let shadow = beside(&cluster, &args).await?;
+            let upstream =
+                Manager::start(&cluster, Binary::Upstream, User::ControllerManager, &args)?;
+            story::tell(&cluster, &upstream).await?;
+            agreed(&cluster, &shadow).await?;
+            #[cfg(feature = "mutants")]
+            bugs::are_found(&cluster).await?;
+        }
+        Ok("swap") => {
+            let shadow = beside(&cluster, swap::ARGS).await?;
+            let upstream = swap::built_by(&cluster, Binary::Upstream).await?;
+            quiet(&cluster, &upstream, CALM).await?;
+            agreed(&cluster, &shadow).await?;
+        }
+        Ok(other) => anyhow::bail!("{STORY} is {other:?}, not `swap`"),
     }
     let reviews = ["create tokenreviews /", "create subjectaccessreviews /"];
     let writes = audit.news()?.into_iter().filter(|it| it.user == USER.name());
@@ -48,21 +54,20 @@ async fn a_shadow_of_upstreams_manager_agrees_and_writes_nothing() -> anyhow::Re
     Ok(())
 }
 
-/// Rollouts, and the end of a namespace.
-async fn more(cluster: &Cluster, upstream: &Manager) -> anyhow::Result<()> {
-    let objects = Objects::of(cluster, swap::NAMESPACE)?;
-    for (name, replicas) in [("history", 5), ("history", 1)] {
-        objects.merge("deployments", name, &json!({"spec": {"replicas": replicas}})).await?;
-    }
-    let other = Objects::in_new(cluster, "ends").await?;
-    other.create("configmaps", &json!({"metadata": {"name": "content"}})).await?;
-    other.of_all().delete("namespaces", "ends").await?;
-    other.of_all().gone("namespaces", "ends").await?;
-    quiet(cluster, upstream, CALM).await
+/// A shadow with these flags, as the user that its Deployment has.
+async fn beside(cluster: &Cluster, args: &[&str]) -> anyhow::Result<Manager> {
+    let own = cluster.kubeconfig(USER)?.display().to_string();
+    let reviews = ["authentication", "authorization"].map(|it| format!("--{it}-kubeconfig={own}"));
+    let mut all: Vec<_> =
+        args.iter().chain(&["--shadow", "--shadow-grace-period=20s"]).copied().collect();
+    all.extend(reviews.iter().map(String::as_str));
+    let mut shadow = Manager::start(cluster, Binary::Ours, USER, &all)?;
+    shadow.healthy().await?;
+    Ok(shadow)
 }
 
-/// Waits until nothing is wanted, and returns what was found.
-async fn agreed(cluster: &Cluster, shadow: &Manager) -> anyhow::Result<Value> {
+/// Waits until nothing is wanted any more: there is no difference, and there was agreement.
+async fn agreed(cluster: &Cluster, shadow: &Manager) -> anyhow::Result<()> {
     let mut last = Value::Null;
     let end = wait_until("the shadow to want nothing", LIMIT, async || {
         last = found(cluster, shadow).await?;
@@ -71,8 +76,12 @@ async fn agreed(cluster: &Cluster, shadow: &Manager) -> anyhow::Result<Value> {
         Ok((rests && last["open"] == 0).then_some(()))
     })
     .await;
-    end.with_context(|| format!("{last:#}"))?;
-    Ok(last)
+    println!("{}", text(cluster, shadow).await?);
+    end.with_context(|| shadow.log())?;
+    for name in ["deployment", "replicaset", "daemonset", "statefulset", "job", "disruption"] {
+        ensure!(counts(&last, name, "agreed")? > 0, "{name}: nothing was agreed on");
+    }
+    Ok(())
 }
 
 async fn found(cluster: &Cluster, shadow: &Manager) -> anyhow::Result<Value> {

@@ -21,7 +21,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_mins(1);
 /// How long nothing may happen until a manager counts as done.
 const CALM: Duration = Duration::from_secs(5);
-pub(crate) const NAMESPACE: &str = "swap";
+const NAMESPACE: &str = "swap";
 pub(crate) const ARGS: &[&str] = &[
     "--controllers=daemonset-controller,deployment-controller,replicaset-controller,\
      replicationcontroller-controller,statefulset-controller,ttl-after-finished-controller,\
@@ -43,7 +43,7 @@ pub(crate) const ARGS: &[&str] = &[
 ];
 /// So that there are certificate requests of pods, and bundles of authorities, for the API server
 /// and the managers.
-const GATES: &str = "--feature-gates=PodCertificateRequest=true,ClusterTrustBundle=true";
+pub(crate) const GATES: &str = "--feature-gates=PodCertificateRequest=true,ClusterTrustBundle=true";
 const BETAS_SERVED: &str = "--runtime-config=certificates.k8s.io/v1beta1=true";
 /// Templates that the workloads are made of, see there.
 const MOST: &str = include_str!("workloads/most.yaml");
