@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::Key;
+use cache::{Informer, Selection};
 use controller::{Action, Facts, Outcome, Plan, Sight, Step};
 use serde::{Serialize, Serializer};
 
@@ -42,6 +43,13 @@ pub(crate) struct Shadow {
 struct Origin {
     snapshot: Opaque,
     verdict: Opaque,
+}
+
+/// An object in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Held {
+    version: u64,
+    is_terminating: bool,
 }
 
 /// The result of one look at a key.
@@ -256,6 +264,23 @@ impl Kinds {
             "create" => held(None).is_some(),
             "delete" => held(Some(uid)).is_none_or(|held| held.is_terminating),
             _ => held(Some(uid)).is_none_or(|held| held.version > wish.version),
+        }
+    }
+
+    /// The object in a cache, with this uid if one is given.
+    fn held(&self, selection: &Selection, key: &Key, uid: Option<&str>) -> Option<Held> {
+        let held = |informer: &Informer| {
+            let (version, is_terminating) = informer.found(key, uid)?;
+            Some(Held { version, is_terminating })
+        };
+        let of_all = || {
+            let (version, is_terminating) =
+                self.everything.as_ref()?.found(&selection.resource, key, uid)?;
+            Some(Held { version, is_terminating })
+        };
+        match self.of(selection).next() {
+            Some(_) => self.of(selection).filter_map(|informer| held(informer)).max(),
+            None => of_all(),
         }
     }
 }

@@ -107,13 +107,6 @@ pub(crate) struct Kinds {
     pub(crate) everything: Option<Arc<cache::Everything>>,
 }
 
-/// An object in a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Held {
-    pub(crate) version: u64,
-    pub(crate) is_terminating: bool,
-}
-
 /// The result of a sync.
 pub(crate) enum Synced {
     /// The object was deleted.
@@ -742,25 +735,8 @@ impl Kinds {
         self.of(selection).any(|informer| lacks(informer.holds(key, uid)))
     }
 
-    /// The object in a cache, with this uid if one is given.
-    pub(crate) fn held(&self, selection: &Selection, key: &Key, uid: Option<&str>) -> Option<Held> {
-        let held = |informer: &Informer| {
-            let (version, is_terminating) = informer.found(key, uid)?;
-            Some(Held { version, is_terminating })
-        };
-        let of_all = || {
-            let (version, is_terminating) =
-                self.everything.as_ref()?.found(&selection.resource, key, uid)?;
-            Some(Held { version, is_terminating })
-        };
-        match self.of(selection).next() {
-            Some(_) => self.of(selection).filter_map(|informer| held(informer)).max(),
-            None => of_all(),
-        }
-    }
-
     /// The informers of the same objects: one for each view of the controller.
-    fn of(&self, selection: &Selection) -> impl Iterator<Item = &Arc<Informer>> {
+    pub(crate) fn of(&self, selection: &Selection) -> impl Iterator<Item = &Arc<Informer>> {
         self.informers.iter().filter(move |informer| informer.selection() == selection)
     }
 

@@ -575,6 +575,17 @@ fn what_the_server_needs_is_read() {
     assert_eq!(options.metrics.show_hidden_metrics_for_version, "1.35");
 }
 
+#[test]
+fn a_shadow_takes_no_lease_and_makes_no_tokens() {
+    let words = ["--shadow", "--leader-elect=true", "--use-service-account-credentials"];
+    let Ok(options) = Options::parse(words.map(str::to_owned)) else { panic!() };
+    assert!(!options.election.leader_elect && !options.use_service_account_credentials);
+    assert_eq!(options.shadow, Some(Duration::from_secs(30)));
+    let words = ["--shadow", "--shadow-grace-period=0s"];
+    let Ok(options) = Options::parse(words.map(str::to_owned)) else { panic!() };
+    assert_eq!(options.validate(), ["shadow-grace-period must be greater than zero"]);
+}
+
 /// flags.md: the kind of the lock is checked only with --leader-elect.
 #[test]
 fn leader_election_is_checked_when_asked_for() {

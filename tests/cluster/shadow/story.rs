@@ -87,7 +87,10 @@ async fn sets(objects: &Objects) -> anyhow::Result<()> {
 
 /// One that does not count a pod that has failed, and one that counts no pod.
 async fn quotas(objects: &Objects) -> anyhow::Result<()> {
-    let quota = |name: &str, scopes: &[&str]| json!({"metadata": {"name": name}, "spec": {"hard": {"pods": "100"}, "scopes": scopes}});
+    let quota = |name: &str, scopes: &[&str]| {
+        let spec = json!({"hard": {"pods": "100"}, "scopes": scopes});
+        json!({"metadata": {"name": name}, "spec": spec})
+    };
     let mut failed = template("failed", "failed")["template"].take();
     failed["metadata"]["name"] = json!("failed");
     objects.create("pods", &failed).await?;

@@ -1,4 +1,4 @@
-//! The judge, and what is compared. How an engine uses it: `crate::tests::shadows`.
+//! The judge, and what is compared.
 
 use std::time::Duration;
 

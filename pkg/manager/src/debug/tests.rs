@@ -3,6 +3,7 @@
 mod formats;
 mod pages;
 mod refusals;
+mod shadow;
 mod sight;
 
 use std::sync::{Arc, Mutex};
@@ -64,6 +65,7 @@ struct Fake {
     /// An explanation waits for a permit.
     gate: Option<Arc<tokio::sync::Semaphore>>,
     graph: Option<Graph>,
+    shadow: Option<engine::ShadowStatus>,
 }
 
 fn ago(seconds: i64) -> Time {
@@ -230,6 +232,7 @@ impl Fake {
             plan: None,
             gate: None,
             graph: None,
+            shadow: None,
         }
     }
 }
@@ -237,6 +240,10 @@ impl Fake {
 impl Inspect for Fake {
     fn status(&self) -> EngineStatus {
         self.status.clone()
+    }
+
+    fn shadow(&self) -> Option<engine::ShadowStatus> {
+        self.shadow.clone()
     }
 
     fn in_work(&self) -> Vec<InWork> {

@@ -21,7 +21,7 @@ pub(crate) static UNJUDGED: &[(&str, &str)] = &[
     ("selinux-warning-controller", "a shadow cannot judge it: it writes nothing but Events"),
     (
         "serviceaccount-token-controller",
-        "a shadow cannot judge it: it needs the key that signs tokens, which a shadow must not have",
+        "a shadow cannot judge it: it needs the key of tokens, which a shadow must not have",
     ),
     (
         "storage-version-migrator-controller",
