@@ -17,12 +17,12 @@ use futures::stream::FuturesUnordered;
 use mutant::Mutant;
 use runtime::Runtime;
 
+use crate::Kinds;
 use crate::ambiguous_writes::{AmbiguousWrites, Target};
 use crate::events::Recorder;
 use crate::expectations::NEVER;
 use crate::provider::{CALL_MAX, Provider};
 use crate::telemetry::{Became, Telemetry};
-use crate::worker::Kinds;
 use crate::{Expectations, Metrics, Record, read};
 
 /// The number of requests of one step in progress at once. The rate limit bounds them over time;

@@ -13,7 +13,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::Engine;
-use crate::worker::{Kinds, Seen};
+use crate::Kinds;
+use crate::worker::Seen;
 
 /// A snapshot or a verdict of the controller behind the boundary.
 pub(crate) type Opaque = Box<dyn Any + Send + Sync>;

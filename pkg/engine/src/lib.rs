@@ -17,6 +17,7 @@ mod expectations;
 mod explain;
 mod glance;
 mod inspect;
+mod kinds;
 mod metrics;
 mod provider;
 mod read;
@@ -36,6 +37,7 @@ pub use inspect::{
     Acted, EngineStatus, Explanation, Fact, Failure, InWork, Insider, Inspect, Phase, Place,
     Planned, Unsettled, Viewer, WaitingFor,
 };
+use kinds::Kinds;
 pub use metrics::Metrics;
 use record::Record;
 pub use shadow::{Counts, Difference, End, How, ShadowStatus};

@@ -20,8 +20,8 @@ use serde::{Serialize, Serializer};
 use crate::door::Opaque;
 use crate::metrics::Shadowed;
 use crate::record::cut;
-use crate::worker::{FETCH_ROUNDS_MAX, Kinds, Synced, TOO_MANY_FETCHES};
-use crate::{Engine, Fact, read};
+use crate::worker::{FETCH_ROUNDS_MAX, Synced, TOO_MANY_FETCHES};
+use crate::{Engine, Fact, Kinds, read};
 
 pub(crate) use judge::ENDED_MAX;
 pub use judge::{Counts, Difference, End, How};

@@ -87,11 +87,7 @@ async fn is_found(cluster: &Cluster, bug: &Bug) -> anyhow::Result<String> {
     let runtime = Runtime::system();
     let manager = Manager::new(options, connection, &runtime)?;
     let source = manager.source();
-    let shadow = runtime::spawn("shadow", async {
-        if let Err(error) = manager.lead().await {
-            panic!("a shadow ended: {error:#}");
-        }
-    });
+    let shadow = runtime::spawn("shadow", async { drop(manager.lead().await) });
     let mut last = Vec::new();
     let found = wait_until(&format!("{mutant:?} to be found"), LIMIT, async || {
         last = differences(&*source);
@@ -101,8 +97,10 @@ async fn is_found(cluster: &Cluster, bug: &Bug) -> anyhow::Result<String> {
     .await;
     runtime.cancel.cancel();
     shadow.await?;
-    let shown = || last.iter().map(|it| format!("{}: {}\n", it.key, it.step)).collect::<String>();
-    found.with_context(|| format!("{}: found {}", story::NAMESPACE, shown()))
+    found.with_context(|| {
+        let shown: Vec<_> = last.iter().map(|it| format!("{}: {}", it.key, it.step)).collect();
+        format!("{}: found {}", story::NAMESPACE, shown.join(", "))
+    })
 }
 
 fn differences(source: &dyn Source) -> Vec<Difference> {
