@@ -338,8 +338,8 @@ fn a_condition_is_written_if_it_differs() {
     }
 }
 
-/// Rule: nothing is taken for absent because it cannot be read. The routes of a node stay, and it is
-/// not said to have no network; other nodes get theirs.
+/// Rule: nothing is taken for absent because it cannot be read. The routes of a node stay, and it
+/// is not said to have no network; other nodes get theirs.
 #[test]
 fn an_unreadable_node_keeps_its_routes() {
     let odd = node("node-1", &["10.120.0.0/24"], "10.0.1.1");
