@@ -103,7 +103,9 @@ impl Oracle {
             .filter(|(kind, namespace, name)| self.objects.get(kind, namespace, name).is_some());
         let look = |(kind, namespace, name): &Key| {
             let (kind, revision) = (kind.to_lowercase(), self.revision);
-            format!("> annotate {kind}/{name} -n {namespace} look={revision}\n")
+            let space =
+                if namespace.is_empty() { String::new() } else { format!(" -n {namespace}") };
+            format!("> annotate {kind}/{name}{space} look={revision}\n")
         };
         those.map(look).collect()
     }
