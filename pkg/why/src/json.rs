@@ -82,6 +82,6 @@ pub(crate) fn selects(selector: Option<&Value>, labels: &Labels) -> bool {
 
 /// The uid of the owner that manages an object.
 pub(crate) fn controller(value: &Value) -> Option<&Value> {
-    let owners = list(value, "/metadata/ownerReferences").iter();
-    owners.into_iter().find(|owner| flag(owner, "/controller"))
+    let mut owners = list(value, "/metadata/ownerReferences").iter();
+    owners.find(|owner| flag(owner, "/controller"))
 }

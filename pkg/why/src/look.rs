@@ -131,9 +131,8 @@ impl<'a> Look<'a> {
             let before = self.findings.len();
             self.follow(thing);
             let found = self.findings.split_off(before);
-            let is_alike = |a: &Finding, b: &Finding| {
-                a.severity == b.severity && alike(a, &b.subject.name) == alike(b, &a.subject.name)
-            };
+            let is_alike =
+                |a: &Finding, b: &Finding| a.severity == b.severity && alike(a) == alike(b);
             let known = groups.iter_mut().find(|known| {
                 known.len() == found.len()
                     && known.iter().zip(&found).all(|(one, other)| is_alike(one, other))
@@ -219,8 +218,8 @@ impl<'a> Look<'a> {
 
     /// The last Event of an object that has one of these reasons.
     pub(crate) fn event(&mut self, thing: &Thing, reasons: &[&str]) -> Option<Arc<Value>> {
-        let events = self.events(thing).into_iter();
-        events.into_iter().find(|event| reasons.contains(&text(event, "/reason")))
+        let mut events = self.events(thing).into_iter();
+        events.find(|event| reasons.contains(&text(event, "/reason")))
     }
 
     /// Says something about an object.
@@ -305,7 +304,7 @@ pub(crate) fn event_time(event: &Value) -> Option<Time> {
 }
 
 /// What must be equal in two findings that are alike: their own names may differ.
-fn alike(finding: &Finding, _other: &str) -> (String, usize) {
+fn alike(finding: &Finding) -> (String, usize) {
     let own = &finding.subject.name;
     (finding.cause.replace(own.as_str(), "it"), finding.depth)
 }
