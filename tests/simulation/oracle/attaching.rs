@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{at, controller, has_ended, is_ending, list, node_of, text, uid};
+use super::fields::{at, controller, has_ended, is_ending, is_ready, list, node_of, text, uid};
 use super::{Judged, Oracle, volumes};
 use crate::attaching::{ATTACHER, MANAGED, OUT_OF_SERVICE};
 
@@ -52,7 +52,7 @@ impl Attached {
         let name = text(node, "/metadata/name").to_owned();
         let known = self.nodes.remove(&name);
         let is_there = after.is_some();
-        let is_ready = is_there && is_ready_node(node);
+        let is_ready = is_there && is_ready(node);
         let is_out_of_service = is_there && is_out_of_service(node);
         let in_use = texts(node, "/status/volumesInUse");
         let is_same = known.as_ref().is_some_and(|known| {
@@ -355,11 +355,6 @@ fn is_over(pod: &Value) -> bool {
         state.get("terminated").is_none() && state.get("waiting").is_none()
     };
     has_ended(pod) || is_ending(pod) && !list(pod, "/status/containerStatuses").iter().any(runs)
-}
-
-fn is_ready_node(node: &Value) -> bool {
-    let conditions = list(node, "/status/conditions");
-    conditions.iter().any(|it| text(it, "/type") == "Ready" && text(it, "/status") == "True")
 }
 
 /// Whether people say that a node is off for good.

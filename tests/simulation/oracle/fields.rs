@@ -55,9 +55,9 @@ pub(super) fn is_live(pod: &Value) -> bool {
     !is_ending(pod) && !has_ended(pod)
 }
 
-pub(super) fn is_ready(pod: &Value) -> bool {
+pub(super) fn is_ready(object: &Value) -> bool {
     let is = |it: &Value| text(it, "/type") == "Ready" && text(it, "/status") == "True";
-    list(pod, "/status/conditions").iter().any(is)
+    list(object, "/status/conditions").iter().any(is)
 }
 
 /// A number, or a part of `of`.
