@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use api::Key;
 use client::ConnectOptions;
-use cluster_tests::{Binary, Cluster, Manager, Options, User, scripts};
+use cluster_tests::{Binary, Cluster, Manager, Options, User, now, pass, scripts};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::{Request, header};
 use runtime::Runtime;
@@ -84,11 +84,6 @@ pub(crate) async fn plays_alone(name: &str) -> anyhow::Result<()> {
     let wrong = wrong.with_context(|| manager.log())?;
     ensure!(wrong.is_empty(), "\n{}\n{}", wrong.join("\n"), manager.log());
     Ok(())
-}
-
-#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Plays scripts, each in a namespace of its own, and returns what is wrong.
@@ -200,9 +195,8 @@ impl script::Cluster for Real {
         Ok(Reply { code, body })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
     async fn tick(&self, time: Duration) {
-        tokio::time::sleep(time).await;
+        pass(time).await;
     }
 
     fn node(&self, _act: NodeAct, _name: &str) -> Result<(), Unsupported> {

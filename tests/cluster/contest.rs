@@ -8,7 +8,8 @@
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    AuditLog, Binary, Cluster, Contest, Done, Fault, Manager, Options, User, WrongClock, wait_until,
+    AuditLog, Binary, Cluster, Contest, Done, Fault, Manager, Options, User, WrongClock, now,
+    wait_until,
 };
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
@@ -18,7 +19,8 @@ use kube::{Api, Client};
 use runtime::Random;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
 
 mod library;
 mod report;
@@ -477,11 +479,6 @@ async fn keep_busy(client: Client) -> anyhow::Result<()> {
 #[expect(clippy::disallowed_methods, reason = "the beat of the work, which nothing waits for")]
 async fn rest(time: Duration) {
     tokio::time::sleep(time).await;
-}
-
-#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// The API server's clock is this machine's.

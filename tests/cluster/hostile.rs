@@ -3,11 +3,11 @@
 //! be approved.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, certificate_request, kubectl, wait_until,
+    Binary, Cluster, Manager, Objects, Options, User, certificate_request, kubectl, now, wait_until,
 };
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
@@ -227,9 +227,4 @@ fn same(
     }
     ensure!(strict <= LEFT_OUT.len() * 5, "{strict} are left out");
     Ok(())
-}
-
-#[expect(clippy::disallowed_methods, reason = "how long it really takes")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -3,11 +3,11 @@
 //! TestLegacyServiceAccountTokenTracking is about the API server alone.
 
 use anyhow::{Context, ensure};
-use cluster_tests::{Binary, Caller, Cluster, Manager, Objects, Options, User, wait_until};
+use cluster_tests::{Binary, Caller, Cluster, Manager, Objects, Options, User, now, wait_until};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 mod legacy;
 mod tokens;
@@ -125,9 +125,4 @@ fn data(secret: &Value, key: &str) -> anyhow::Result<String> {
 /// The namespace as the token in this Secret lets one see it.
 fn seen_with(cluster: &Cluster, secret: &Value, namespace: &str) -> anyhow::Result<Objects> {
     Objects::seen_by(cluster, &Caller::Token(data(secret, "token")?), namespace)
-}
-
-fn now() -> Instant {
-    #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-    Instant::now()
 }

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, kubectl, rolled_out, wait_until,
+    Binary, Cluster, Manager, Objects, Options, User, kubectl, now, rolled_out, wait_until,
 };
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
@@ -12,7 +12,8 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// For what each of many nodes takes part in.
 const MANY_LIMIT: Duration = Duration::from_mins(3);
@@ -271,9 +272,4 @@ fn state(pod: &Pod) -> (bool, bool) {
     let labels = pod.metadata.labels.iter().flatten();
     let is_new = labels.into_iter().any(|(key, value)| key == "version" && value == "two");
     (is_ready && pod.metadata.deletion_timestamp.is_none(), is_new)
-}
-
-fn now() -> Instant {
-    #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-    Instant::now()
 }

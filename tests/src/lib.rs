@@ -49,4 +49,4 @@ pub use pki::{User, certificate_request, pod_certificate_request};
 pub use quiet::{Queues, quiet, silent};
 pub use requests::{Request, Requests, none_forbidden, since, writes};
 pub use sandbox::{Said, Sandbox};
-pub use wait::wait_until;
+pub use wait::{now, pass, wait_until};

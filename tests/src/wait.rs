@@ -36,8 +36,9 @@ pub async fn wait_until<T>(
     }
 }
 
+/// The present moment.
 #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     Instant::now()
 }
 
@@ -48,7 +49,7 @@ async fn pause() {
 /// Lets time pass: for what is itself a time, such as how long something hangs, never to wait for
 /// something.
 #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-pub(crate) async fn pass(time: Duration) {
+pub async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
 

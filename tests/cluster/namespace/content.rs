@@ -2,10 +2,9 @@
 
 use super::{delete, gone, start};
 use anyhow::{Context, ensure};
-use cluster_tests::{Cluster, CustomKind, Objects, Options, since};
+use cluster_tests::{Cluster, CustomKind, Objects, Options, now, since};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// How many objects, all kinds together; the number is 5000.
 const OBJECTS: &str = "NAMESPACE_OBJECTS";
@@ -77,9 +76,4 @@ fn named(object: &Value, number: usize) -> Value {
     let mut object = object.clone();
     object["metadata"] = json!({"name": format!("object-{number}")});
     object
-}
-
-fn now() -> Instant {
-    #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-    Instant::now()
 }

@@ -1,7 +1,7 @@
 //! Memory and processor time of the manager over time, for the plot.
 
 use crate::proc;
-use crate::time::{now, pass};
+use cluster_tests::{now, pass};
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Real time, since real processes keep no other.
 
 use anyhow::{Context, anyhow};
+use cluster_tests::now;
 use k8s_openapi::jiff::Timestamp;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -38,19 +39,8 @@ pub(crate) async fn within<T>(
 }
 
 #[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
 pub(crate) fn timestamp() -> Timestamp {
     Timestamp::now()
-}
-
-/// Lets time pass: for what is itself a time.
-#[expect(clippy::disallowed_methods, reason = "real processes keep real time")]
-pub(crate) async fn pass(time: Duration) {
-    tokio::time::sleep(time).await;
 }
 
 #[cfg(test)]

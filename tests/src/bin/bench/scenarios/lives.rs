@@ -2,10 +2,10 @@
 
 use super::timed;
 use super::workloads::empty_replica_set;
-use crate::time::{Clock, pass};
+use crate::time::Clock;
 use crate::world::{Acted, World};
 use anyhow::{Context, ensure};
-use cluster_tests::{Follow, Manager, Objects, Weight, wait_until};
+use cluster_tests::{Follow, Manager, Objects, Weight, pass, wait_until};
 use futures::future::try_join;
 use serde_json::{Value, json};
 use std::time::Duration;
