@@ -198,7 +198,11 @@ impl Store {
         let before = before.min(self.revision);
         self.floor = self.floor.max(before);
         self.tables.values_mut().for_each(|objects| objects.forget_up_to(before));
-        self.tables.retain(|_, it| !it.by_path.is_empty() || !it.history.is_empty());
+        // A table without objects may have forgotten changes after the floor: it stays to say so.
+        let floor = self.floor;
+        self.tables.retain(|_, it| {
+            !it.by_path.is_empty() || !it.history.is_empty() || it.forgotten > floor
+        });
     }
 
     /// The tables that were written to since this was last asked.

@@ -267,3 +267,22 @@ fn broken_documents_are_refused() {
     let error = Store::load(twice.as_bytes(), LIMITS).err();
     assert_eq!(error.as_deref(), Some("objects: pods: a is there twice"));
 }
+
+/// A table whose last object is deleted remembers what it has forgotten, compacted or not: a watch
+/// from before would otherwise go on without the deletion.
+#[test]
+fn an_empty_table_says_what_is_forgotten() {
+    let mut store = Store::new(0);
+    let key = key(0, 0);
+    store.put(&"pods".into(), &key, object(&key, 0));
+    store.remove("pods", &key);
+    let forgotten = store.revision();
+    for floor in [0, forgotten - 1] {
+        store.compact(floor);
+        let missed = store.after("pods", forgotten - 1).err();
+        assert_eq!(missed, Some(Compacted { oldest: forgotten }), "compacted to {floor}");
+    }
+    store.compact(forgotten);
+    assert_eq!(store.counts().tables, 0, "the floor says it for all tables");
+    assert!(store.after("pods", forgotten - 1).is_err());
+}
