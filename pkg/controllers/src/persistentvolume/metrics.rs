@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use api::{PersistentVolume, PersistentVolumeClaim};
 use controller::{Count, Family, View, When};
 
-use super::Started;
+use super::decide::Verdict;
+use super::provisioning::HOST_PATH;
+use super::{Started, recycling};
 
 /// The operation of making a volume for a claim and binding it.
 pub(super) const PROVISION: &str = "provision";
@@ -90,6 +92,14 @@ pub(super) fn errors(started: &Started, operation: &str, when: When) -> Vec<Coun
     [&ERRORS, &ERRORS_BEFORE].map(|family| Count::one(family).labels(labels).when(when)).into()
 }
 
+/// A volume of the plugin that is not built in was asked for: each try fails.
+pub(super) fn not_provisioned(verdict: &Verdict) -> Vec<Count> {
+    let is_failed = verdict.asked.as_deref() == Some(HOST_PATH);
+    let labels = [HOST_PATH, PROVISION];
+    let errors = [&ERRORS, &ERRORS_BEFORE].map(|family| Count::one(family).labels(labels));
+    if is_failed { errors.into() } else { Vec::new() }
+}
+
 pub(super) fn of_claims(view: &View<'_>) -> Vec<Count> {
     let mut counts: BTreeMap<(bool, [String; 3]), u32> = BTreeMap::new();
     for claim in view.of::<PersistentVolumeClaim>().all() {
@@ -112,9 +122,19 @@ pub(super) fn of_volumes(view: &View<'_>) -> Vec<Count> {
         let mode = if volume.is_block { "Block" } else { "Filesystem" };
         counts.push(Count::of(&TOTAL, 1.0).labels([plugin, mode]));
         let is_bound = volume.is_bound();
-        let class = volume.class.as_deref().unwrap_or_default();
+        let class = class_of(&volume);
         let family = if is_bound { &BOUND } else { &UNBOUND };
         counts.push(Count::of(family, 1.0).labels([class]));
     }
     counts
+}
+
+/// `spec.storageClassName`: the gauges of volumes, other than those of claims, know nothing of the
+/// old annotation, which goes over it elsewhere.
+fn class_of(volume: &PersistentVolume) -> String {
+    if volume.raw.annotations().contains_key(PersistentVolumeClaim::BETA_CLASS) {
+        let class = recycling::source_of(volume, "storageClassName");
+        return class.as_str().unwrap_or_default().to_owned();
+    }
+    volume.class.as_deref().unwrap_or_default().to_owned()
 }

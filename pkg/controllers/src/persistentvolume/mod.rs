@@ -65,7 +65,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::{Key, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Text, Time};
-use controller::{Change, Count, Enqueue, Facts, Family, News, Plan, View, Watches};
+use controller::{Change, Count, Ended, Enqueue, Facts, Family, News, Plan, View, Watches};
 
 pub use decide::Verdict;
 pub use recycling::{Recycler, Recyclers, Recycling};
@@ -129,6 +129,10 @@ impl controller::Controller for Claims {
 
     fn summary(&self, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         snapshot.summary()
+    }
+
+    fn counts(&self, _: Option<&Snapshot>, verdict: Option<&Verdict>, _: &Ended) -> Vec<Count> {
+        verdict.map(metrics::not_provisioned).unwrap_or_default()
     }
 
     fn gauges(&self, view: &View<'_>, _: &Memory) -> Vec<Count> {

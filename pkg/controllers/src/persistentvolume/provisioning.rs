@@ -11,7 +11,7 @@ use super::decide::{Verdict, event};
 use super::snapshot::Snapshot;
 use super::{binding, metrics};
 
-const HOST_PATH: &str = "kubernetes.io/host-path";
+pub(super) const HOST_PATH: &str = "kubernetes.io/host-path";
 const NFS: &str = "kubernetes.io/nfs";
 const FAILED: &str = "ProvisioningFailed";
 

@@ -5,12 +5,12 @@ use api::{InTreePlugin, Text, VolumePhase, VolumeSource};
 use controller::{Action, EventType, Facts, Plan, Step, When};
 
 use super::annotations::{IN_TREE, MIGRATED_TO, PROVISIONED_BY};
+use super::provisioning::HOST_PATH;
 use super::volumes::{VolumeSnapshot, VolumeVerdict, event, phase_write, resting};
 use super::{metrics, recycling};
 
 /// Upstream's name for who does something, if it is not known.
 const UNKNOWN: &str = "N/A";
-const HOST_PATH: &str = "kubernetes.io/host-path";
 
 /// Who deletes a volume.
 enum Deleter {

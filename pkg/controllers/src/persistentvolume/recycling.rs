@@ -96,7 +96,14 @@ pub(super) fn recycle(s: &VolumeSnapshot, why: &str, facts: &Facts) -> (Plan, Vo
             let text = "failed to recycle volume: recycler pod was deleted";
             ended(s, why, text, Vec::new())
         }
-        (None, None) => begin(s, why, recycler, facts),
+        (None, None) => match &s.refused {
+            // Two spaces, as upstream's.
+            Some(error) => {
+                let text = format!("unexpected error creating recycler pod:  {error}");
+                ended(s, why, &text, Vec::new())
+            }
+            None => begin(s, why, recycler, facts),
+        },
     }
 }
 

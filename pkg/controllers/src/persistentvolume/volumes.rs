@@ -10,8 +10,8 @@ use api::{
     VolumePhase,
 };
 use controller::{
-    Change, Count, Enqueue, Event, EventType, Facts, Family, News, ObjectRef, Plan, Query, Retry,
-    Step, View, Watches, Write,
+    Change, Count, Enqueue, Event, EventType, Facts, Family, News, ObjectRef, Outcome, Plan, Query,
+    Retry, Step, View, Watches, Write,
 };
 use mutant::Mutant;
 use serde_json::Value;
@@ -52,6 +52,8 @@ pub struct VolumeSnapshot {
     pub recycler: Option<Arc<Pod>>,
     /// What this process knows of that pod.
     pub recycling: Option<Recycling>,
+    /// Why the pod that is to empty it could not be created.
+    pub refused: Option<String>,
     /// When it may be emptied again, after a pod that could not.
     pub next_recycling: Option<Time>,
     /// How volumes are emptied.
@@ -67,6 +69,8 @@ pub struct VolumeMemory {
     pub(super) deleting: BTreeMap<Text, Started>,
     /// The volumes that are being emptied.
     recycling: BTreeMap<Text, Recycling>,
+    /// The volumes whose pods could not be created, and why: until the volume says so.
+    refused: BTreeMap<Text, String>,
     /// The volumes that could not be emptied, and when the next pod may try.
     resting: BTreeMap<Text, Time>,
 }
@@ -156,24 +160,12 @@ impl controller::Controller for Volumes {
                     let started = Started { plugin, at };
                     memory.deleting.entry(name.clone()).or_insert(started);
                 }
-                if let (Some(begun), [pod]) = (&verdict.recycling, outcome.made.as_slice()) {
-                    let begun = Recycling { pod: pod.uid.clone(), ..begun.clone() };
-                    memory.recycling.insert(name.clone(), begun);
-                }
-                if let Some(ending) = verdict.ended
-                    && outcome.error.is_none()
-                {
-                    memory.recycling.remove(name);
-                    memory.resting.remove(name);
-                    if ending == Ending::Failed {
-                        memory.resting.insert(name.clone(), snapshot.now + self.sync_period);
-                    }
+                memory.begun(name, verdict.recycling.as_ref(), outcome);
+                if let Some(ending) = verdict.ended {
+                    memory.ended(name, ending, outcome, snapshot.now + self.sync_period);
                 }
             }
-            News::Gone(key) => {
-                memory.recycling.remove(&key.name);
-                memory.resting.remove(&key.name);
-            }
+            News::Gone(key) => memory.forget(&key.name),
             News::Answered { .. } => {}
         }
     }
@@ -220,6 +212,7 @@ fn observe(
         users,
         recycler: recycler.and_then(|key| view.of::<Pod>().get(&key)),
         recycling: memory.recycling.get(&key.name).cloned(),
+        refused: memory.refused.get(&key.name).cloned(),
         next_recycling: memory.resting.get(&key.name).copied(),
         recyclers: Arc::clone(&options.recyclers),
         deleting: memory.deleting.get(&key.name).cloned(),
@@ -414,6 +407,44 @@ pub(super) fn event(
 
 pub(super) fn resting(plan: Plan) -> (Plan, VolumeVerdict) {
     (plan, VolumeVerdict::default())
+}
+
+// === impl VolumeMemory ===
+
+impl VolumeMemory {
+    /// The pod of a recycling was made, or not. One of its name that is there already will be seen.
+    fn begun(&mut self, name: &Text, recycling: Option<&Recycling>, outcome: &Outcome) {
+        let Some(recycling) = recycling else { return };
+        match (outcome.made.as_slice(), &outcome.error) {
+            ([pod], _) => {
+                let begun = Recycling { pod: pod.uid.clone(), ..recycling.clone() };
+                self.recycling.insert(name.clone(), begun);
+            }
+            (_, Some(error)) if outcome.reason != "AlreadyExists" => {
+                self.refused.insert(name.clone(), error.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, name: &Text, ending: Ending, outcome: &Outcome, next: Time) {
+        if outcome.error.is_none() {
+            self.forget(name);
+            if ending == Ending::Failed {
+                self.resting.insert(name.clone(), next);
+            }
+        } else if ending == Ending::Emptied && outcome.reason == "Conflict" {
+            // The pod is deleted and the volume has another version by now: it is emptied again, as
+            // upstream's is.
+            self.recycling.remove(name);
+        }
+    }
+
+    fn forget(&mut self, name: &Text) {
+        self.recycling.remove(name);
+        self.refused.remove(name);
+        self.resting.remove(name);
+    }
 }
 
 // === impl VolumeSnapshot ===

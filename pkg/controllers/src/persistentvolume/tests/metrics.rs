@@ -1,8 +1,12 @@
 //! What is counted. As upstream's `metrics/metrics_test.go`, and the card.
 
+use std::time::Duration;
+
 use api::{Key, PersistentVolume, PersistentVolumeClaim};
 use controller::fixture::{decode, remembered};
-use controller::{Amount, Change, Controller as _, Count, Enqueue, News, Outcome, Step, When};
+use controller::{
+    Amount, Change, Controller as _, Count, Ended, Enqueue, News, Outcome, Step, When,
+};
 use serde_json::json;
 
 use super::notation;
@@ -28,6 +32,7 @@ fn gauges_count_what_the_caches_hold() {
             "a 1Gi Bound of=c class=gold source=nfs",
             "b 1Gi Available source=hostPath",
             "d 1Gi Released source=csi block",
+            "f 1Gi Bound of=g class=new beta-class=old source=nfs",
         ],
         &["c u 1Gi Bound class=gold", "e u 1Gi Pending vac=silver"],
     );
@@ -38,8 +43,10 @@ fn gauges_count_what_the_caches_hold() {
         shown(&volumes),
         [
             "pv_collector_bound_pv_count gold 1",
+            "pv_collector_bound_pv_count new 1",
             "pv_collector_total_pv_count N/A,Block 1",
             "pv_collector_total_pv_count kubernetes.io/host-path,Filesystem 1",
+            "pv_collector_total_pv_count kubernetes.io/nfs,Filesystem 1",
             "pv_collector_total_pv_count kubernetes.io/nfs,Filesystem 1",
             "pv_collector_unbound_pv_count  1",
             "pv_collector_unbound_pv_count  1",
@@ -89,6 +96,28 @@ fn provisioning_is_timed() {
         ]
     );
     assert_eq!(counts.iter().filter(|count| count.when == When::Failed).count(), 2);
+}
+
+/// Each try to have a volume made by the plugin that is not built in fails, the first one, too.
+#[test]
+fn failed_provisioning_is_counted() {
+    let mut world = World::new(&[], &["c u 1Gi Pending class=folders"]);
+    world.class("folders", "kubernetes.io/host-path", &json!({}));
+    world.run(Which::Claim, "c");
+    let key = Key::new("default", "c");
+    let fixture = world.fixture();
+    let memory = world.claim_memory.read();
+    let snapshot = world.claims.observe(&key, &fixture.view(), &memory).unwrap();
+    let (_, verdict) = world.claims.decide(&snapshot, &controller::Facts::default());
+    let ended = Ended { took: Duration::ZERO, unsettled: false, error: None, code: None };
+    let counts = world.claims.counts(Some(&snapshot), Some(&verdict), &ended);
+    assert_eq!(
+        shown(&counts),
+        [
+            "volume_operation_errors_total kubernetes.io/host-path,provision 1",
+            "volume_operation_total_errors kubernetes.io/host-path,provision 1",
+        ]
+    );
 }
 
 /// A claim that is deleted first ends it without a count.

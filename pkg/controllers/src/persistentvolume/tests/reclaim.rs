@@ -213,6 +213,52 @@ fn an_event_says_why_a_recycling_failed() {
     assert_eq!(said(&world), "Recycle failed: failed to recycle volume: recycler pod was deleted");
 }
 
+/// `internalRecycleVolumeByWatchingPodUntilCompletion`: a pod that cannot be created fails the
+/// recycling, and the next one begins after a period.
+#[test]
+fn a_pod_that_cannot_be_created_fails_the_recycling() {
+    let line = "v 1Gi Released of=c uid=u policy=Recycle source=nfs";
+    let mut world = World::new(&[line], &[]);
+    world.refused = Some(("create pods", "Forbidden", "exceeded quota: few"));
+    world.run(Volume, "v");
+    // The engine retries the key.
+    world.run(Volume, "v");
+    let message = "Recycle failed: unexpected error creating recycler pod:  exceeded quota: few";
+    assert_eq!(world.events, [("Warning VolumeFailedRecycle".to_owned(), message.to_owned())]);
+    let text = message.replace(' ', "-");
+    let failed = line.replace("Released", "Failed");
+    assert_eq!(world.shown_volumes(), [format!("{failed} message={text}")]);
+    assert!(pod(&world).is_none(), "not at once");
+    world.now = world.now + PERIOD;
+    world.run(Volume, "v");
+    assert!(pod(&world).is_some(), "the next try");
+}
+
+/// A pod of its name that the cache does not show yet is no such failure: it will be seen, and
+/// deleted, as upstream deletes it.
+#[test]
+fn a_pod_that_is_there_already_is_awaited() {
+    let line = "v 1Gi Released of=c uid=u policy=Recycle source=nfs";
+    let mut world = World::new(&[line], &[]);
+    world.refused = Some(("create pods", "AlreadyExists", "it exists"));
+    world.run(Volume, "v");
+    assert_eq!(world.events, []);
+    world.run(Volume, "v");
+    assert!(pod(&world).is_some(), "the world holds none, so the next try makes it");
+}
+
+/// `recycleVolumeOperation`: where the empty volume cannot be saved because it has another version,
+/// it is emptied again. Its recycling did not fail.
+#[test]
+fn a_conflict_after_recycling_is_no_failure() {
+    let mut world = synced(&["v 1Gi Bound of=c uid=u policy=Recycle source=nfs"], &[]);
+    world.refused = Some(("update persistentvolumes", "Conflict", "it has another version"));
+    end(&mut world, &json!({"phase": "Succeeded"}));
+    assert_eq!(world.refused, None, "the volume was to be saved");
+    assert_eq!(world.events, []);
+    assert!(pod(&world).is_some(), "it is emptied again");
+}
+
 /// 6-11, 6-12, 6-13: pods that use the volume.
 #[test]
 fn a_volume_that_is_used_is_not_emptied() {

@@ -25,6 +25,9 @@ pub(super) const PERIOD: Duration = Duration::from_secs(15);
 /// How often a key is synced before a test gives up.
 const SYNCS_MAX: usize = 50;
 
+/// The reason and the message of an error.
+type Refusal = (&'static str, &'static str);
+
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Which {
@@ -47,6 +50,8 @@ pub(super) struct World {
     pub(super) events: Vec<(String, String)>,
     /// What was written, as text.
     pub(super) writes: Vec<String>,
+    /// The next write whose text begins so fails: with this reason and message.
+    pub(super) refused: Option<(&'static str, &'static str, &'static str)>,
     /// The last plan of each key.
     pub(super) plans: BTreeMap<(Which, Key), Plan>,
     /// The errors of plans.
@@ -74,6 +79,7 @@ impl World {
             unseen: BTreeMap::new(),
             events: Vec::new(),
             writes: Vec::new(),
+            refused: None,
             plans: BTreeMap::new(),
             errors: Vec::new(),
             queue: VecDeque::new(),
@@ -175,9 +181,10 @@ impl World {
                     }
                     Action::Write(write) => match self.write(write) {
                         Ok(made) => outcome.made.extend(made),
-                        Err(error) => {
+                        Err((reason, error)) => {
                             outcome.step = Some(at);
-                            outcome.error = Some(error);
+                            outcome.reason = reason.to_owned();
+                            outcome.error = Some(error.to_owned());
                             return outcome;
                         }
                     },
@@ -189,11 +196,16 @@ impl World {
 
     /// The API server's part: the version is compared, and a status PUT changes nothing of the
     /// spec.
-    fn write(&mut self, write: &Write) -> Result<Option<ObjectRef>, String> {
+    fn write(&mut self, write: &Write) -> Result<Option<ObjectRef>, Refusal> {
         let ObjectRef { resource, key, uid, .. } = &write.object;
         let place = (resource.plural.to_string(), key.clone());
         self.writes.push(write.to_string());
         self.version += 1;
+        if let Some((_, reason, error)) =
+            self.refused.take_if(|(start, ..)| write.to_string().starts_with(*start))
+        {
+            return Err((reason, error));
+        }
         match &write.verb {
             Verb::Create(_) => {
                 let mut object = body(write);
@@ -203,7 +215,7 @@ impl World {
                 object["metadata"]["resourceVersion"] = self.version.to_string().into();
                 let place = (place.0, key);
                 if self.objects.contains_key(&place) || self.unseen.contains_key(&place) {
-                    return Err("AlreadyExists".to_owned());
+                    return Err(("AlreadyExists", "it exists"));
                 }
                 let made = decode::<Pod>(&object).meta().clone();
                 self.put(&place, &object);
@@ -220,7 +232,7 @@ impl World {
                 let mut object = body(write);
                 let known = self.objects.get(&place).expect("an object that exists").clone();
                 if known["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
-                    return Err("Conflict".to_owned());
+                    return Err(("Conflict", "it has another version"));
                 }
                 let kept = if write.subresource == Some("status") { "spec" } else { "status" };
                 object[kept] = known[kept].clone();
