@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{AttachPlugin, Kind as _, Pod, Text, VolumeAttachment};
-use controller::{Announce, EventType, ObjectRef, Write};
+use controller::{Announce, EventType, ObjectRef, When, Write};
 use mutant::Mutant;
 use serde_json::{Value, json};
 
@@ -173,7 +173,10 @@ fn create(
         "spec": {"attacher": driver, "nodeName": &**node, "source": source},
     });
     let resource = VolumeAttachment::RESOURCE;
-    let mut write = Write::create(resource, Text::default(), body.to_string());
+    let since = *memory.attach_since.get_or_insert(s.uptime);
+    let failed = operation(s, "volume_attach", Err(()), since).when(When::Failed);
+    let write = Write::create(resource, Text::default(), body.to_string());
+    let mut write = write.counted(vec![failed]);
     let prefix =
         message(ATTACH_FAILED, &memory.name, ": kubernetes.io/csi: attacher.Attach failed: ");
     for want in &place.wants {
@@ -185,7 +188,7 @@ fn create(
     draft.creates.push(node.clone());
     memory = worlds::Place {
         name: memory.name,
-        attach_since: memory.attach_since.or(Some(s.uptime)),
+        attach_since: memory.attach_since,
         ..worlds::Place::default()
     };
     draft.next(node, memory, Listing::Unsaid);
@@ -211,7 +214,9 @@ fn is_over(s: &Snapshot, node: &Text, draft: &Draft) -> bool {
     is_by_node && draft.nexts.get(node).is_some_and(|next| next.memory.is_none())
 }
 
-/// As `reportMultiAttachError`.
+/// As `reportMultiAttachError`. Upstream would attach the volume here, too, where nobody has
+/// confirmed that the other node has it; ours waits, and tells after as long as an attacher may
+/// take.
 fn blocked(
     s: &Snapshot,
     (node, place): (&Text, &Place),
@@ -236,6 +241,18 @@ fn blocked(
             draft.tells(std::slice::from_ref(want), EventType::Warning, FAILED, &text);
         }
         memory.told_multi_attach = true;
+    }
+    if !memory.told_multi_attach {
+        let since = *memory.blocked_since.get_or_insert(s.uptime);
+        let left = (since + ATTACHER_TIMEOUT).saturating_sub(s.uptime);
+        if left.is_zero() {
+            let text = format!("Volume may still be attached to {}", names.join(", "));
+            let text = message("Multi-Attach error", &memory.name, &text);
+            draft.tells(&place.wants, EventType::Warning, FAILED, &text);
+            memory.told_multi_attach = true;
+        } else {
+            draft.again(left);
+        }
     }
     memory.attach_since = None;
     draft.next(node, memory, Listing::Unsaid);

@@ -7,6 +7,7 @@
 //! mount it again; and for a live read that says the same. Then its attachment is deleted, and the
 //! attacher detaches it.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ pub(super) fn decide(
         return draft.next(node, place.memory.clone(), Listing::Unsaid);
     }
     let since = place.memory.detach_since.unwrap_or(s.uptime);
-    let memory = worlds::Place {
+    let mut memory = worlds::Place {
         name: place.memory.name.clone(),
         detach_since: Some(since),
         deleted_since: place.memory.deleted_since,
@@ -78,10 +79,18 @@ pub(super) fn decide(
     if let Some(attachment) = &place.attachment
         && attachment.meta.is_terminating()
     {
-        let error = attachment.detach_error.as_ref();
-        let error = error.map(|it| format!(", which failed: {}", it.message)).unwrap_or_default();
         let key = &attachment.meta.key;
-        draft.says(node, format!("waits for the attacher to detach {key}{error}"));
+        let mut text = format!("waits for the attacher to detach {key}");
+        if let Some(error) = &attachment.detach_error {
+            write!(text, ", which failed: {}", error.message).expect("a string takes all");
+            let time = error.time.map(|time| time.to_string()).unwrap_or_default();
+            let id: Text = format!("{time} {}", error.message).into();
+            if place.memory.told_failure.as_ref() != Some(&id) {
+                draft.counts(operation(s, "volume_detach", Err(()), since));
+            }
+            memory.told_failure = Some(id);
+        }
+        draft.says(node, text);
         return draft.next(node, memory, Listing::Dropped);
     }
     match place.cached_standing(&s.volume).permit(s, since) {
@@ -162,20 +171,18 @@ fn detach(
         return over(s, (node, &Place { memory, ..place.clone() }), draft);
     };
     draft.says(node, permit.why());
-    draft.writes(delete(attachment, permit));
+    draft.writes(delete(s, attachment, permit, since));
     let memory = worlds::Place { deleted_since: Some(s.uptime), ..memory };
     draft.next(node, memory, Listing::Dropped);
 }
 
-fn delete(attachment: &VolumeAttachment, permit: Permit) -> Write {
-    let write = Write::delete(ObjectRef::new(&VolumeAttachment::RESOURCE, &attachment.meta));
-    match permit {
-        Permit::Forced(reason) => {
-            let count = Count::one(&FORCED_DETACHES).labels([reason]).when(When::Done);
-            write.counted(vec![count])
-        }
-        Permit::Safe | Permit::No => write,
+fn delete(s: &Snapshot, attachment: &VolumeAttachment, permit: Permit, since: Duration) -> Write {
+    let mut counts = vec![operation(s, "volume_detach", Err(()), since).when(When::Failed)];
+    if let Permit::Forced(reason) = permit {
+        counts.push(Count::one(&FORCED_DETACHES).labels([reason]).when(When::Done));
     }
+    let object = ObjectRef::new(&VolumeAttachment::RESOURCE, &attachment.meta);
+    Write::delete(object).counted(counts)
 }
 
 fn says_in_use(s: &Snapshot, (node, place): (&Text, &Place), since: Duration, draft: &mut Draft) {

@@ -46,6 +46,8 @@ pub(super) struct Place {
     pub(super) is_attached_by_node: bool,
     /// Whether an Event has said that it is attached.
     pub(super) told_attached: bool,
+    /// Since when another node has it, or may have.
+    pub(super) blocked_since: Option<Duration>,
     /// Whether Events have said that another node has it.
     pub(super) told_multi_attach: bool,
     /// The failure that Events have told of.

@@ -287,6 +287,57 @@ fn what_could_not_be_attached_is_detached_all_the_same() {
     assert_eq!((world.settle(VOLUME), world.nodes_with()), (1, vec!["node-2"]));
 }
 
+/// Not upstream's, which would attach the volume to both: a pod that waits for a node whose
+/// attachment nobody confirms learns why, as late as an attacher may take.
+#[test]
+fn an_attachment_that_nobody_confirms_is_told_after_a_while() {
+    let mut world = world(&["ReadWriteOnce"]);
+    world.run(&[pod("a", "node-1", "data")]);
+    world.settle(VOLUME);
+    world.run(&[pod("b", "node-2", "data")]);
+    world.settle(VOLUME);
+    assert_eq!(world.events, [""; 0], "it may soon be confirmed, which says more");
+    world.uptime += Duration::from_mins(2);
+    world.settle(VOLUME);
+    world.events.retain(|event| event.starts_with("b:"));
+    let text = "b: Warning FailedAttachVolume Multi-Attach error for volume \"pv-1\" Volume may \
+                still be attached to node-1";
+    assert_eq!(world.events, [text]);
+    world.uptime += Duration::from_mins(2);
+    world.settle(VOLUME);
+    assert_eq!(world.events.iter().filter(|event| event.starts_with("b:")).count(), 1, "once");
+}
+
+/// `OperationCompleteHook`: each try that has ended, well or not, also those that the API server
+/// refused.
+#[test]
+fn operations_are_counted_by_how_they_ended() {
+    let mut world = world(&["ReadWriteOnce"]);
+    world.run(&[pod("a", "node-1", "data")]);
+    world.refuses = true;
+    world.sync(VOLUME);
+    world.refuses = false;
+    world.settle(VOLUME);
+    assert_eq!(world.operations, ["volume_attach fail-unknown"]);
+    world.attacher("node-1", &json!({"attached": true}));
+    world.settle(VOLUME);
+    world.pods.clear();
+    world.settle(VOLUME);
+    for _ in 0..2 {
+        world.attacher("node-1", &json!({"detachError": {"message": "no"}}));
+        world.settle(VOLUME);
+    }
+    world.detached();
+    world.settle(VOLUME);
+    let ended = [
+        "volume_attach fail-unknown",
+        "volume_attach success",
+        "volume_detach fail-unknown",
+        "volume_detach success",
+    ];
+    assert_eq!(world.operations, ended, "the same error counts once");
+}
+
 /// TestAttacherWaitForVolumeAttachment: attach errors, each told once; a timeout; one that is being
 /// deleted.
 #[test]

@@ -10,8 +10,8 @@ use api::{
 };
 use controller::fixture::{Fixture, body, decode, with};
 use controller::{
-    Action, Answer, Controller as _, Enqueue, Facts, Form, News, Outcome, Query, Refused, Step,
-    Verb, Views, Write,
+    Action, Answer, Controller as _, Count, Enqueue, Facts, Form, News, Outcome, Query, Refused,
+    Step, Verb, Views, When, Write,
 };
 use serde_json::{Value, json};
 
@@ -37,6 +37,8 @@ pub(super) struct World {
     /// All Events so far: the pod, and the text.
     pub(super) events: Vec<String>,
     pub(super) writes: usize,
+    /// The operations that have ended so far: name and status.
+    pub(super) operations: Vec<String>,
     /// The unreadable pods.
     pub(super) unreadable: Vec<Value>,
 }
@@ -118,6 +120,7 @@ impl World {
             refuses: false,
             events: Vec::new(),
             writes: 0,
+            operations: Vec::new(),
             unreadable: Vec::new(),
         }
     }
@@ -158,6 +161,7 @@ impl World {
                 facts.answers.insert(query.clone(), self.answer(query));
             }
         };
+        self.operations.extend(plan.counts.iter().filter_map(operation));
         for action in plan.steps.iter().flat_map(actions) {
             match action {
                 Action::Cloud(order) => panic!("no cloud is here: {order}"),
@@ -217,6 +221,8 @@ impl World {
 
     fn write(&mut self, write: &Write) {
         self.writes += 1;
+        let happens = |count: &&Count| (count.when == When::Failed) == self.refuses;
+        self.operations.extend(write.counts.iter().filter(happens).filter_map(operation));
         if self.refuses {
             return;
         }
@@ -293,6 +299,11 @@ impl World {
         let conditions = json!([{"type": "Ready", "status": "Unknown"}]);
         self.set_node(node, json!({"status": {"conditions": conditions}}));
     }
+}
+
+fn operation(count: &Count) -> Option<String> {
+    let is_one = count.family.name == "storage_operation_duration_seconds";
+    is_one.then(|| count.labels[1..3].join(" "))
 }
 
 fn actions(step: &Step) -> Vec<&Action> {
