@@ -67,13 +67,15 @@ pub(super) static GENERIC: Section = Section {
             "RangeAllocator",
             "How node CIDRs are chosen; only RangeAllocator is left",
         ),
-        Flag::new("cloud-config", Text, "", "File with settings of the cloud provider"),
+        // No code of upstream 1.36 reads the file or the plugin; of the provider, validation only.
+        Flag::new("cloud-config", Text, "", "File with settings of the cloud provider").moot(),
         Flag::new(
             "cloud-provider",
             Text,
             "",
             "Empty or external: cloud providers run in programs of their own",
-        ),
+        )
+        .moot(),
         Flag::new(
             "cluster-cidr",
             Text,
@@ -122,7 +124,8 @@ pub(super) static GENERIC: Section = Section {
             Text,
             "",
             "Volume plugin of an external cloud provider",
-        ),
+        )
+        .moot(),
         Flag::new(
             "feature-gates",
             Gates,

@@ -286,7 +286,8 @@ fn deprecated_flags_say_so() {
 fn flags_without_effect_are_named() {
     let line = "--concurrent-gc-syncs=20 --cluster-name=kubernetes --profiling=false \
                 --kube-api-qps=1 --feature-gates=A=true \
-                --version=v1.36.3+a \
+                --version=v1.36.3+a --cloud-config=/etc/cloud.conf --cloud-provider=external \
+                --external-cloud-volume-plugin=x \
                 --contention-profiling=true --concurrent-service-syncs=20";
     let expected = ["contention-profiling"];
     assert_eq!(good(line).without_effect(), expected);
