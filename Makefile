@@ -29,6 +29,9 @@ rung := .ci/rung
 # Simulation has a profile of its own, and deliberate bugs that can be switched on.
 simulation := _RJEM_MALLOC_CONF=prof:false,narenas:2,dirty_decay_ms:10000 \
 	cargo test $(locked) --profile sim --features mutants -p cluster-tests --test simulation --
+# Property tests try the same inputs each time: whether a change may be merged must not depend on
+# luck. Any other seed, or `random`, tries others.
+properties := $(if $(filter random,$(PROPERTIES)),,PROPTEST_RNG_SEED=$(or $(PROPERTIES),1))
 # Takes long to build, and pays from some 20,000 seeds on.
 long := CARGO_TARGET_DIR=target/long CARGO_PROFILE_SIM_LTO=fat CARGO_PROFILE_SIM_CODEGEN_UNITS=1 \
 	CARGO_PROFILE_SIM_INCREMENTAL=false
@@ -65,9 +68,9 @@ alerts: ## What the alerts in deploy/ say to made-up metrics; needs promtool
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
 
-test: ## All tests: those without a cluster, then those with one
-	$(rung) units 9 cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
-	$(rung) processes 5 cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
+test: ## All tests: those without a cluster, then those with one; PROPERTIES=random
+	$(rung) units 9 env $(properties) cargo test $(locked) --workspace --exclude cluster-tests --no-fail-fast
+	$(rung) processes 5 env $(properties) cargo test $(locked) -p cluster-tests --no-fail-fast --lib $(plain_suite)
 	$(rung) simulation 15 env $(simulation)
 	@if command -v go >/dev/null || $(MAKE) --question cluster-tools; then \
 		$(MAKE) --no-print-directory test-cluster; \
