@@ -2,6 +2,7 @@
 //! One program, so that it is linked once.
 
 mod attachdetach;
+mod autoscaling;
 mod beside;
 mod bootstrap;
 mod cel;
@@ -23,6 +24,7 @@ mod hostile;
 mod job;
 mod join;
 mod leader;
+mod leadermigration;
 mod machinery;
 mod namespace;
 mod nodeipam;
@@ -54,3 +56,4 @@ mod volumeexpand;
 mod volumes;
 mod why;
 mod workloads;
+mod zones;

@@ -29,6 +29,8 @@ pub struct Settings {
     pub lease: Key,
     /// The durations.
     pub timing: Timing,
+    /// Nothing is sent before this is cancelled; none: contends at once.
+    pub begin: Option<Cancel>,
 }
 
 /// A handle on an election. Cheap to clone; clones are the same contender. Dropping it ends
@@ -221,7 +223,7 @@ impl Elector {
         let lock = self.settings.lease.to_string();
         tracing::info!(lock, "Attempting to acquire leader lease...");
         self.status_gauge(0);
-        let ended = self.contend().await;
+        let ended = if self.may_begin().await { self.contend().await } else { Ended::Stopped };
         self.fence.seal();
         self.metrics.held.with_label_values(&[&*self.settings.lease.name]).set(0);
         if !matches!(ended, Ended::Stopped) {
@@ -230,6 +232,17 @@ impl Elector {
         }
         tracing::info!(lock, %ended, "leader election ended");
         self.phase.0.set(Phase::Ended(ended));
+    }
+
+    /// Waits until it may contend; false: the process shuts down before.
+    async fn may_begin(&self) -> bool {
+        let Some(begin) = &self.settings.begin else { return true };
+        tokio::select! {
+            biased;
+            () = self.runtime.cancel.cancelled() => false,
+            () = self.release.cancelled() => false,
+            () = begin.cancelled() => true,
+        }
     }
 
     async fn contend(&mut self) -> Ended {

@@ -7,7 +7,7 @@ use api::{Key, Time};
 use client::{Client, Connection};
 use engine::events::Recorder;
 use leader::{Ended, Fence, Leadership};
-use runtime::{Clock, Runtime};
+use runtime::{Cancel, Clock, Runtime};
 
 use crate::debug::{self, Role};
 use crate::options;
@@ -29,9 +29,23 @@ pub(crate) enum Candidacy {
     Elected(Box<Election>),
 }
 
+/// What a process contends for, and as whom.
+pub(crate) struct Race<'a> {
+    /// The flags.
+    pub(crate) flags: &'a options::Election,
+    /// The name of the Lease.
+    pub(crate) lease: &'a str,
+    /// This process in all its elections.
+    pub(crate) identity: &'a str,
+    /// When it begins; none: at once.
+    pub(crate) begin: Option<Cancel>,
+}
+
 /// This process in an election.
 pub(crate) struct Election {
     leadership: Leadership,
+    /// When it begins to contend; none: at once.
+    begin: Option<Cancel>,
     identity: String,
     lease_duration: Duration,
     clock: Clock,
@@ -48,19 +62,21 @@ impl Candidacy {
     /// connection, without a rate limit. The lease has a separate connection: that of the watches
     /// may be dead for longer than a leader can be without its lease.
     pub(crate) fn contend(
-        flags: &options::Election,
+        race: &Race<'_>,
         connection: &Connection,
         clients: impl Fn(&Connection, &str) -> Client,
         metrics: &leader::Metrics,
         runtime: &Runtime,
     ) -> anyhow::Result<Self> {
+        let &Race { flags, lease, identity, ref begin } = race;
         if !flags.leader_elect {
             return Ok(Self::Always);
         }
         let settings = leader::Settings {
-            identity: leader::identity(&runtime.random),
-            lease: Key::new(&flags.resource_namespace, &flags.resource_name),
+            identity: identity.to_owned(),
+            lease: Key::new(&flags.resource_namespace, lease),
             timing: flags.timing(),
+            begin: begin.clone(),
         };
         let recorder = Recorder::start(clients(connection, COMPONENT), COMPONENT, runtime);
         let events = recorder.clone();
@@ -74,6 +90,7 @@ impl Candidacy {
         )?;
         Ok(Self::Elected(Box::new(Election {
             leadership,
+            begin: begin.clone(),
             identity,
             lease_duration: flags.lease_duration,
             clock: runtime.clock.clone(),
@@ -88,6 +105,15 @@ impl Candidacy {
         match self {
             Self::Always | Self::Shadow => Fence::open(),
             Self::Elected(election) => election.leadership.fence().clone(),
+        }
+    }
+
+    /// Lets it contend, if it waits for that.
+    pub(crate) fn begin(&self) {
+        if let Self::Elected(election) = self
+            && let Some(begin) = &election.begin
+        {
+            begin.cancel();
         }
     }
 

@@ -9,6 +9,7 @@ pub mod flags;
 pub mod gates;
 mod hmac;
 pub mod logging;
+mod migration;
 pub mod options;
 mod pod_ranges;
 mod recyclers;
@@ -20,6 +21,7 @@ mod signing;
 pub mod start;
 mod token_signer;
 mod validation;
+mod wings;
 
 #[cfg(test)]
 mod tests;

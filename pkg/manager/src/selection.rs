@@ -1,6 +1,7 @@
 //! `--controllers`: which controllers run, and why the others do not.
 
 use crate::gates::Gates;
+use crate::migration::{Migration, Side};
 use crate::options::Options;
 use crate::registry::{Entry, REGISTRY, unjudged};
 
@@ -15,6 +16,8 @@ pub struct Choice<'a> {
     pub cloud: Vec<&'a Entry>,
     /// `--controllers` does not enable them.
     pub disabled: Vec<&'a Entry>,
+    /// Leader migration leaves them to another component.
+    pub foreign: Vec<&'a Entry>,
     /// They are enabled, but cannot run with these options, for this reason.
     pub lacking: Vec<(&'a Entry, &'static str)>,
 }
@@ -96,6 +99,15 @@ impl Choice<'_> {
         self
     }
 
+    /// The same selection without the controllers that run in another component.
+    pub(crate) fn migrated(mut self, migration: Option<&Migration>) -> Self {
+        let is_foreign =
+            |row: &&Entry| migration.is_some_and(|it| it.side(row.name) == Side::Foreign);
+        let (foreign, run) = self.run.into_iter().partition(is_foreign);
+        (self.foreign, self.run) = (foreign, run);
+        self
+    }
+
     /// Whether the controller of this folder runs.
     pub fn runs(&self, folder: &str) -> bool {
         self.run.iter().any(|row| row.folder == Some(folder))
@@ -109,6 +121,10 @@ impl Choice<'_> {
         }
         for row in &self.cloud {
             tracing::info!(controller = row.name, "skipping a cloud provider controller");
+        }
+        for row in &self.foreign {
+            let name = row.name;
+            tracing::info!(controller = name, "skipping: leader migration leaves it to others");
         }
         for (row, why) in &self.lacking {
             tracing::info!(controller = row.name, "{why}");

@@ -22,19 +22,21 @@ use engine::{Both, Engine, Inspect, Parts};
 use futures::future::BoxFuture;
 use leader::Ended;
 use metrics::Registry;
-use runtime::{Clock, Runtime};
+use runtime::{Clock, Runtime, Task};
 use workqueue::{Limiter, Queue, WorkqueueMetrics};
 
 use crate::debug::{Absence, Graph, Leadership, Row, Source};
 use crate::election::Candidacy;
 use crate::flags::handles;
 use crate::gates::features;
+use crate::migration::Migration;
 use crate::options::{KUBERNETES_VERSION, Options};
 use crate::registry::{self, Entry, Rate, User};
 use crate::selection::Choice;
 use crate::serve::{self, Shown, Site};
 use crate::signing::FileAuthority;
 use crate::token_signer::{JwtSigner, token_signer};
+use crate::wings::Wings;
 use crate::{authority, expiry, pod_ranges, recyclers, signing};
 
 /// How long to wait for the API server, as upstream's `WaitForAPIServer`.
@@ -67,12 +69,8 @@ pub struct Context {
     /// The cloud; the product has none.
     cloud: Option<Arc<dyn Cloud>>,
     connection: Connection,
-    /// The connection for controllers' writes, closed while this process does not lead.
-    gated: Connection,
-    /// The same with the kubeconfig's user, if `gated` has no user.
-    gated_root: Option<Connection>,
     runtime: Runtime,
-    candidacy: Arc<Candidacy>,
+    wings: Wings,
     informers: SharedInformerFactory,
     client_metrics: client::Metrics,
     engine_metrics: engine::Metrics,
@@ -112,7 +110,7 @@ pub struct Manager {
     rows: Vec<Row>,
     running: Vec<Running>,
     informers: Arc<SharedInformerFactory>,
-    candidacy: Arc<Candidacy>,
+    wings: Arc<Wings>,
     discovery: Client,
     runtime: Runtime,
 }
@@ -134,7 +132,8 @@ struct Insight {
 pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
     let started = runtime.clock.now();
     let shown = Shown::new(&options)?;
-    let choice = Choice::of(&options);
+    let migration = Migration::of(&options)?;
+    let choice = Choice::of(&options).migrated(migration.as_ref());
     choice.log();
     let (kubeconfig, master) = (options.kubeconfig.clone(), options.master.clone());
     let server = ConnectOptions { kubeconfig, master, ..ConnectOptions::default() };
@@ -155,7 +154,9 @@ pub async fn run(options: Options, runtime: Runtime) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let context = Context::new(options, connection, client_metrics, &runtime, &shown.registry)?;
+    let registry = &shown.registry;
+    let context =
+        Context::new(options, migration, connection, client_metrics, (&runtime, registry))?;
     let manager = Manager::assemble(context, &choice, &shown)?;
     if let (Some(port), Some(guard)) = (port, guard) {
         let site = Site { shown: shown.clone(), started, source: manager.source() };
@@ -172,8 +173,7 @@ impl Manager {
         connection: Connection,
         runtime: &Runtime,
     ) -> anyhow::Result<Self> {
-        let choice = Choice::of(&options);
-        Self::within(options, &choice, connection, runtime, None)
+        Self::within((options, Choice::of), connection, runtime, None)
     }
 
     /// The same on a cloud, over which the controllers run that upstream never runs.
@@ -183,22 +183,23 @@ impl Manager {
         runtime: &Runtime,
         cloud: Arc<dyn Cloud>,
     ) -> anyhow::Result<Self> {
-        let choice = Choice::on_cloud(&options);
-        Self::within(options, &choice, connection, runtime, Some(cloud))
+        Self::within((options, Choice::on_cloud), connection, runtime, Some(cloud))
     }
 
     fn within(
-        options: Options,
-        choice: &Choice<'_>,
+        (options, choose): (Options, fn(&Options) -> Choice<'static>),
         connection: Connection,
         runtime: &Runtime,
         cloud: Option<Arc<dyn Cloud>>,
     ) -> anyhow::Result<Self> {
+        let migration = Migration::of(&options)?;
+        let choice = choose(&options).migrated(migration.as_ref());
         let shown = Shown::new(&options)?;
         let metrics = client::Metrics::new(&shown.registry).context("rest_client metrics")?;
-        let mut context = Context::new(options, connection, metrics, runtime, &shown.registry)?;
+        let place = (runtime, &shown.registry);
+        let mut context = Context::new(options, migration, connection, metrics, place)?;
         context.cloud = cloud;
-        Self::assemble(context, choice, &shown)
+        Self::assemble(context, &choice, &shown)
     }
 
     fn assemble(mut context: Context, choice: &Choice<'_>, shown: &Shown) -> anyhow::Result<Self> {
@@ -221,14 +222,15 @@ impl Manager {
         let build = |entry: &&Entry| entry.start.map(|start| start(entry, &mut context));
         let running: Vec<_> = choice.run.iter().filter_map(build).collect();
         let discovery = context.client("controller-discovery");
-        let Context { options, candidacy, informers, runtime, .. } = context;
-        if candidacy.renewal_check().is_some() {
-            let candidacy = Arc::clone(&candidacy);
-            shown.health.add("leaderElection", move || candidacy.renewal_check().unwrap_or(Ok(())));
+        let Context { options, wings, informers, runtime, .. } = context;
+        let wings = Arc::new(wings);
+        if wings.renewal_check().is_some() {
+            let wings = Arc::clone(&wings);
+            shown.health.add("leaderElection", move || wings.renewal_check().unwrap_or(Ok(())));
         }
         let shown = shown.clone();
         let (rows, informers) = (rows(choice, &running), Arc::new(informers));
-        Ok(Self { options, shown, rows, running, informers, candidacy, discovery, runtime })
+        Ok(Self { options, shown, rows, running, informers, wings, discovery, runtime })
     }
 
     /// What the debug pages show.
@@ -236,7 +238,7 @@ impl Manager {
         Arc::new(Insight {
             rows: self.rows.clone(),
             informers: Arc::clone(&self.informers),
-            candidacy: Arc::clone(&self.candidacy),
+            candidacy: Arc::clone(&self.wings.main.candidacy),
             clock: self.runtime.clock.clone(),
         })
     }
@@ -244,22 +246,29 @@ impl Manager {
     /// Runs until the runtime is cancelled, or until leadership is lost, which is an error. That
     /// the API server was restored to an older state is an error, too.
     pub async fn lead(self) -> anyhow::Result<()> {
-        let Self { options, shown, running, informers, candidacy, discovery, runtime, .. } = self;
-        let at_once = runtime.clock.timeout(STANDBY_AFTER, candidacy.elected()).await;
+        let Self { options, shown, running, informers, wings, discovery, runtime, .. } = self;
+        let elected = wings.main.candidacy.elected();
+        let at_once = runtime.clock.timeout(STANDBY_AFTER, elected).await;
         // A standby keeps its caches warm.
         informers.start();
         let known = Arc::downgrade(&informers);
         let alive = move || known.upgrade().map_or(Ok(()), |informers| informers.alive());
         shown.health.add("informers", alive);
-        let stale = at_once.is_err().then_some(&*informers);
-        let lead =
-            Lead { candidacy: &candidacy, discovery, stale, shown: &shown, runtime: &runtime };
+        let lead = Lead {
+            wings: &wings,
+            discovery,
+            informers: &informers,
+            is_stale: at_once.is_err(),
+            interval: options.controller_start_interval,
+            shown: &shown,
+            runtime: &runtime,
+        };
         let led = async {
-            lead.run(running, options.controller_start_interval).await?;
+            lead.run(running).await?;
             // Upstream releases the lease only with this gate, off by default. Without an explicit
             // setting we take the fast take-over; with `false` we do what upstream does.
             let release = options.gates.given(features::RELEASE_LEASE).unwrap_or(true);
-            candidacy.end(release).await;
+            wings.end(release).await;
             Ok(())
         };
         unless_rewound(&informers, Box::pin(led)).await
@@ -281,11 +290,14 @@ async fn unless_rewound(
 
 /// The parts of a leader.
 struct Lead<'a> {
-    candidacy: &'a Candidacy,
+    wings: &'a Wings,
     discovery: Client,
-    /// Caches that may lack the last writes of another leader; none: they were filled after the
+    informers: &'a SharedInformerFactory,
+    /// Whether the caches may lack the last writes of another leader: they were filled before the
     /// election.
-    stale: Option<&'a SharedInformerFactory>,
+    is_stale: bool,
+    /// See [`Options::controller_start_interval`].
+    interval: Duration,
     shown: &'a Shown,
     runtime: &'a Runtime,
 }
@@ -293,45 +305,65 @@ struct Lead<'a> {
 impl Lead<'_> {
     /// Runs the controllers for as long as this process leads. An error if leadership is lost: the
     /// fence refuses further writes, and the process must end at once.
-    async fn run(self, running: Vec<Running>, interval: Duration) -> anyhow::Result<()> {
-        let Self { candidacy, discovery, stale, shown, runtime } = self;
-        match candidacy.elected().await {
+    async fn run(self, running: Vec<Running>) -> anyhow::Result<()> {
+        match self.wings.main.candidacy.elected().await {
             Ok(()) => {}
             Err(Ended::Stopped | Ended::Released) => return Ok(()),
             Err(lost @ Ended::Lost(_)) => return Err(lost.into()),
         }
         // A watch may be stale: a controller that acts on the cache as it is would repeat what is
         // done already. Upstream fills its caches only now.
-        if let Some(informers) = stale {
-            informers.renew();
+        if self.is_stale {
+            self.informers.renew();
         }
         let tasks = async {
-            let healthy = wait_for_api_server(&discovery, &runtime.clock);
+            let healthy = wait_for_api_server(&self.discovery, &self.runtime.clock);
             // If the process shuts down meanwhile, no controller starts, and the lease is still
             // released.
-            let Some(healthy) = runtime.cancel.run_until_cancelled(healthy).await else {
+            let Some(healthy) = self.runtime.cancel.run_until_cancelled(healthy).await else {
                 return Ok(());
             };
             healthy?;
-            for Running { name, inspect, .. } in &running {
-                let (inspect, clock) = (Arc::clone(inspect), runtime.clock.clone());
-                shown
-                    .health
-                    .add(name, move || inspect.stalled(clock.instant()).map_or(Ok(()), Err));
-            }
-            let start = |running: Running| {
-                runtime::spawn("controller", running.start(interval, runtime.clone()))
-            };
-            let tasks: Vec<_> = running.into_iter().map(start).collect();
-            runtime.cancel.cancelled().await;
+            let is_migrated = |running: &Running| self.wings.is_migrated(running.name);
+            let (migrated, main) = running.into_iter().partition(is_migrated);
+            let mut tasks = self.start(main);
+            tasks.extend(self.start_migrated(migrated).await);
+            self.runtime.cancel.cancelled().await;
             futures::future::join_all(tasks).await;
             Ok(())
         };
         tokio::select! {
             biased;
-            ended = candidacy.lost() => Err(ended.into()),
+            ended = self.wings.lost() => Err(ended.into()),
             done = tasks => done,
         }
+    }
+
+    /// Starts controllers, whose health counts from now on.
+    fn start(&self, running: Vec<Running>) -> Vec<Task> {
+        for Running { name, inspect, .. } in &running {
+            let (inspect, clock) = (Arc::clone(inspect), self.runtime.clock.clone());
+            let health = &self.shown.health;
+            health.add(name, move || inspect.stalled(clock.instant()).map_or(Ok(()), Err));
+        }
+        let start = |running: Running| {
+            runtime::spawn("controller", running.start(self.interval, self.runtime.clone()))
+        };
+        running.into_iter().map(start).collect()
+    }
+
+    /// Contends for the second Lease, and once it is held starts the controllers that migrate. That
+    /// it is lost is noticed elsewhere.
+    async fn start_migrated(&self, running: Vec<Running>) -> Vec<Task> {
+        let Some(wing) = &self.wings.migrated else { return Vec::new() };
+        wing.candidacy.begin();
+        if wing.candidacy.elected().await.is_err() {
+            return Vec::new();
+        }
+        tracing::info!("leader migration: starting migrated controllers");
+        // Another component may have written until now.
+        self.informers.renew();
+        self.start(running)
     }
 }
 
@@ -431,10 +463,10 @@ async fn wait_for_api_server(client: &Client, clock: &Clock) -> anyhow::Result<(
 impl Context {
     fn new(
         options: Options,
+        migration: Option<Migration>,
         connection: Connection,
         client_metrics: client::Metrics,
-        runtime: &Runtime,
-        registry: &Registry,
+        (runtime, registry): (&Runtime, &Registry),
     ) -> anyhow::Result<Self> {
         // From here on nothing can be written.
         let connection = if options.shadow.is_some() { connection.reading() } else { connection };
@@ -442,40 +474,10 @@ impl Context {
         let token_signer = token_signer(&options)?.map(Arc::new);
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
-        let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
         let informer_metrics = cache::Metrics::new(registry).context("informer metrics")?;
+        let wings =
+            Wings::new(&options, migration, &connection, &client_metrics, registry, runtime)?;
         let Connection { transport, host, .. } = &connection;
-        let unlimited = |connection: &Connection, name: &str| {
-            let settings = Settings { qps: 0.0, ..settings(&options, &connection.host, name) };
-            Client::new(connection.transport.clone(), settings, &client_metrics, runtime)
-        };
-        if options.election.leader_elect {
-            // The connection of the lease.
-            client_metrics.count_transport();
-        }
-        let candidacy = match options.shadow {
-            Some(_) => Candidacy::Shadow,
-            None => Candidacy::contend(
-                &options.election,
-                &connection,
-                unlimited,
-                &leader_metrics,
-                runtime,
-            )?,
-        };
-        let user = gated_user(&options);
-        let election = &options.election;
-        let unacknowledged_max = election.leader_elect.then(|| election.timing().undelivered_max());
-        let guard = candidacy.fence().guard();
-        let gated = connection.gated(&guard, user, unacknowledged_max);
-        let gated_root = match user {
-            GatedUser::Nobody => {
-                client_metrics.count_transport();
-                Some(connection.gated(&guard, GatedUser::Same, unacknowledged_max))
-            }
-            GatedUser::Same => None,
-        };
-        client_metrics.count_transport();
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =
             Client::new(transport.clone(), informer_settings, &client_metrics, runtime);
@@ -497,10 +499,8 @@ impl Context {
             route_ranges: Vec::new(),
             cloud: None,
             connection,
-            gated,
-            gated_root,
             runtime: runtime.clone(),
-            candidacy: Arc::new(candidacy),
+            wings,
             informers,
             client_metrics,
             engine_metrics,
@@ -519,10 +519,11 @@ impl Context {
     /// The clients of a controller: as its service account with
     /// `--use-service-account-credentials`, and only while this process leads.
     pub fn writer(&self, entry: &Entry) -> Writer {
-        let (connection, has_account) = match (&self.gated_root, entry.user) {
-            (Some(_), User::Account) => (&self.gated, true),
+        let wing = self.wings.of(entry.name);
+        let (connection, has_account) = match (&wing.gated_root, entry.user) {
+            (Some(_), User::Account) => (&wing.gated, true),
             (Some(root), User::Root) => (root, false),
-            (None, User::Account | User::Root) => (&self.gated, false),
+            (None, User::Account | User::Root) => (&wing.gated, false),
         };
         let Connection { transport, host, .. } = connection;
         let Rate { qps_factor, burst_factor } = entry.rate;
@@ -541,7 +542,7 @@ impl Context {
             Some(account) => gated(&account.user_name()).acting_as(Arc::clone(account)),
             None => gated(name),
         };
-        let client = client.guarded(self.candidacy.fence().guard());
+        let client = client.guarded(wing.fence().guard());
         let event_source = entry.event_source.unwrap_or(entry.account);
         let recorder = Recorder::start(client.clone(), event_source, &self.runtime);
         Writer { name: entry.name, client, recorder, account }
@@ -627,11 +628,11 @@ impl Context {
     }
 }
 
-fn gated_user(options: &Options) -> GatedUser {
+pub(crate) fn gated_user(options: &Options) -> GatedUser {
     if options.use_service_account_credentials { GatedUser::Nobody } else { GatedUser::Same }
 }
 
-fn settings(options: &Options, host: &str, name: &str) -> Settings {
+pub(crate) fn settings(options: &Options, host: &str, name: &str) -> Settings {
     let (qps, burst) = options.limits();
     Settings { qps, burst, user_agent: user_agent(name), host: host.to_owned() }
 }
@@ -664,6 +665,7 @@ fn rows(choice: &Choice<'_>, running: &[Running]) -> Vec<Row> {
         .chain(absent(&choice.gated, |entry| Absence::GateOff(entry.gates)))
         .chain(absent(&choice.cloud, |_| Absence::NeedsCloud))
         .chain(absent(&choice.disabled, |_| Absence::Off))
+        .chain(absent(&choice.foreign, |_| Absence::Foreign))
         .chain(choice.lacking.iter().map(|(entry, why)| row(entry, Err(Absence::Lacks(why)))))
         .collect();
     rows.sort_by_key(|row| row.name);

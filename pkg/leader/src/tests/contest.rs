@@ -163,6 +163,7 @@ impl World {
             identity: name.to_owned(),
             lease: Key::new("kube-system", "kcm"),
             timing: Timing::default(),
+            begin: None,
         };
         let (events, registry) = (Arc::new(StdMutex::new(Vec::new())), Registry::default());
         let metrics = Metrics::new(&registry).unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn apply(path: &str, flags: &mut Flags) -> Result<(), String> {
 }
 
 /// The text of a file, unless it is unreasonably large.
-fn read_text(path: &Path) -> Result<String, String> {
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);

@@ -10,7 +10,7 @@ mod tests;
 use std::fmt::Write as _;
 
 use api::go;
-pub(crate) use file::apply;
+pub(crate) use file::{apply, read_text};
 use table::{API_VERSION, FIELDS, KIND, Source};
 
 use crate::flags::{Flags, Value};

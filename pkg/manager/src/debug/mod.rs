@@ -90,6 +90,8 @@ pub enum Absence {
     GateOff(&'static [&'static str]),
     /// It would need a built-in cloud provider.
     NeedsCloud,
+    /// The configuration of leader migration leaves it to another component.
+    Foreign,
     /// It cannot run with the given flags, for this reason.
     Lacks(&'static str),
 }
@@ -328,6 +330,7 @@ impl Absence {
                 format!("not all of the feature gates {} are on", gates.join(", "))
             }
             Self::NeedsCloud => "it needs a built-in cloud provider; there are none".to_owned(),
+            Self::Foreign => "leader migration leaves it to another component".to_owned(),
             Self::Lacks(why) => why.to_owned(),
         }
     }

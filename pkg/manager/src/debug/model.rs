@@ -159,7 +159,7 @@ impl State {
 
     fn without(absence: Absence) -> Self {
         match absence {
-            Absence::Off | Absence::Lacks(_) => Self::Off,
+            Absence::Off | Absence::Foreign | Absence::Lacks(_) => Self::Off,
             Absence::GateOff(_) => Self::GateOff,
             Absence::NeedsCloud => Self::NeedsCloud,
         }

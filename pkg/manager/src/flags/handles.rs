@@ -176,6 +176,8 @@ pub(crate) const EMULATED_VERSION: List = Handle::new("emulated-version");
 pub(crate) const ENABLE_DYNAMIC_PROVISIONING: Switch = Handle::new("enable-dynamic-provisioning");
 /// `--enable-garbage-collector`
 pub(crate) const ENABLE_GARBAGE_COLLECTOR: Switch = Handle::new("enable-garbage-collector");
+/// `--enable-leader-migration`
+pub(crate) const ENABLE_LEADER_MIGRATION: Switch = Handle::new("enable-leader-migration");
 /// `--endpoint-updates-batch-period`
 pub(crate) const ENDPOINT_UPDATES_BATCH_PERIOD: Span = Handle::new("endpoint-updates-batch-period");
 /// `--endpointslice-updates-batch-period`
@@ -226,6 +228,8 @@ pub(crate) const LEADER_ELECT_RESOURCE_NAMESPACE: Text =
     Handle::new("leader-elect-resource-namespace");
 /// `--leader-elect-retry-period`
 pub(crate) const LEADER_ELECT_RETRY_PERIOD: Span = Handle::new("leader-elect-retry-period");
+/// `--leader-migration-config`
+pub(crate) const LEADER_MIGRATION_CONFIG: Text = Handle::new("leader-migration-config");
 /// `--legacy-service-account-token-clean-up-period`
 pub(crate) const LEGACY_SERVICE_ACCOUNT_TOKEN_CLEAN_UP_PERIOD: Span =
     Handle::new("legacy-service-account-token-clean-up-period");
@@ -425,6 +429,7 @@ pub(super) const NAMES: &[&str] = &[
     "emulated-version",
     "enable-dynamic-provisioning",
     "enable-garbage-collector",
+    "enable-leader-migration",
     "endpoint-updates-batch-period",
     "endpointslice-updates-batch-period",
     "feature-gates",
@@ -446,6 +451,7 @@ pub(super) const NAMES: &[&str] = &[
     "leader-elect-resource-name",
     "leader-elect-resource-namespace",
     "leader-elect-retry-period",
+    "leader-migration-config",
     "legacy-service-account-token-clean-up-period",
     "log-flush-frequency",
     "log-json-info-buffer-size",

@@ -161,7 +161,8 @@ fn a_controller_of_two_engines_sends_the_events_of_both() {
         let connection = connect(&address).await.unwrap();
         let registry = Shown::new(&options).unwrap().registry;
         let (metrics, runtime) = (client::Metrics::new(&registry).unwrap(), Runtime::system());
-        let mut context = Context::new(options, connection, metrics, &runtime, &registry).unwrap();
+        let mut context =
+            Context::new(options, None, connection, metrics, (&runtime, &registry)).unwrap();
         let name = "garbage-collector-controller";
         let entry = REGISTRY.iter().find(|entry| entry.name == name).unwrap();
         let writer = context.writer(entry);
@@ -217,7 +218,8 @@ fn the_token_controller_has_no_account() {
             let connection = connect(&server).await.unwrap();
             let registry = Shown::new(&options).unwrap().registry;
             let (metrics, runtime) = (client::Metrics::new(&registry).unwrap(), Runtime::system());
-            let context = Context::new(options, connection, metrics, &runtime, &registry).unwrap();
+            let context =
+                Context::new(options, None, connection, metrics, (&runtime, &registry)).unwrap();
             let writer = |name: &str| {
                 let entry = REGISTRY.iter().find(|entry| entry.name == name).unwrap();
                 context.writer(entry)
