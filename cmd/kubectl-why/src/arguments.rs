@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     /// The context of the kubeconfig; else its current one
     #[arg(long)]
     pub(crate) context: Option<String>,
-    /// The kubeconfig; else $KUBECONFIG (of several files the first), else ~/.kube/config, else the
-    /// pod's service account
+    /// The kubeconfig; else the files of $KUBECONFIG, merged as kubectl merges them, else
+    /// ~/.kube/config, else the pod's service account
     #[arg(long)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The address of the API server; else that of the kubeconfig

@@ -131,37 +131,35 @@ fn style(arguments: &Arguments) -> Style {
 
 /// A reader of the cluster, and the namespace of the question.
 async fn reader(arguments: &Arguments, runtime: &Runtime) -> Result<(Reader, String), ConfigError> {
-    let kubeconfig = kubeconfig(arguments);
-    let context = arguments.context.as_deref();
-    let default = match &kubeconfig {
-        Some(path) => context_namespace(path, context)?,
-        None => None,
-    };
+    let mut files = kubeconfigs(arguments).into_iter();
     let options = ConnectOptions {
-        kubeconfig,
+        kubeconfig: files.next(),
+        more_kubeconfigs: files.collect(),
         master: arguments.server.clone(),
         context: arguments.context.clone(),
         impersonate: arguments.impersonate.clone(),
         ..ConnectOptions::default()
     };
+    let default = context_namespace(&options)?;
     let namespace = arguments.namespace.clone().or(default);
     let connection = connect(&options).await?;
     Ok((Reader::new(connection, runtime), namespace.unwrap_or_else(|| NAMESPACE.to_owned())))
 }
 
-/// As kubectl looks for it. None: there is none; then there is the pod's service account, or a
-/// server's address.
-fn kubeconfig(arguments: &Arguments) -> Option<PathBuf> {
-    let given = arguments.kubeconfig.clone();
-    let variable = || {
-        let paths = std::env::var_os("KUBECONFIG")?;
-        std::env::split_paths(&paths).find(|path| !path.as_os_str().is_empty())
-    };
-    let usual = || {
-        let path = Path::new(&std::env::var_os("HOME")?).join(".kube/config");
-        path.exists().then_some(path)
-    };
-    given.or_else(variable).or_else(usual)
+/// As kubectl looks for them, in the order in which they count. None: there is none; then there is
+/// the pod's service account, or a server's address.
+fn kubeconfigs(arguments: &Arguments) -> Vec<PathBuf> {
+    if let Some(given) = &arguments.kubeconfig {
+        return vec![given.clone()];
+    }
+    if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        let named = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
+        let (there, absent): (Vec<_>, Vec<_>) = named.partition(|path| path.exists());
+        // If none of them is there, the first is named in the error.
+        return if there.is_empty() { absent.into_iter().take(1).collect() } else { there };
+    }
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".kube/config"));
+    home.into_iter().filter(|path| path.exists()).collect()
 }
 
 /// Prints; false: nobody reads any more, which is no failure.

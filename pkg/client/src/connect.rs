@@ -24,6 +24,8 @@ use crate::{Guard, Transport};
 pub struct ConnectOptions {
     /// The kubeconfig; none: the pod's service account.
     pub kubeconfig: Option<PathBuf>,
+    /// Kubeconfigs that have what it lacks, as those of the environment variable `KUBECONFIG`.
+    pub more_kubeconfigs: Vec<PathBuf>,
     /// The flag that names it, for errors.
     pub kubeconfig_flag: &'static str,
     /// `--master`, which replaces the kubeconfig's server.
@@ -166,16 +168,14 @@ pub fn authority_data(kubeconfig: &Path) -> Result<Vec<u8>, ConfigError> {
     })
 }
 
-/// The namespace of the kubeconfig's context (none: the current one); none: it has none.
-pub fn context_namespace(
-    kubeconfig: &Path,
-    context: Option<&str>,
-) -> Result<Option<String>, ConfigError> {
-    let found = Kubeconfig::read(kubeconfig).and_then(|file| file.namespace(context));
-    found.map_err(|text| {
-        let (flag, path) = ("--kubeconfig", kubeconfig.to_owned());
-        ConfigError::Kubeconfig { flag, path, text }
-    })
+/// The namespace of the context of the options; none: it has none, or there is no kubeconfig.
+pub fn context_namespace(options: &ConnectOptions) -> Result<Option<String>, ConfigError> {
+    let Some(path) = &options.kubeconfig else { return Ok(None) };
+    let flag = options.kubeconfig_flag;
+    let failed = |(path, text)| ConfigError::Kubeconfig { flag, path, text };
+    let merged = Kubeconfig::merged(path, &options.more_kubeconfigs).map_err(failed)?;
+    let namespace = merged.namespace(options.context.as_deref());
+    namespace.map_err(|text| failed((path.clone(), text)))
 }
 
 /// Our client certificate in a kubeconfig, PEM; none also if it cannot be read.
@@ -188,7 +188,9 @@ pub fn client_certificate(kubeconfig: &Path) -> Option<Vec<u8>> {
 impl Default for ConnectOptions {
     fn default() -> Self {
         let (kubeconfig_flag, master) = ("--kubeconfig", None);
-        Self { kubeconfig: None, kubeconfig_flag, master, context: None, impersonate: None }
+        let more_kubeconfigs = Vec::new();
+        let (kubeconfig, context, impersonate) = (None, None, None);
+        Self { kubeconfig, more_kubeconfigs, kubeconfig_flag, master, context, impersonate }
     }
 }
 
@@ -299,10 +301,10 @@ fn find(options: &ConnectOptions) -> Result<Config, ConfigError> {
     });
     let mut config = match (&options.kubeconfig, master.transpose()?) {
         (Some(path), master) => {
-            let context = options.context.as_deref();
-            let config = Kubeconfig::read(path).and_then(|file| file.config(master, context));
-            let (flag, path) = (options.kubeconfig_flag, path.clone());
-            config.map_err(|text| ConfigError::Kubeconfig { flag, path, text })?
+            let (flag, context) = (options.kubeconfig_flag, options.context.as_deref());
+            let failed = |(path, text)| ConfigError::Kubeconfig { flag, path, text };
+            let merged = Kubeconfig::merged(path, &options.more_kubeconfigs).map_err(failed)?;
+            merged.config(master, context).map_err(|text| failed((path.clone(), text)))?
         }
         (None, Some(server)) => Config::of(server),
         (None, None) => {

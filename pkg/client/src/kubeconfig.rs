@@ -2,7 +2,7 @@
 //! validation.go).
 //!
 //! A flag names one file. Upstream's manager ignores the environment variable `KUBECONFIG` and the
-//! file in the home directory, and so do we. The providers of `auth-provider` are compiled only
+//! file in the home directory, and so do we; only programs for people merge several files. The providers of `auth-provider` are compiled only
 //! into `kubectl`; they are refused here as in upstream's manager.
 
 mod fields;
@@ -24,6 +24,14 @@ use crate::encoding::{basic, bearer};
 use crate::plugin::Plugin;
 use crate::proxy::Proxy;
 
+const CURRENT: &str = "current-context";
+const NO_PATHS: &[&str] = &[];
+/// The lists with entries that name files, what each entry holds, and its fields that are paths.
+const PATHS: &[(&str, &str, &[&str])] = &[
+    ("clusters", "cluster", &["certificate-authority"]),
+    ("users", "user", &["client-certificate", "client-key", "tokenFile"]),
+];
+
 /// A kubeconfig.
 pub(crate) struct Kubeconfig {
     document: Yaml,
@@ -38,6 +46,78 @@ impl Kubeconfig {
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let bytes = read_file(path).map_err(|error| error.to_string())?;
         Self::parse(&bytes, path.parent().unwrap_or(Path::new("")).to_owned())
+    }
+
+    /// Reads a file, and others that have what it lacks, as client-go merges the files of the
+    /// environment variable (loader.go, `Load`): of entries with one name the first counts.
+    /// Relative paths start at the file that has them. An error comes with its file.
+    pub(crate) fn merged(path: &Path, more: &[PathBuf]) -> Result<Self, (PathBuf, String)> {
+        let read = |path: &Path| Self::read(path).map_err(|error| (path.to_owned(), error));
+        let mut merged = read(path)?;
+        for path in more {
+            merged.resolve();
+            let mut next = read(path)?;
+            next.resolve();
+            merged.complete(next);
+        }
+        Ok(merged)
+    }
+
+    /// Makes relative paths absolute.
+    fn resolve(&mut self) {
+        let folder = &self.folder;
+        let join = |value: &mut Yaml, is_path: fn(&str) -> bool| {
+            if let Yaml::String(text) = value
+                && is_path(text)
+            {
+                *text = folder.join(&*text).to_string_lossy().into_owned();
+            }
+        };
+        for (list, kind, names) in PATHS {
+            let entries = self.document.get_mut(list).and_then(Yaml::as_sequence_mut);
+            for fields in entries.into_iter().flatten().filter_map(|entry| entry.get_mut(kind)) {
+                for name in *names {
+                    if let Some(value) = fields.get_mut(name) {
+                        join(value, |text| !text.is_empty());
+                    }
+                }
+                let command = fields.get_mut("exec").and_then(|exec| exec.get_mut("command"));
+                if let Some(command) = command {
+                    // Without a slash it is looked for in PATH.
+                    join(command, |text| text.contains('/'));
+                }
+            }
+        }
+    }
+
+    /// Takes from another one what this one lacks.
+    fn complete(&mut self, other: Self) {
+        let Yaml::Mapping(mut theirs) = other.document else { return };
+        let Yaml::Mapping(ours) = &mut self.document else {
+            self.document = Yaml::Mapping(theirs);
+            return;
+        };
+        for (list, ..) in PATHS.iter().chain(&[("contexts", "context", NO_PATHS)]) {
+            let Some(Yaml::Sequence(more)) = theirs.remove(list) else { continue };
+            match ours.get_mut(list) {
+                Some(Yaml::Sequence(known)) => {
+                    let names: Vec<_> = known.iter().map(|it| it.get("name").cloned()).collect();
+                    known.extend(more.into_iter().filter(|it| {
+                        let name = it.get("name");
+                        !names.iter().any(|known| known.as_ref() == name)
+                    }));
+                }
+                Some(Yaml::Null) | None => drop(ours.insert((*list).into(), more.into())),
+                // It is refused when it is read.
+                Some(_) => {}
+            }
+        }
+        let current = ours.get(CURRENT).and_then(Yaml::as_str).unwrap_or_default();
+        if current.is_empty()
+            && let Some(current) = theirs.remove(CURRENT)
+        {
+            ours.insert(CURRENT.into(), current);
+        }
     }
 
     fn parse(bytes: &[u8], folder: PathBuf) -> Result<Self, String> {

@@ -330,3 +330,36 @@ fn a_pod_is_configured_by_its_environment() {
     assert_eq!(config("", "443").err(), Some(unset("KUBERNETES_SERVICE_HOST")));
     assert_eq!(config("h", "").err(), Some(unset("KUBERNETES_SERVICE_PORT")));
 }
+
+/// `Load` of loader.go, with TestConflictingCurrentContext and TestResolveRelativePaths: the first
+/// file to set something wins, also the current context; a path is relative to its own file.
+#[test]
+fn several_files_are_merged() {
+    let file = |text: &str, folder: &str| {
+        let mut file = Kubeconfig::parse(text.as_bytes(), PathBuf::from(folder)).unwrap();
+        file.resolve();
+        file
+    };
+    let users = "current-context: ''\nusers:\n- {name: u, user: {tokenFile: secret/token}}\n";
+    let clusters = "current-context: x\ncontexts:\n\
+                    - {name: x, context: {cluster: c, user: u, namespace: n}}\nclusters:\n\
+                    - {name: c, cluster: {server: 'https://first', certificate-authority: ca}}\n\
+                    users:\n- {name: u, user: {token: second}}\n\
+                    - {name: v, user: {exec: {command: ./log-in}}}\n";
+    let last = "current-context: y\nclusters:\n- {name: c, cluster: {server: 'https://last'}}\n";
+    let mut merged = file(users, "/one");
+    for next in [file(clusters, "/two"), file(last, "/three"), file("", "/four")] {
+        merged.complete(next);
+    }
+    let config = merged.config(None, None).unwrap();
+    assert_eq!(config.server.to_string(), "https://first/");
+    assert_eq!(config.authority.as_ref().map(shown).unwrap(), "/two/ca");
+    assert_eq!(config.user.token_file.unwrap(), PathBuf::from("/one/secret/token"));
+    assert!(config.user.authorization.is_none(), "the first user of that name");
+    assert_eq!(merged.namespace(None).unwrap().as_deref(), Some("n"));
+    let command = &merged.document["users"][1]["user"]["exec"]["command"];
+    assert_eq!(command.as_str(), Some("/two/./log-in"));
+    let mut empty = file("", "/four");
+    empty.complete(file(last, "/three"));
+    assert_eq!(empty.document["current-context"].as_str(), Some("y"));
+}
