@@ -84,7 +84,7 @@ fn course(s: &Snapshot, options: Options) -> Course {
     }
     let is_terminating = s.job.meta.is_terminating();
     let work = if is_terminating { Work::Keep } else { manage::work(&standing) };
-    let action = action(&work, is_terminating);
+    let action = action(&standing, &work);
     let doomed = match &work {
         Work::Delete(pods) => pods.as_slice(),
         Work::Keep | Work::Create(_) | Work::CreateIndexes(_) | Work::Wait(..) => &[],
@@ -96,12 +96,16 @@ fn course(s: &Snapshot, options: Options) -> Course {
     Course { verdict: Verdict { action: Some(action), ..course.verdict }, ..course }
 }
 
-fn action(work: &Work, is_terminating: bool) -> &'static str {
+/// What the sync counts as. As `manageJob`, which says so also where it finds nothing to delete of a
+/// suspended Job, or no index to create a pod for.
+fn action(standing: &Standing<'_>, work: &Work) -> &'static str {
     match work {
-        _ if is_terminating => "reconciling",
-        Work::Keep => "tracking",
+        _ if standing.job.meta.is_terminating() => "reconciling",
         Work::Delete(_) => "pods_deleted",
+        Work::Keep if standing.job.spec.suspend => "pods_deleted",
         Work::Create(_) | Work::CreateIndexes(_) | Work::Wait(..) => "pods_created",
+        Work::Keep if manage::missing(standing) > 0 => "pods_created",
+        Work::Keep => "tracking",
     }
 }
 

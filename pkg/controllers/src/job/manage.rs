@@ -39,11 +39,18 @@ pub(super) fn work(standing: &Standing<'_>) -> Work {
     if !victims.is_empty() {
         return delete(victims);
     }
+    match missing(standing) {
+        0 => Work::Keep,
+        missing => create(standing, missing),
+    }
+}
+
+/// How many pods are to be created, if each has an index to be of.
+pub(super) fn missing(standing: &Standing<'_>) -> usize {
     let terminating =
         if pods::replaces_failed_only(standing.job) { standing.terminating } else { 0 };
-    let missing =
-        wanted.saturating_sub(usize::try_from(terminating).unwrap_or(0)).saturating_sub(active);
-    if missing == 0 { Work::Keep } else { create(standing, missing) }
+    let terminating = usize::try_from(terminating).unwrap_or(0);
+    wanted(standing).saturating_sub(terminating).saturating_sub(standing.active.len())
 }
 
 /// How many pods should be active.

@@ -32,14 +32,16 @@ pub(super) fn report(s: &Snapshot, verdict: Option<&Verdict>, outcome: &Outcome)
         return None;
     }
     let is_cut_short = outcome.unsettled || outcome.step.is_some();
-    let status = match (&verdict.failed, outcome.step) {
-        (Some((at, status)), Some(step)) if *at == step => status,
-        (_, None) if is_cut_short => verdict.unsettled.as_ref()?,
+    let (mut status, made) = match (&verdict.failed, outcome.step) {
+        (Some((at, status)), Some(step)) if *at == step => (status.clone(), outcome.made.len()),
+        (_, None) if is_cut_short => (verdict.unsettled.clone()?, 0),
         _ if is_cut_short => return None,
-        _ => verdict.done.as_ref()?,
+        _ => (verdict.done.clone()?, 0),
     };
-    let counts = metrics::written(&s.job, status);
-    Some(write(s, status)?.counted(counts))
+    // The pods that were created before one was refused are active. As `manageJob`.
+    status.active = status.active.saturating_add(count(0..made));
+    let counts = metrics::written(&s.job, &status);
+    Some(write(s, &status)?.counted(counts))
 }
 
 // === The status ===

@@ -154,6 +154,23 @@ fn a_refused_creation_keeps_nothing_from_being_counted() {
     );
 }
 
+/// `manageJob`: of a batch in which a pod is refused, those that were created are active; and the
+/// sync counts as what it was about, also where there is nothing to create or to delete.
+#[test]
+fn pods_beside_a_refused_one_are_active() {
+    let spec = json!({"parallelism": 4, "completions": 4, "completionMode": "Indexed"});
+    let mut world = World::new(spec, "");
+    world.refuses = |write| matches!(&write.verb, Verb::Create(body) if body.contains("foobar-2-"));
+    world.sync();
+    assert_eq!(world.creates, [0, 1, 3]);
+    assert_eq!(world.job["status"]["active"], 3);
+    assert_eq!(world.counted_as(), "pods_created");
+    let world = World::new(json!({"parallelism": 1, "suspend": true}), "");
+    assert_eq!(world.counted_as(), "pods_deleted");
+    let world = World::new(json!({"parallelism": 1, "completions": 1}), "r");
+    assert_eq!(world.counted_as(), "tracking");
+}
+
 /// "too many active pods, with controller error", and a Job that cannot end: it is not said that it
 /// will before its pods are being deleted.
 #[test]

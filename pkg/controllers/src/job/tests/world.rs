@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use api::{Job, Key, Pod, Time};
+use api::{Job, Key, Kind as _, Pod, Time};
 use controller::fixture::{Fixture, NOW, body, time, with};
-use controller::{Action, Controller as _, Enqueue, Facts, News, Outcome, Plan, Step, Verb, Write};
+use controller::{
+    Action, Controller as _, Enqueue, Facts, News, ObjectRef, Outcome, Plan, Step, Verb, Write,
+};
 use serde_json::{Value, json};
 
 use super::super::*;
@@ -131,6 +133,12 @@ impl World {
         self.controller().decide(&self.snapshot(), &Facts::default()).0
     }
 
+    /// What a sync counts as.
+    pub(super) fn counted_as(&self) -> &'static str {
+        let decided = self.controller().decide(&self.snapshot(), &Facts::default());
+        decided.1.action.expect("it counts")
+    }
+
     /// What the decision says, and when it is made again.
     pub(super) fn why(&self) -> String {
         let plan = self.plan();
@@ -149,7 +157,9 @@ impl World {
         for (at, step) in plan.steps.iter().enumerate() {
             if !self.step(step) {
                 let error = Some("refused".to_owned());
-                outcome = Outcome { error, step: Some(at), ..Outcome::default() };
+                let made = self.creates.len() - before.0;
+                let made = vec![ObjectRef::new(&Pod::RESOURCE, &snapshot.job.meta); made];
+                outcome = Outcome { error, step: Some(at), made, ..Outcome::default() };
                 break;
             }
         }
