@@ -1,12 +1,13 @@
-//! Requests for certificates that are over, on the real API server, with upstream's roles. Those of
-//! pods as upstream's TestCleanerController (test/integration/podcertificaterequests), which has a
-//! threshold of its own; here the requests are made older where etcd has them.
+//! Requests for certificates that are over, on the real API server, with upstream's roles, beside
+//! upstream's manager: of the same requests both leave the same. Those of pods as upstream's
+//! TestCleanerController (test/integration/podcertificaterequests), which has a threshold of its
+//! own; here the requests are made older where etcd has them.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, certificate_request, none_forbidden,
+    Binary, Cluster, Manager, Objects, Options, Request, User, certificate_request, none_forbidden,
     pod_certificate_request, silent, since, wait_until,
 };
 use serde_json::{Value, json};
@@ -16,8 +17,11 @@ const OF_PODS: &str = "podcertificaterequests.v1beta1.certificates.k8s.io";
 const LONG_AGO: &str = "2020-01-01T00:00:00Z";
 /// How long nothing may happen until the manager counts as done.
 const CALM: Duration = Duration::from_secs(3);
-/// Upstream's first look may come before its cache is filled, and the next one five minutes later.
-const LOOKS_AGAIN: Duration = Duration::from_mins(6);
+/// Upstream looks once when it starts, and then minutes or an hour later: it is to start when its
+/// caches are filled.
+const LATER: &str = "--controller-start-interval=3s";
+const BOTH: [Binary; 2] = [Binary::Upstream, Binary::Ours];
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// TestCleanerController; one that is young stays.
 #[tokio::test]
@@ -27,56 +31,61 @@ async fn requests_of_pods_are_deleted() -> anyhow::Result<()> {
     let apiserver_args = vec![gate.to_owned(), served.to_owned()];
     let cluster = Cluster::start(Options { apiserver_args, ..Options::default() }).await?;
     let objects = Objects::in_new(&cluster, "pods").await?;
-    for name in ["old", "young"] {
-        objects.create(OF_PODS, &pod_certificate_request(name)?).await?;
+    objects.create(OF_PODS, &pod_certificate_request("young")?).await?;
+    let args = ["--controllers=podcertificaterequest-cleaner-controller", gate, LATER];
+    for binary in BOTH {
+        objects.create(OF_PODS, &pod_certificate_request("old")?).await?;
+        grow_old(&cluster, &objects, OF_PODS, "old").await?;
+        let requests = cluster.request_counts().await?;
+        let mut manager = Manager::start(&cluster, binary, User::ControllerManager, &args)?;
+        manager.healthy().await?;
+        let run = async {
+            wait_until("the old request to be deleted", LIMIT, async || {
+                Ok(objects.find(OF_PODS, "old").await?.is_none().then_some(()))
+            })
+            .await?;
+            silent(&cluster, &manager, [CALM; 2], |it| it.resource == "podcertificaterequests")
+                .await?;
+            objects.get(OF_PODS, "young").await?;
+            none_forbidden(&since(&requests, &cluster.request_counts().await?))
+        };
+        run.await.with_context(|| manager.log())?;
     }
-    grow_old(&cluster, &objects, OF_PODS, "old").await?;
-    let requests = cluster.request_counts().await?;
-    let args = ["--controllers=podcertificaterequest-cleaner-controller", gate];
-    let binary = Binary::under_test()?;
-    let mut manager = Manager::start(&cluster, binary, User::ControllerManager, &args)?;
-    manager.healthy().await?;
-    let run = async {
-        wait_until("the old request to be deleted", LOOKS_AGAIN, async || {
-            Ok(objects.find(OF_PODS, "old").await?.is_none().then_some(()))
-        })
-        .await?;
-        silent(&cluster, &manager, [CALM; 2], |it| it.resource == "podcertificaterequests").await?;
-        objects.get(OF_PODS, "young").await?;
-        none_forbidden(&since(&requests, &cluster.request_counts().await?))
-    };
-    run.await.with_context(|| manager.log())
+    Ok(())
 }
 
-/// TestCleanerWithApprovedExpiredCSR, its rows without a certificate. Upstream's manager would look
-/// again an hour later only.
+/// TestCleanerWithApprovedExpiredCSR, its rows without a certificate.
 #[tokio::test]
 async fn requests_that_are_over_are_deleted() -> anyhow::Result<()> {
-    let binary = Binary::under_test()?;
-    if binary == Binary::Upstream {
-        println!("upstream's first look may come before its cache is filled");
-        return Ok(());
-    }
     let cluster = Cluster::start(Options::default()).await?;
     let all = Objects::of(&cluster, "")?;
-    let now = make(&cluster, &all).await?;
-    let requests = cluster.request_counts().await?;
-    let args = ["--controllers=certificatesigningrequest-cleaner-controller"];
-    let mut manager = Manager::start(&cluster, binary, User::ControllerManager, &args)?;
-    manager.healthy().await?;
-    let run = async {
-        for name in ["pending-long", "denied-long", "failed-long", "approved-long"] {
-            all.gone(REQUESTS, name).await?;
-        }
-        silent(&cluster, &manager, [CALM; 2], |it| it.resource == "certificatesigningrequests")
-            .await?;
-        let left = all.list(REQUESTS).await?;
-        let names: Vec<_> = left.iter().filter_map(|it| it["metadata"]["name"].as_str()).collect();
-        let stay = ["approved-now", "denied-long-ago-made", "denied-now", "failed-now", "pending"];
-        ensure!(names == stay, "{names:?} are left, since {now}");
-        none_forbidden(&since(&requests, &cluster.request_counts().await?))
-    };
-    run.await.with_context(|| manager.log())
+    let args = ["--controllers=certificatesigningrequest-cleaner-controller", LATER];
+    for binary in BOTH {
+        let now = make(&cluster, &all).await?;
+        let requests = cluster.request_counts().await?;
+        let mut manager = Manager::start(&cluster, binary, User::ControllerManager, &args)?;
+        manager.healthy().await?;
+        let run = async {
+            for name in ["pending-long", "denied-long", "failed-long", "approved-long"] {
+                all.gone(REQUESTS, name).await?;
+            }
+            let of_it = |it: &Request| it.resource == "certificatesigningrequests";
+            silent(&cluster, &manager, [CALM; 2], of_it).await?;
+            let left = all.list(REQUESTS).await?;
+            let names = left.iter().filter_map(|it| it["metadata"]["name"].as_str());
+            let names: Vec<_> = names.collect();
+            let stay =
+                ["approved-now", "denied-long-ago-made", "denied-now", "failed-now", "pending"];
+            ensure!(names == stay, "{binary:?}: {names:?} are left, since {now}");
+            none_forbidden(&since(&requests, &cluster.request_counts().await?))?;
+            for name in stay {
+                all.delete(REQUESTS, name).await?;
+            }
+            anyhow::Ok(())
+        };
+        run.await.with_context(|| manager.log())?;
+    }
+    Ok(())
 }
 
 /// Requests in all states, decided now, or long ago. Returns what counts as now.
