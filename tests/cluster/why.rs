@@ -16,11 +16,12 @@ use serde_json::Value;
 use crate::conformance::{NODES, Real, play_all};
 
 /// Those that need no container to do anything, and no minute to pass.
-const SCRIPTS: [&str; 22] = [
+const SCRIPTS: [&str; 23] = [
     "autoscaler-target",
     "budget",
     "budget-alone",
     "claim-class",
+    "claim-missing",
     "claim-waits",
     "daemonset-none",
     "daemonset-ondelete",
@@ -43,7 +44,7 @@ const SCRIPTS: [&str; 22] = [
 /// Those that change nodes play alone, after the others.
 const ALONE: [&str; 2] = ["node-selector", "node-cordoned"];
 /// How many play side by side.
-const AT_ONCE: usize = 22;
+const AT_ONCE: usize = 23;
 const LIMIT: Duration = Duration::from_secs(30);
 /// In the API server's working folder.
 const LOG: &str = "why-audit.log";
