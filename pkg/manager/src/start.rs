@@ -475,8 +475,8 @@ impl Context {
         let engine_metrics = engine::Metrics::new(registry).context("engine metrics")?;
         let queue_metrics = WorkqueueMetrics::new(registry).context("workqueue metrics")?;
         let informer_metrics = cache::Metrics::new(registry).context("informer metrics")?;
-        let wings =
-            Wings::new(&options, migration, &connection, &client_metrics, registry, runtime)?;
+        let place = (runtime, registry);
+        let wings = Wings::new(&options, migration, &connection, &client_metrics, place)?;
         let Connection { transport, host, .. } = &connection;
         let informer_settings = settings(&options, host, "shared-informers");
         let informer_client =

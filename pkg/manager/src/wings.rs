@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use client::{Client, Connection, GatedUser, Settings};
 use leader::{Ended, Fence};
 use metrics::Registry;
 use runtime::{Cancel, Runtime};
-
-use anyhow::Context as _;
 
 use crate::election::{Candidacy, Race};
 use crate::migration::{Migration, Side};
@@ -40,8 +39,7 @@ impl Wings {
         migration: Option<Migration>,
         connection: &Connection,
         client_metrics: &client::Metrics,
-        registry: &Registry,
-        runtime: &Runtime,
+        (runtime, registry): (&Runtime, &Registry),
     ) -> anyhow::Result<Self> {
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
         let identity = leader::identity(&runtime.random);
