@@ -7,6 +7,7 @@
 mod certificates;
 mod ending;
 mod services;
+mod sets;
 mod tokens;
 mod volumes;
 
@@ -46,6 +47,10 @@ const BETAS_SERVED: &str = "--runtime-config=certificates.k8s.io/v1beta1=true";
 /// Controllers that list the pods of Services.
 const LISTING: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
                            endpointslice-mirroring-controller"];
+/// Controllers that keep sets with claims, count, and watch over addresses.
+const KEEPING: &[&str] =
+    &["--controllers=statefulset-controller,resourcequota-controller,service-cidr-controller,\
+     garbage-collector-controller,persistentvolumeclaim-protection-controller"];
 /// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
 /// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
 /// What their events count is a matter of moments, as it is how often a set tries what is refused,
@@ -93,6 +98,24 @@ async fn both_managers_list_pods_alike() -> anyhow::Result<()> {
     let told_by = async |binary| {
         let mut teller = Teller::begin(binary, LISTING).await?;
         services::tell(&mut teller).await.with_context(|| format!("{binary:?}"))?;
+        teller.end().await
+    };
+    let (upstream, ours) = tokio::try_join!(told_by(Binary::Upstream), told_by(Binary::Ours))?;
+    compare(&upstream, &ours)
+}
+
+#[tokio::test]
+async fn both_managers_keep_sets_and_counts_alike() -> anyhow::Result<()> {
+    let told_by = async |binary| {
+        let mut teller = Teller::begin(binary, KEEPING).await?;
+        let told = async {
+            teller.set_with_claims().await?;
+            teller.set_rolls().await?;
+            teller.set_is_parallel().await?;
+            teller.quotas_count().await?;
+            teller.ranges_end().await
+        };
+        told.await.with_context(|| format!("{binary:?}"))?;
         teller.end().await
     };
     let (upstream, ours) = tokio::try_join!(told_by(Binary::Upstream), told_by(Binary::Ours))?;
