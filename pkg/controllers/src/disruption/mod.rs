@@ -30,7 +30,9 @@
 //! - if what is served or a `scale` cannot be read, or the status not written, the key is tried
 //!   again with back-off. Upstream allows no disruption and waits for the next change of a pod. An
 //!   error that lasts until somebody changes something is not tried again, as upstream;
-//! - if the status cannot be written, no second write with `SyncFailed` follows.
+//! - if the status cannot be written, no second write with `SyncFailed` follows;
+//! - that several budgets are for a pod is not reported once more when the pod is removed: an Event
+//!   about an object that is gone helps nobody.
 //!
 //! # Parts
 //!

@@ -50,6 +50,11 @@
 //! - One sync makes at most 500 pods.
 //! - Nothing is tried again in a namespace that is being deleted.
 //! - A pod with another spelling of a number, such as `web-01`, is not renamed, which would fail.
+//! - No Event reports the deletion of a pod that was gone already (404). Upstream's reports it as
+//!   `SuccessfulDelete`, as if it had been its own.
+//! - With `Parallel`, a pod whose claim is being deleted fails the sync, but first all other pods
+//!   are made. Upstream's ends after the batch with that pod: pods with higher numbers are not made
+//!   until the claim is gone. Surplus pods and updates wait, as there.
 //! - Conditions that others wrote into the status stay.
 
 mod claims;

@@ -183,6 +183,18 @@ error: pvc datadir-foo-0 is being deleted
     assert!(world.claims.contains_key("log-foo-0") && world.pods.is_empty());
 }
 
+/// Otherwise than upstream, whose batches end with the one that fails: see the module.
+#[test]
+fn parallel_pods_do_not_wait_for_the_claim_of_another() {
+    let mut world =
+        World::settled(with(set(3), json!({"spec": {"podManagementPolicy": "Parallel"}})));
+    world.pods.clear();
+    let claim = world.claims.get_mut("datadir-foo-0").unwrap();
+    *claim = terminating(claim.take());
+    assert!(world.sync().ends_with("error: pvc datadir-foo-0 is being deleted\n"));
+    assert_eq!(world.ordinals(), [1, 2]);
+}
+
 /// Which pod owns each of two claims, if they are there; the policy; whether no pod is made.
 type Case = ([Option<&'static str>; 2], &'static str, bool);
 
