@@ -54,8 +54,8 @@ const KEEPING: &[&str] =
 /// Rollouts that move more than one pod at a time take their steps as pods get ready; and a surge
 /// pod that is to go is deleted twice by upstream's manager if it does not see the first time soon.
 /// What their events count is a matter of moments, as it is how often a set tries what is refused,
-/// or a pod finds a claim in its way.
-const LOOSE: [&str; 5] = ["loose", "pauses", "d-surges", "old", "blocked"];
+/// or a pod finds a claim in its way, or a set one that others manage.
+const LOOSE: [&str; 6] = ["loose", "pauses", "d-surges", "old", "blocked", "s-shared"];
 
 /// Other components that emit Events: the scheduler, and the API server when it finds that the
 /// address of its own Service is not noted down yet (1.36.3,
@@ -112,6 +112,8 @@ async fn both_managers_keep_sets_and_counts_alike() -> anyhow::Result<()> {
             teller.set_with_claims().await?;
             teller.set_rolls().await?;
             teller.set_is_parallel().await?;
+            teller.set_shares_claims().await?;
+            teller.set_waits_for_pods().await?;
             teller.quotas_count().await?;
             teller.ranges_end().await
         };

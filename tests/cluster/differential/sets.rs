@@ -101,6 +101,68 @@ impl Teller {
         self.all_done(&scene, "adopted").await
     }
 
+    /// e2e: should not delete PVCs when there is another controller; should delete PVCs after
+    /// adopting pod. Of two claims that have other owners, one is managed by its owner.
+    pub(super) async fn set_shares_claims(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene(SETS, "s-shared").await?;
+        let objects = scene.objects.clone();
+        let map = json!({"metadata": {"name": "keeper"}});
+        let keeper = objects.create("configmaps", &map).await?;
+        self.normal.learn([&keeper]);
+        let uid = &keeper["metadata"]["uid"];
+        scene.create_set(json!({"replicas": 4, "volumeClaimTemplates": [claim()]})).await?;
+        self.all_done(&scene, "made").await?;
+        for (name, manages) in [("data-s-shared-1", Value::Null), ("data-s-shared-3", true.into())]
+        {
+            let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper",
+                "uid": uid, "controller": manages});
+            objects.merge(CLAIMS, name, &json!({"metadata": {"ownerReferences": [owner]}})).await?;
+        }
+        let orphan = json!({"metadata": {"ownerReferences": null}});
+        objects.merge("pods", "s-shared-2", &orphan).await?;
+        let is_owned = |pod: &Value| pod["metadata"]["ownerReferences"].is_array();
+        objects.wait("pods", "s-shared-2", "to be adopted", is_owned).await?;
+        let delete = json!({"whenScaled": "Delete", "whenDeleted": "Delete"});
+        scene.spec(json!({"persistentVolumeClaimRetentionPolicy": delete})).await?;
+        self.all_done(&scene, "policy").await?;
+        scene.spec(json!({"replicas": 1})).await?;
+        objects.gone(CLAIMS, "data-s-shared-2").await?;
+        self.all_done(&scene, "to 1").await?;
+        objects.delete(SETS, scene.name).await?;
+        objects.gone(CLAIMS, "data-s-shared-0").await?;
+        self.all_settled(&scene, "deleted").await?;
+        for name in ["data-s-shared-1", "data-s-shared-3"] {
+            objects.get(CLAIMS, name).await?;
+        }
+        Ok(())
+    }
+
+    /// e2e: should not deadlock when a pod's predecessor fails.
+    pub(super) async fn set_waits_for_pods(&mut self) -> anyhow::Result<()> {
+        let scene = self.scene(SETS, "s-waits").await?;
+        let objects = scene.objects.clone();
+        let mut set = scene.object(json!({"replicas": 2}));
+        let unready = json!({"cluster-tests/outcome": "unready"});
+        set["spec"]["template"]["metadata"]["annotations"] = unready;
+        objects.create(SETS, &set).await?;
+        let runs = |pod: &Value| pod["status"]["phase"] == "Running";
+        objects.wait("pods", "s-waits-0", "to run", runs).await?;
+        self.all_settled(&scene, "the first is not ready").await?;
+        let resume = json!({"metadata": {"annotations": {"cluster-tests/outcome": "running"}}});
+        let old = objects.get("pods", "s-waits-0").await?["metadata"]["uid"].clone();
+        objects.merge("pods", "s-waits-0", &resume).await?;
+        objects.wait("pods", "s-waits-1", "to run", runs).await?;
+        self.all_settled(&scene, "the second is not ready").await?;
+        objects.delete("pods", "s-waits-0").await?;
+        let runs_again = |pod: &Value| pod["metadata"]["uid"] != old && runs(pod);
+        objects.wait("pods", "s-waits-0", "to run again", runs_again).await?;
+        self.all_settled(&scene, "the first is another one").await?;
+        for name in ["s-waits-1", "s-waits-0"] {
+            objects.merge("pods", name, &resume).await?;
+        }
+        self.all_done(&scene, "both are ready").await
+    }
+
     /// What is used of quotas as objects come and go and limits change.
     pub(super) async fn quotas_count(&mut self) -> anyhow::Result<()> {
         let scene = self.scene(QUOTAS, "quotas").await?;
