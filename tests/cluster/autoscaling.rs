@@ -71,9 +71,9 @@ async fn story(binary: Binary) -> anyhow::Result<Vec<Decisions>> {
     let each = stream::iter(0..count).map(async |number| {
         objects.create(DEPLOYMENTS, &deployment(number)).await?;
         objects.create(LOADS, &load(number, 0)).await?;
-        objects.create(AUTOSCALERS, &autoscaler(number)).await
+        objects.create(AUTOSCALERS, &autoscaler(number)).await.map(drop)
     });
-    each.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
+    each.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
     let mut manager = Manager::start(&cluster, binary, User::ControllerManager, ARGS)?;
     manager.healthy().await?;
     let requests = cluster.request_counts().await?;
@@ -84,7 +84,7 @@ async fn story(binary: Binary) -> anyhow::Result<Vec<Decisions>> {
                 let value = json!({"value": load(number, step)["value"]});
                 objects.merge(LOADS, &format!("web-{number}"), &value).await
             });
-            each.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
+            each.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
             decided.push(settled(&cluster, &objects, count).await?);
             println!("{binary:?}: step {step} is over after {:?}", now() - began);
         }
