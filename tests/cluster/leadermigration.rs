@@ -1,6 +1,6 @@
 //! Leader migration on the real API server: controllers under a second Lease, as the documents of
-//! Kubernetes describe it (KEP 2436). Upstream's manager of 1.36.3 gets the second Lease, and cannot
-//! start what migrates: `informer name "kube-controller-manager" is already registered`.
+//! Kubernetes describe it (KEP 2436). Upstream's manager of 1.36.3 gets the second Lease, and
+//! cannot start what migrates: `informer name "kube-controller-manager" is already registered`.
 
 use std::time::Duration;
 

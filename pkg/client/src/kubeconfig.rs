@@ -2,8 +2,9 @@
 //! validation.go).
 //!
 //! A flag names one file. Upstream's manager ignores the environment variable `KUBECONFIG` and the
-//! file in the home directory, and so do we; only programs for people merge several files. The providers of `auth-provider` are compiled only
-//! into `kubectl`; they are refused here as in upstream's manager.
+//! file in the home directory, and so do we; only programs for people merge several files. The
+//! providers of `auth-provider` are compiled only into `kubectl`; they are refused here as in
+//! upstream's manager.
 
 mod fields;
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Leader migration: controllers that move between control planes' components under a second Lease.
 //! As k8s.io/controller-manager/pkg/leadermigration and KEP 2436.
 //!
-//! The controllers that the configuration names for this component run only while this process holds
-//! that Lease, too; those that it names for others do not run here; all others run as ever. The
-//! second Lease is contended for once the main one is held, and the loss of either ends the process.
+//! The controllers that the configuration names for this component run only while this process
+//! holds that Lease, too; those that it names for others do not run here; all others run as ever.
+//! The second Lease is contended for once the main one is held, and the loss of either ends the
+//! process.
 
 #[cfg(test)]
 mod tests;

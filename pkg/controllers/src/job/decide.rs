@@ -96,8 +96,8 @@ fn course(s: &Snapshot, options: Options) -> Course {
     Course { verdict: Verdict { action: Some(action), ..course.verdict }, ..course }
 }
 
-/// What the sync counts as. As `manageJob`, which says so also where it finds nothing to delete of a
-/// suspended Job, or no index to create a pod for.
+/// What the sync counts as. As `manageJob`, which says so also where it finds nothing to delete of
+/// a suspended Job, or no index to create a pod for.
 fn action(standing: &Standing<'_>, work: &Work) -> &'static str {
     match work {
         _ if standing.job.meta.is_terminating() => "reconciling",
