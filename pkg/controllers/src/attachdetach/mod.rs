@@ -30,9 +30,10 @@
 //!
 //! Otherwise than upstream: nothing is detached after six minutes from a node that is ready, unless
 //! a live read says that the volume is not in use; a volume that cannot be attached to one node is
-//! not tried on the next one before the attacher has let go of it; handles may contain `^`;
-//! attachments of volumes that pods name themselves are recovered after a restart, too. FlexVolumes
-//! are left alone.
+//! not tried on the next one before the attacher has let go of it, and the pod that waits gets an
+//! Event; handles may contain `^`; attachments of volumes that pods name themselves are recovered
+//! after a restart, too. FlexVolumes are left alone. The gauge of volumes in use leaves out those
+//! of CSI drivers that pods name themselves, which are never attached.
 
 mod attach;
 mod changes;

@@ -22,7 +22,10 @@
 //! name. A Job that was made and is not in the status, since the process ended in between, is
 //! listed without the Warning `UnexpectedJob`. An entry of the status whose name another Job has by
 //! now is missing. Where a foreign Job has the name, the controller waits for the next time that is
-//! due; upstream waits for an event. Jobs that are replaced are not read first.
+//! due; upstream waits for an event. Jobs that are replaced are not read first, and that one was
+//! deleted already is no failure: upstream warns `FailedGet` or `FailedDelete`. If the Job that
+//! replaces them cannot be created, they leave the status with the next sync, which finds them
+//! missing; upstream strikes them at once.
 
 mod active;
 mod decide;
