@@ -42,14 +42,16 @@ impl Wings {
         (runtime, registry): (&Runtime, &Registry),
     ) -> anyhow::Result<Self> {
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
-        let identity = leader::identity(&runtime.random);
+        // Without an election nothing random is drawn: the same seed gives the same run.
+        let has_election = options.election.leader_elect;
+        let identity = has_election.then(|| leader::identity(&runtime.random)).unwrap_or_default();
         let wing = |lease: &str, begin: Option<Cancel>| {
             let election = &options.election;
             let unlimited = |connection: &Connection, name: &str| {
                 let settings = Settings { qps: 0.0, ..settings(options, &connection.host, name) };
                 Client::new(connection.transport.clone(), settings, client_metrics, runtime)
             };
-            if election.leader_elect {
+            if has_election {
                 // The connection of the lease.
                 client_metrics.count_transport();
             }
@@ -59,8 +61,7 @@ impl Wings {
                 None => Candidacy::contend(&race, connection, unlimited, &leader_metrics, runtime)?,
             };
             let user = gated_user(options);
-            let unacknowledged_max =
-                election.leader_elect.then(|| election.timing().undelivered_max());
+            let unacknowledged_max = has_election.then(|| election.timing().undelivered_max());
             let guard = candidacy.fence().guard();
             let gated = connection.gated(&guard, user, unacknowledged_max);
             client_metrics.count_transport();
