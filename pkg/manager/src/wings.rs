@@ -44,7 +44,7 @@ impl Wings {
         let leader_metrics = leader::Metrics::new(registry).context("leader election metrics")?;
         // Without an election nothing random is drawn: the same seed gives the same run.
         let has_election = options.election.leader_elect;
-        let identity = has_election.then(|| leader::identity(&runtime.random)).unwrap_or_default();
+        let identity = if has_election { leader::identity(&runtime.random) } else { String::new() };
         let wing = |lease: &str, begin: Option<Cancel>| {
             let election = &options.election;
             let unlimited = |connection: &Connection, name: &str| {
