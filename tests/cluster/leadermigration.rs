@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User};
+use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, wait_until};
 use serde_json::{Value, json};
 
 /// The TTLs of nodes migrate, and the certificates of namespaces are left to another component.
@@ -32,7 +32,7 @@ async fn a_second_lease_decides_over_what_migrates() -> anyhow::Result<()> {
     std::fs::write(&file, CONFIG)?;
     // Another component leads, and is not heard of again.
     let held = json!({"metadata": {"name": "migrating"}, "spec": {"holderIdentity": "other",
-        "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z",
+        "leaseDurationSeconds": 30, "renewTime": "2026-01-01T00:00:00.000000Z",
         "acquireTime": "2026-01-01T00:00:00.000000Z", "leaseTransitions": 0}});
     system.create(LEASES, &held).await?;
     objects.create(SETS, &set()).await?;
@@ -44,6 +44,18 @@ async fn a_second_lease_decides_over_what_migrates() -> anyhow::Result<()> {
         "--enable-leader-migration",
         &config,
     ];
+    // Who shuts down without ever holding the second Lease, does so as ever.
+    let mut first = Manager::start(&cluster, Binary::Ours, User::Admin, &args)?;
+    wait_until("a manager that leads", LIMIT, async || {
+        let lease = system.find(LEASES, "kube-controller-manager").await?;
+        Ok(lease.filter(|lease| lease["spec"]["holderIdentity"].is_string()))
+    })
+    .await?;
+    first.sigterm()?;
+    let status = first.ended(LIMIT).await?;
+    ensure!(status.success(), "{status}: {}", first.log());
+    ensure!(holder(&system, "kube-controller-manager").await?.is_empty(), "it is released");
+    ensure!(holder(&system, "migrating").await? == "other", "it was never ours");
     let mut manager = Manager::start(&cluster, Binary::Ours, User::Admin, &args)?;
     manager.healthy().await?;
     let run = async {

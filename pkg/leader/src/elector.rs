@@ -221,9 +221,14 @@ impl Drop for Published {
 impl Elector {
     async fn run(mut self) {
         let lock = self.settings.lease.to_string();
+        if !self.may_begin().await {
+            self.fence.seal();
+            self.phase.0.set(Phase::Ended(Ended::Stopped));
+            return;
+        }
         tracing::info!(lock, "Attempting to acquire leader lease...");
         self.status_gauge(0);
-        let ended = if self.may_begin().await { self.contend().await } else { Ended::Stopped };
+        let ended = self.contend().await;
         self.fence.seal();
         self.metrics.held.with_label_values(&[&*self.settings.lease.name]).set(0);
         if !matches!(ended, Ended::Stopped) {

@@ -56,18 +56,23 @@ impl Migration {
         if !options.flags.switch(handles::ENABLE_LEADER_MIGRATION) {
             return Ok(None);
         }
-        if !options.election.leader_elect {
+        let path = options.flags.text(handles::LEADER_MIGRATION_CONFIG);
+        let migration = if path.is_empty() {
+            Self {
+                lease: LEASE.to_owned(),
+                leaders: BUILT_IN.map(|it| (it.to_owned(), true)).into(),
+            }
+        } else {
+            let text = config::read_text(Path::new(path)).map_err(anyhow::Error::msg);
+            let read = text.and_then(|text| Self::read(&text));
+            read.with_context(|| format!("--leader-migration-config {path}"))?
+        };
+        // A shadow takes no Lease, and does as the manager in charge.
+        if !options.flags.switch(handles::LEADER_ELECT) {
             tracing::warn!("--enable-leader-migration has no effect without leader election");
             return Ok(None);
         }
-        let path = options.flags.text(handles::LEADER_MIGRATION_CONFIG);
-        if path.is_empty() {
-            let leaders = BUILT_IN.map(|name| (name.to_owned(), true)).into();
-            return Ok(Some(Self { lease: LEASE.to_owned(), leaders }));
-        }
-        let text = config::read_text(Path::new(path)).map_err(anyhow::Error::msg);
-        let read = text.and_then(|text| Self::read(&text));
-        read.with_context(|| format!("--leader-migration-config {path}")).map(Some)
+        Ok(Some(migration))
     }
 
     /// Reads a configuration of any version, which may have no other fields.

@@ -361,8 +361,10 @@ impl Lead<'_> {
             return Vec::new();
         }
         tracing::info!("leader migration: starting migrated controllers");
-        // Another component may have written until now.
-        self.informers.renew();
+        if !running.is_empty() {
+            // Another component may have written until now.
+            self.informers.renew();
+        }
         self.start(running)
     }
 }

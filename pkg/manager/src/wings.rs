@@ -89,12 +89,14 @@ impl Wings {
         self.migration.as_ref().is_some_and(|it| it.side(name) == Side::Migrated)
     }
 
-    /// Waits until one of the Leases is lost.
+    /// Waits until one of the Leases is lost. That the process shuts down while it waits for the
+    /// second one is no loss: the controllers of the first one finish their work.
     pub(crate) async fn lost(&self) -> Ended {
         let second = async {
-            match &self.migrated {
-                Some(wing) => wing.candidacy.lost().await,
-                None => std::future::pending().await,
+            let Some(wing) = &self.migrated else { return std::future::pending().await };
+            match wing.candidacy.lost().await {
+                Ended::Stopped => std::future::pending().await,
+                ended @ (Ended::Lost(_) | Ended::Released) => ended,
             }
         };
         tokio::select! {
@@ -104,11 +106,10 @@ impl Wings {
         }
     }
 
-    /// Ends all leadership, the last first. The caller must have stopped all writes.
+    /// Ends all leadership. The caller must have stopped all writes.
     pub(crate) async fn end(&self, release: bool) {
-        for wing in self.migrated.iter().chain([&self.main]) {
-            wing.candidacy.end(release).await;
-        }
+        let wings = self.migrated.iter().chain([&self.main]);
+        futures::future::join_all(wings.map(|wing| wing.candidacy.end(release))).await;
     }
 
     /// The health check `leaderElection`; none without an election.

@@ -54,9 +54,14 @@ fn the_flags_say_whether_anything_migrates() {
     assert_eq!(built_in.lease, LEASE);
     assert_eq!(built_in.side("cloud-node-lifecycle-controller"), Side::Migrated);
     assert_eq!(built_in.side("node-ipam-controller"), Side::Main);
-    let absent = options(&["--enable-leader-migration", "--leader-migration-config=/absent"]);
-    let error = format!("{:#}", Migration::of(&absent).unwrap_err());
-    assert!(error.starts_with("--leader-migration-config /absent: "), "{error}");
+    let shadow = of(&["--enable-leader-migration", "--shadow"]).unwrap();
+    assert_eq!(shadow, built_in, "a shadow does as the manager in charge");
+    for election in ["--leader-elect=true", "--leader-elect=false"] {
+        let absent = "--leader-migration-config=/absent";
+        let absent = options(&["--enable-leader-migration", absent, election]);
+        let error = format!("{:#}", Migration::of(&absent).unwrap_err());
+        assert!(error.starts_with("--leader-migration-config /absent: "), "{error}");
+    }
 }
 
 /// TestReadLeaderMigrationConfiguration and TestValidateLeaderMigrationConfiguration: all versions,
