@@ -17,6 +17,8 @@ const ARGS: &[&str] = &[
     "--controllers=horizontal-pod-autoscaler-controller,deployment-controller,\
      replicaset-controller",
     "--horizontal-pod-autoscaler-sync-period=3s",
+    // Within a tolerance, a size that is seen on the way to another one stays.
+    "--horizontal-pod-autoscaler-tolerance=0.001",
     "--kube-api-qps=1000",
     "--kube-api-burst=1000",
 ];

@@ -30,7 +30,7 @@ const ARGS: &[&str] =
 /// A test of upstream, and what runs for it in a namespace of its own.
 type Case = (&'static str, fn(Objects) -> LocalBoxFuture<'static, anyhow::Result<()>>);
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 23] = [
     ("non-parallel", |it| runs::one_pod(it).boxed_local()),
     ("parallel", |it| runs::without_completions(it).boxed_local()),
     ("completions", |it| runs::with_completions(it).boxed_local()),
@@ -39,6 +39,7 @@ const CASES: [Case; 21] = [
     ("suspended", |it| runs::suspended(it).boxed_local()),
     ("suspended-zero", |it| runs::suspended_with_nothing_to_do(it).boxed_local()),
     ("directives", |it| runs::directives_change_while_suspended(it).boxed_local()),
+    ("resources", |it| runs::resources_change_while_suspended(it).boxed_local()),
     ("replacement", |it| runs::replaced_while_or_after_ending(it).boxed_local()),
     ("backoff", |it| runs::pods_wait_longer_after_each_failure(it).boxed_local()),
     ("failure-policy", |it| policies::failure(it).boxed_local()),
@@ -49,6 +50,7 @@ const CASES: [Case; 21] = [
     ("delayed-failure", |it| ends::failure_waits_for_pods(it).boxed_local()),
     ("delayed-success", |it| ends::success_waits_for_pods(it).boxed_local()),
     ("managed-by", |it| ends::managed_elsewhere(it).boxed_local()),
+    ("reserved", |it| ends::finalizers_of_others_stay(it).boxed_local()),
     ("recreated", |it| ends::recreated_at_once(it).boxed_local()),
     ("orphans", |it| ends::orphans_lose_their_finalizers(it).boxed_local()),
     ("finalizers", |it| ends::finalizers_go_when_the_limit_is_exceeded(it).boxed_local()),

@@ -5,9 +5,9 @@ use cluster_tests::{Objects, wait_until};
 use serde_json::{Value, json};
 
 use super::{
-    COMPLETE, FAILED, JOBS, LIMIT, becomes, change, condition, end, end_index, has_ended_so,
-    is_tracked, job, name_of, none_is_tracked, one, pods, running, says, start, start_kept,
-    unblock,
+    COMPLETE, FAILED, FINALIZER, JOBS, LIMIT, becomes, change, condition, end, end_index,
+    has_ended_so, is_tracked, job, name_of, none_is_tracked, one, pods, running, says, start,
+    start_kept, unblock,
 };
 
 /// TestDelayTerminalPhaseCondition: job backoff limit exceeded.
@@ -62,6 +62,34 @@ pub(super) async fn managed_elsewhere(objects: Objects) -> anyhow::Result<()> {
     let status = objects.get(JOBS, "again").await?["status"].clone();
     ensure!(status == json!({}), "nothing is written: {status}");
     Ok(())
+}
+
+/// TestManagedBy_UsingReservedJobFinalizers: the pods of a Job that is managed elsewhere keep the
+/// finalizer, whatever becomes of them and of the Job. Its pod is seen before one of a Job that is
+/// managed here, which ends.
+pub(super) async fn finalizers_of_others_stay(objects: Objects) -> anyhow::Result<()> {
+    let made = job("theirs", json!({"managedBy": "example.com/other"}));
+    let mut theirs = objects.create(JOBS, &made).await?;
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "theirs",
+        "uid": theirs["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true});
+    let mut pod = json!({"metadata": {"name": "theirs-0", "finalizers": [FINALIZER],
+        "labels": theirs["spec"]["template"]["metadata"]["labels"], "ownerReferences": [owner]}});
+    pod["spec"] = theirs["spec"]["template"]["spec"].clone();
+    objects.create("pods", &pod).await?;
+    let status = json!({"status": {"phase": "Succeeded"}});
+    objects.merge("pods", "theirs-0/status", &status).await?;
+    theirs["status"] = json!({"startTime": "2026-01-01T00:00:00Z",
+        "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}]});
+    objects.replace(JOBS, "theirs/status", &theirs).await?;
+    let condition = json!({"type": "CustomCondition", "status": "True"});
+    let status = json!({"status": {"conditions": [condition]}});
+    objects.merge("pods", "theirs-0/status", &status).await?;
+    start(&objects, "ours", json!({}), 1).await?;
+    end(&objects, "ours", "Succeeded", 1).await?;
+    has_ended_so(&objects, "ours", COMPLETE, "CompletionsReached").await?;
+    let pod = objects.get("pods", "theirs-0").await?;
+    ensure!(is_tracked(&pod), "{}", pod["metadata"]);
+    objects.merge("pods", "theirs-0", &json!({"metadata": {"finalizers": null}})).await
 }
 
 /// TestImmediateJobRecreation: the failures of the last one delay nothing.

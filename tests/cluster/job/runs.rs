@@ -154,6 +154,43 @@ pub(super) async fn directives_change_while_suspended(objects: Objects) -> anyho
     has_ended_so(&objects, "moved", COMPLETE, "CompletionsReached").await.map(drop)
 }
 
+/// TestUpdateJobPodResources, TestMutablePodResourcesForSuspendedJobsNotYetStarted and
+/// TestMutablePodResourcesWithPodReplacementPolicyFailed: pods that are being deleted have the old
+/// resources, and are replaced when they are gone.
+pub(super) async fn resources_change_while_suspended(objects: Objects) -> anyhow::Result<()> {
+    let cpu = |cpu: &str| {
+        let requests = json!({"cpu": cpu, "memory": "128Mi"});
+        let container = json!({"name": "main", "image": "example.com/image",
+            "resources": {"requests": requests}});
+        json!({"template": {"spec": {"containers": [container]}}})
+    };
+    start(&objects, "unstarted", json!({"parallelism": 1, "suspend": true}), 0).await?;
+    change(&objects, "unstarted", cpu("200m")).await?;
+    let more = json!({"parallelism": 2, "completions": 2, "podReplacementPolicy": "Failed"});
+    start_kept(&objects, "resized", more, 2).await?;
+    ensure!(change(&objects, "resized", cpu("300m")).await.is_err(), "it runs");
+    change(&objects, "resized", json!({"suspend": true})).await?;
+    becomes(&objects, "resized", "Suspended").await?;
+    says(&objects, "resized", &json!({"active": 0, "terminating": 2})).await?;
+    change(&objects, "resized", cpu("300m")).await?;
+    change(&objects, "resized", json!({"suspend": false})).await?;
+    let job = objects.get(JOBS, "resized").await?;
+    let is_resumed = |job: &Value| condition(job, "Suspended")["reason"] == "JobResumed";
+    let name = name_of(&job);
+    let job = objects.wait(JOBS, &name, "to be resumed", is_resumed).await?;
+    ensure!(job["status"]["terminating"] == 2, "{}", job["status"]);
+    ensure!(job["status"]["active"].is_null(), "not before they are gone: {}", job["status"]);
+    unblock(&objects, "resized").await?;
+    says(&objects, "resized", &json!({"active": 2, "terminating": 0})).await?;
+    for pod in running(&objects, "resized").await? {
+        let requests = &pod["spec"]["containers"][0]["resources"]["requests"];
+        ensure!(requests["cpu"] == "300m", "{requests}");
+    }
+    end(&objects, "resized", "Succeeded", 2).await?;
+    has_ended_so(&objects, "resized", COMPLETE, "CompletionsReached").await?;
+    unblock(&objects, "resized").await
+}
+
 /// TestJobPodReplacementPolicy, with both policies.
 pub(super) async fn replaced_while_or_after_ending(objects: Objects) -> anyhow::Result<()> {
     for (name, policy) in [("either", "TerminatingOrFailed"), ("failed", "Failed")] {
