@@ -9,6 +9,7 @@ mod cel;
 mod cleaners;
 mod conformance;
 mod contest;
+mod coordinated;
 mod cron;
 mod cronjob;
 mod csrapproving;

@@ -5,6 +5,9 @@
 //! one that does not. Wall times are only written into the record, for people, and never compared:
 //! the clocks of two machines may differ by any amount. As client-go's `LeaderElector`
 //! (`tools/leaderelection/leaderelection.go`).
+//!
+//! In a coordinated election (KEP 4355) the API server names the holder. A contender then takes
+//! nothing: it renews what it has been given, until the API server prefers another one.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,6 +31,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 pub(crate) struct Election {
     identity: String,
     timing: Timing,
+    /// Whether the API server names the holder.
+    is_coordinated: bool,
     /// The last record seen, and when it was first seen.
     observed: Option<Observed>,
     /// Whether the Lease did not exist at the last read.
@@ -129,6 +134,8 @@ pub(crate) enum LossReason {
     Replaced(String),
     /// No renewal succeeded within this time.
     Deadline(Duration),
+    /// The API server has ended the term in favour of this contender.
+    EndOfTerm(String),
 }
 
 impl fmt::Display for LossReason {
@@ -136,6 +143,7 @@ impl fmt::Display for LossReason {
         match self {
             Self::Replaced(holder) => write!(f, "the lease is held by {holder}"),
             Self::Deadline(limit) => write!(f, "the lease could not be renewed within {limit:?}"),
+            Self::EndOfTerm(next) => write!(f, "its term is over, the API server prefers {next}"),
         }
     }
 }
@@ -144,9 +152,10 @@ impl fmt::Display for LossReason {
 
 impl Election {
     /// A contender that has seen nothing yet.
-    pub(crate) fn new(identity: &str, timing: Timing) -> Self {
+    pub(crate) fn new(identity: &str, timing: Timing, is_coordinated: bool) -> Self {
         let state = State::Standby { look_at: Duration::ZERO, claim_at: None };
-        Self { identity: identity.to_owned(), timing, observed: None, absent: false, state }
+        let identity = identity.to_owned();
+        Self { identity, timing, is_coordinated, observed: None, absent: false, state }
     }
 
     /// Handles an input, and returns what to do now.
@@ -191,6 +200,7 @@ impl Election {
             acquired: Some(wall),
             renewed: Some(wall),
             transitions: record.transitions,
+            preferred: String::new(),
         })
     }
 
@@ -216,11 +226,11 @@ impl Election {
             Input::Tick => (look_at, claim_at),
             Input::Found(record) => {
                 self.observe(record, now);
-                (look_again, Some(self.free_at(now)))
+                (look_again, self.claim_at(now))
             }
             Input::Absent => {
                 self.absent = true;
-                (look_again, Some(self.free_at(now)))
+                (look_again, self.claim_at(now))
             }
             Input::Written { record, sent } => {
                 self.observe(record, now);
@@ -251,22 +261,29 @@ impl Election {
             return self.renew_later(sent, sent, now);
         }
         if now.boot >= renewed + self.timing.deadline() {
-            return self.lose(LossReason::Deadline(self.timing.deadline()));
+            return self.lose_by_deadline();
         }
         let (attempt, action) = match input {
             Input::Tick if now.boot < renew_at => {
                 return wait(renew_at.min(renewed + self.timing.deadline()), now);
             }
+            Input::Tick if self.is_unelected() => (Attempt::Slow, Action::Get),
             Input::Tick => (Attempt::Fast, self.claim(now)),
             Input::Found(record) => {
                 if !record.holder.is_empty() && record.holder != self.identity {
                     return self.lose(LossReason::Replaced(record.holder));
                 }
                 self.observe(record, now);
+                if self.is_unelected() {
+                    return self.renew_later(renewed, now.boot, now);
+                }
                 (Attempt::Slow, self.claim(now))
             }
             Input::Absent => {
                 self.absent = true;
+                if self.is_unelected() {
+                    return self.renew_later(renewed, now.boot, now);
+                }
                 (Attempt::Slow, self.claim(now))
             }
             Input::Failed if attempt == Attempt::Fast => (Attempt::Slow, Action::Get),
@@ -282,7 +299,7 @@ impl Election {
     fn renew_later(&mut self, renewed: Duration, last: Duration, now: Now) -> Action {
         let deadline = renewed + self.timing.deadline();
         if now.boot >= deadline {
-            return self.lose(LossReason::Deadline(self.timing.deadline()));
+            return self.lose_by_deadline();
         }
         let renew_at = last + self.pause(deadline.saturating_sub(last));
         self.state = State::Leading(Lead { renewed, renew_at, attempt: Attempt::Fast });
@@ -296,9 +313,33 @@ impl Election {
         if pause < left { pause } else { pause.min((left / 2).max(PAUSE_MIN)) }
     }
 
+    fn lose_by_deadline(&mut self) -> Action {
+        let next = self.observed.as_ref().map(|seen| seen.record.preferred.clone());
+        let next = next.filter(|next| self.is_coordinated && !next.is_empty());
+        let deadline = LossReason::Deadline(self.timing.deadline());
+        self.lose(next.map_or(deadline, LossReason::EndOfTerm))
+    }
+
     fn lose(&mut self, why: LossReason) -> Action {
         self.state = State::Lost(why.clone());
         Action::Lost(why)
+    }
+
+    /// Whether the API server names the holder, and it is not us, or not for another term. Upstream
+    /// renews nothing then, and so leads until its deadline.
+    fn is_unelected(&self) -> bool {
+        let is_ours = |seen: &Observed| {
+            seen.record.holder == self.identity && seen.record.preferred.is_empty()
+        };
+        self.is_coordinated && (self.absent || !self.observed.as_ref().is_some_and(is_ours))
+    }
+
+    /// When a standby may write; none: not before the Lease changes.
+    fn claim_at(&self, now: Now) -> Option<Duration> {
+        if !self.is_coordinated {
+            return Some(self.free_at(now));
+        }
+        (!self.is_unelected() && self.is_held(now)).then_some(now.mono)
     }
 
     /// When the lease becomes free for us. Another holder's lease lasts for the duration in *its
@@ -326,6 +367,7 @@ impl Election {
             acquired: Some(now.wall),
             renewed: Some(now.wall),
             transitions: 0,
+            preferred: String::new(),
         };
         let Some(Observed { record: seen, .. }) = self.observed.as_ref().filter(|_| !self.absent)
         else {

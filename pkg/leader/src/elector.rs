@@ -12,6 +12,7 @@ use mutant::Mutant;
 use runtime::{Cancel, Instant, Latest, Random, Runtime};
 use tokio::sync::mpsc;
 
+use crate::candidate::{self, Candidate};
 use crate::election::{Action, Election, Input, Now};
 use crate::lease::{LEASES, Lease, Record};
 use crate::watch::Seen;
@@ -31,6 +32,9 @@ pub struct Settings {
     pub timing: Timing,
     /// Nothing is sent before this is cancelled; none: contends at once.
     pub begin: Option<Cancel>,
+    /// In a coordinated election the API server names the holder among candidates, and this is
+    /// what it knows of this one. None: contenders settle it among themselves.
+    pub candidate: Option<Candidate>,
 }
 
 /// A handle on an election. Cheap to clone; clones are the same contender. Dropping it ends
@@ -135,9 +139,13 @@ impl Leadership {
             release: release.clone(),
             runtime: runtime.clone(),
         };
+        if let Some(candidate) = &settings.candidate {
+            candidate::start(client.clone(), candidate, &settings, runtime);
+        }
+        let is_coordinated = settings.candidate.is_some();
         let elector = Elector {
             client,
-            election: Election::new(&settings.identity, settings.timing),
+            election: Election::new(&settings.identity, settings.timing, is_coordinated),
             settings,
             metrics: metrics.clone(),
             on_event: Box::new(on_event),
@@ -252,7 +260,8 @@ impl Elector {
 
     async fn contend(&mut self) -> Ended {
         let (client, retry) = (self.client.clone(), self.settings.timing.retry_period);
-        let watch = crate::watch::start(client, &self.settings.lease, retry, &self.runtime);
+        let watch =
+            crate::watch::start(client, &LEASES, &self.settings.lease, retry, &self.runtime);
         let mut watch = Some(watch);
         let mut input = Input::Tick;
         loop {

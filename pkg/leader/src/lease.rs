@@ -21,6 +21,8 @@ pub(crate) struct Record {
     pub(crate) renewed: Option<Time>,
     /// How often the holder has changed.
     pub(crate) transitions: i32,
+    /// Whom the API server prefers to the holder, in a coordinated election; it alone writes this.
+    pub(crate) preferred: String,
 }
 
 /// A Lease as the API server returned it. Labels, annotations and unknown fields are written back
@@ -50,36 +52,48 @@ impl Lease {
         Ok(Self { object, version })
     }
 
+    /// A field of its `spec` that is a time.
+    pub(crate) fn time(&self, name: &str) -> Option<Time> {
+        let text = self.object.get("spec")?.get(name)?.as_str()?;
+        Time::parse(text).ok()
+    }
+
     /// The record in its `spec`. A field that is missing or of another type counts as empty, as
     /// upstream's `LeaseSpecToLeaderElectionRecord`; so a broken Lease is free.
     pub(crate) fn record(&self) -> Record {
         let field = |name: &str| self.object.get("spec").and_then(|spec| spec.get(name));
-        let time = |name: &str| field(name)?.as_str().and_then(|text| Time::parse(text).ok());
+        let text = |name: &str| field(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         Record {
-            holder: field("holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            holder: text("holderIdentity"),
             duration_seconds: field("leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(0),
-            acquired: time("acquireTime"),
-            renewed: time("renewTime"),
+            acquired: self.time("acquireTime"),
+            renewed: self.time("renewTime"),
             transitions: field("leaseTransitions")
                 .and_then(Value::as_i64)
                 .and_then(|count| i32::try_from(count).ok())
                 .unwrap_or(0),
+            preferred: text("preferredHolder"),
         }
     }
 
     /// The body that updates this very version with `record`.
     pub(crate) fn with_record(&self, record: &Record) -> Bytes {
+        self.with_spec(&LEASES, record.fields())
+    }
+
+    /// The body that updates this very version with these fields of its `spec`.
+    pub(crate) fn with_spec(&self, resource: &Resource, fields: Map<String, Value>) -> Bytes {
         let mut object = self.object.clone();
         if mutant::is(Mutant::LeaseWithoutVersion) {
             object.entry("metadata").or_insert(Value::Null)["resourceVersion"] = Value::Null;
         }
         let spec = object.entry("spec").or_insert(Value::Null);
         match spec.as_object_mut() {
-            Some(spec) => spec.extend(record.fields()),
-            None => *spec = Value::Object(record.fields()),
+            Some(spec) => spec.extend(fields),
+            None => *spec = Value::Object(fields),
         }
-        object.insert("apiVersion".to_owned(), LEASES.api_version().into());
-        object.insert("kind".to_owned(), LEASES.kind.as_ref().into());
+        object.insert("apiVersion".to_owned(), resource.api_version().into());
+        object.insert("kind".to_owned(), resource.kind.as_ref().into());
         Value::Object(object).to_string().into()
     }
 

@@ -1,5 +1,6 @@
 //! The rules by table, the Lease as bytes, and contenders against a fake API server.
 
+mod candidate;
 mod contest;
 mod rules;
 

@@ -1,14 +1,14 @@
-//! The watch on one Lease, so that a standby sees a change at once.
+//! The watch on one Lease or LeaseCandidate, so that a change is seen at once.
 
 use std::time::Duration;
 
-use api::Key;
+use api::{Key, Resource};
 use cache::frames::{EventKind, WatchDecoder, error_of};
 use client::{ApiError, Client};
 use runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::lease::{LEASES, Lease};
+use crate::lease::Lease;
 
 /// The timeout of a watch.
 const WATCH_SECONDS: u32 = 300;
@@ -17,20 +17,21 @@ const SILENCE_MAX: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 /// The number of changes in the channel; further ones wait in the connection.
 const WAITING_MAX: usize = 16;
 
-/// A change of the Lease.
+/// A change of the object.
 #[derive(Debug)]
 pub(crate) enum Seen {
-    /// The Lease changed to this.
+    /// It changed to this.
     Changed(Lease),
     /// It was deleted, at this version.
     Deleted(u64),
 }
 
-/// Watches the Lease of this name until the receiver is dropped. After a failure it retries after
+/// Watches the object of this name until the receiver is dropped. After a failure it retries after
 /// `retry` with jitter. Changes may be missed, repeated or delayed: the receiver must still read
-/// the Lease from time to time.
+/// the object from time to time.
 pub(crate) fn start(
     client: Client,
+    resource: &Resource,
     key: &Key,
     retry: Duration,
     runtime: &Runtime,
@@ -38,7 +39,7 @@ pub(crate) fn start(
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let path = format!(
         "{}?fieldSelector=metadata.name%3D{}&timeoutSeconds={WATCH_SECONDS}&watch=true",
-        LEASES.collection_path(&key.namespace),
+        resource.collection_path(&key.namespace),
         client::percent_encoded(&key.name)
     );
     let runtime = runtime.clone();
@@ -46,7 +47,7 @@ pub(crate) fn start(
         let watching = async {
             loop {
                 if let Err(error) = watch_once(&client, &path, &sender).await {
-                    tracing::debug!(path, %error, "cannot watch the leader election lease");
+                    tracing::debug!(path, %error, "cannot watch for leader election");
                 }
                 runtime.clock.sleep(runtime.random.jitter(retry, 1.0)).await;
             }

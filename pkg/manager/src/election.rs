@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::{Key, Time};
 use client::{Client, Connection};
 use engine::events::Recorder;
-use leader::{Ended, Fence, Leadership};
+use leader::{Candidate, Ended, Fence, Leadership};
 use runtime::{Cancel, Clock, Runtime};
 
 use crate::debug::{self, Role};
@@ -39,6 +39,8 @@ pub(crate) struct Race<'a> {
     pub(crate) identity: &'a str,
     /// When it begins; none: at once.
     pub(crate) begin: Option<Cancel>,
+    /// As the API server knows it, if that names the leader.
+    pub(crate) candidate: Option<Candidate>,
 }
 
 /// This process in an election.
@@ -68,7 +70,7 @@ impl Candidacy {
         metrics: &leader::Metrics,
         runtime: &Runtime,
     ) -> anyhow::Result<Self> {
-        let &Race { flags, lease, identity, ref begin } = race;
+        let &Race { flags, lease, identity, ref begin, ref candidate } = race;
         if !flags.leader_elect {
             return Ok(Self::Always);
         }
@@ -77,6 +79,7 @@ impl Candidacy {
             lease: Key::new(&flags.resource_namespace, lease),
             timing: flags.timing(),
             begin: begin.clone(),
+            candidate: candidate.clone(),
         };
         let recorder = Recorder::start(clients(connection, COMPONENT), COMPONENT, runtime);
         let events = recorder.clone();

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use client::{Client, Connection, GatedUser, Settings};
-use leader::{Ended, Fence};
+use leader::{Candidate, Ended, Fence};
 use metrics::Registry;
 use runtime::{Cancel, Runtime};
 
 use crate::election::{Candidacy, Race};
+use crate::gates::features;
 use crate::migration::{Migration, Side};
 use crate::options::Options;
 use crate::start::{gated_user, settings};
@@ -45,6 +46,10 @@ impl Wings {
         // Without an election nothing random is drawn: the same seed gives the same run.
         let has_election = options.election.leader_elect;
         let identity = if has_election { leader::identity(&runtime.random) } else { String::new() };
+        let candidate = options.gates.is_on(features::COORDINATED_ELECTION).then(|| Candidate {
+            binary_version: options.gates.versions.binary_release().to_owned(),
+            emulation_version: format!("{}.0", options.gates.versions.emulation),
+        });
         let wing = |lease: &str, begin: Option<Cancel>| {
             let election = &options.election;
             let unlimited = |connection: &Connection, name: &str| {
@@ -55,7 +60,9 @@ impl Wings {
                 // The connection of the lease.
                 client_metrics.count_transport();
             }
-            let race = Race { flags: election, lease, identity: &identity, begin };
+            // The API server knows of no candidates for the second Lease.
+            let candidate = candidate.clone().filter(|_| begin.is_none());
+            let race = Race { flags: election, lease, identity: &identity, begin, candidate };
             let candidacy = match options.shadow {
                 Some(_) => Candidacy::Shadow,
                 None => Candidacy::contend(&race, connection, unlimited, &leader_metrics, runtime)?,

@@ -164,6 +164,7 @@ impl World {
             lease: Key::new("kube-system", "kcm"),
             timing: Timing::default(),
             begin: None,
+            candidate: None,
         };
         let (events, registry) = (Arc::new(StdMutex::new(Vec::new())), Registry::default());
         let metrics = Metrics::new(&registry).unwrap();

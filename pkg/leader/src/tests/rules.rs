@@ -21,7 +21,8 @@ fn at(seconds: u64) -> Duration {
 fn record(holder: &str, duration_seconds: u64, transitions: i32) -> Record {
     let acquired = Some(Time::from_unix(5, 0));
     let renewed = Some(Time::from_unix(6, 0));
-    Record { holder: holder.to_owned(), duration_seconds, acquired, renewed, transitions }
+    let (holder, preferred) = (holder.to_owned(), String::new());
+    Record { holder, duration_seconds, acquired, renewed, transitions, preferred }
 }
 
 /// The record of `baz`: since when it leads, and how often the holder has changed.
@@ -30,7 +31,7 @@ fn ours(acquired: Time, transitions: i32) -> Record {
 }
 
 fn contender() -> Election {
-    let mut election = Election::new("baz", Timing::default());
+    let mut election = Election::new("baz", Timing::default(), false);
     assert_eq!(election.step(Input::Tick, now(100.0)), Action::Get);
     election
 }
@@ -295,7 +296,7 @@ fn release_acquired_lock_from_no_object() {
 fn a_part_of_a_second_is_not_counted_on() {
     let timing = Timing { lease_duration: Duration::from_millis(2900), ..Timing::default() };
     let timing = Timing { renew_deadline: Duration::from_millis(2800), ..timing };
-    let mut election = Election::new("baz", timing);
+    let mut election = Election::new("baz", timing, false);
     election.step(Input::Tick, now(100.0));
     let create = Action::Create(Record { duration_seconds: 2, ..ours(WALL, 0) });
     assert_eq!(election.step(Input::Absent, now(100.0)), create);
@@ -314,4 +315,66 @@ fn what_is_not_delivered_in_time_never_is() {
     assert_eq!(limit(15_000, 10_000), 2500);
     assert_eq!(limit(137_000, 107_000), 15_000);
     assert_eq!(limit(2900, 2800), 1000);
+}
+
+/// TestTryCoordinatedRenew: what a standby does that the API server may choose.
+#[test]
+fn in_a_coordinated_election_nothing_is_taken() {
+    let preferred = |next: &str| Record { preferred: next.to_owned(), ..record("baz", 5, 1) };
+    let renewal = Record { acquired: Some(Time::from_unix(5, 0)), ..ours(WALL, 1) };
+    let rows = [
+        ("not acquired from no object", Input::Absent, None),
+        ("not acquired from led object", Input::Found(record("bing", 5, 1)), None),
+        ("not acquired from unled object", Input::Found(record("", 1, 1)), None),
+        ("not acquired from expired object", Input::Found(record("bing", 0, 1)), None),
+        ("not renewed at the end of the term", Input::Found(preferred("bing")), None),
+        ("not renewed after it has expired", Input::Found(record("baz", 0, 1)), None),
+        ("renewed", Input::Found(record("baz", 5, 1)), Some(Action::Update(renewal))),
+    ];
+    for (name, input, expected) in rows {
+        let mut election = candidate();
+        let expected = expected.unwrap_or(Action::Wait(at(102)));
+        assert_eq!(election.step(input, now(100.0)), expected, "{name}");
+    }
+}
+
+/// Upstream renews nothing once another contender is preferred, and leads until its deadline.
+#[test]
+fn a_term_ends_at_the_deadline() {
+    let named = |next: &str| Record { preferred: next.to_owned(), ..ours(WALL, 1) };
+    let gone = [
+        (Input::Found(named("bing")), LossReason::EndOfTerm("bing".to_owned())),
+        (Input::Absent, LossReason::Deadline(10 * SECOND)),
+        (Input::Found(record("", 15, 1)), LossReason::Deadline(10 * SECOND)),
+    ];
+    for (seen, why) in gone {
+        let mut election = candidate();
+        election.step(Input::Found(named("")), now(100.0));
+        written(&mut election, named(""), 100.0);
+        // The API server has written: the version is another one.
+        assert_eq!(election.step(Input::Tick, now(102.0)), Action::Update(named("")));
+        assert_eq!(election.step(Input::Failed, now(102.0)), Action::Get);
+        assert_eq!(election.step(seen.clone(), now(102.0)), Action::Wait(at(104)));
+        assert_eq!(election.step(Input::Tick, now(104.0)), Action::Get);
+        assert_eq!(election.step(seen, now(104.0)), Action::Wait(at(106)));
+        assert_eq!(election.deadline(), Some(at(110)));
+        assert_eq!(election.step(Input::Tick, now(110.0)), Action::Lost(why));
+    }
+    // The API server changes its mind.
+    let mut election = candidate();
+    election.step(Input::Found(named("")), now(100.0));
+    written(&mut election, named(""), 100.0);
+    election.step(Input::Tick, now(102.0));
+    election.step(Input::Failed, now(102.0));
+    election.step(Input::Found(named("bing")), now(102.0));
+    assert_eq!(election.step(Input::Tick, now(104.0)), Action::Get);
+    let renewal = Action::Update(named(""));
+    assert_eq!(election.step(Input::Found(named("")), now(104.0)), renewal);
+}
+
+/// A standby in a coordinated election.
+fn candidate() -> Election {
+    let mut election = Election::new("baz", Timing::default(), true);
+    assert_eq!(election.step(Input::Tick, now(100.0)), Action::Get);
+    election
 }

@@ -22,6 +22,8 @@ pub(crate) const CBOR_SERVING_AND_STORAGE: Feature = Feature("CBORServingAndStor
 pub(crate) const COMPONENT_FLAGZ: Feature = Feature("ComponentFlagz");
 /// `/statusz` is served.
 pub(crate) const COMPONENT_STATUSZ: Feature = Feature("ComponentStatusz");
+/// The API server names the leader.
+pub(crate) const COORDINATED_ELECTION: Feature = Feature("CoordinatedLeaderElection");
 /// The lease is released at the end.
 pub(crate) const RELEASE_LEASE: Feature =
     Feature("ControllerManagerReleaseLeaderElectionLockOnExit");
@@ -73,6 +75,7 @@ pub(super) const NAMES: &[&str] = &[
     "ComponentFlagz",
     "ComponentStatusz",
     "ControllerManagerReleaseLeaderElectionLockOnExit",
+    "CoordinatedLeaderElection",
     "DRAExtendedResource",
     "DRAPrioritizedList",
     "DeploymentReplicaSetTerminatingReplicas",

@@ -60,6 +60,11 @@ impl Versions {
         Ok(Self { binary, emulation, min_compat })
     }
 
+    /// The binary's version without what follows its three numbers: `1.36.3`.
+    pub(crate) fn binary_release(&self) -> &str {
+        self.binary.split(['+', '-']).next().unwrap_or(&self.binary)
+    }
+
     /// The binary's version with a `v` before it.
     pub fn git_version(&self) -> String {
         format!("v{}", self.binary)
