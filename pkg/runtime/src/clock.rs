@@ -12,6 +12,8 @@ use api::Time;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
+use crate::Latest;
+
 /// The origin of [`Clock::uptime`] of the system's clock.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -28,14 +30,24 @@ struct Origin {
     /// The wall time at `at`.
     wall: Time,
     at: Instant,
-    /// How many times faster they run than tokio's clock.
-    speed: NonZeroU32,
+    /// How fast they run; none: as tokio's clock.
+    pace: Option<Latest<Pace>>,
     /// How long the simulated machine was suspended, in nanoseconds.
     suspended_ns: AtomicU64,
     /// How long the simulated machine slept while tokio's clock ran, in nanoseconds.
     slept_ns: AtomicU64,
     /// By how much a test has set the wall clock forward, in nanoseconds.
     set_ns: AtomicI64,
+}
+
+/// How fast a clock runs, since its speed was set last.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    since: Instant,
+    /// How far it had run by then.
+    before: Duration,
+    /// How many times faster it runs than tokio's clock; 0: it stands still.
+    speed: u32,
 }
 
 /// A wait in progress.
@@ -60,16 +72,22 @@ impl Clock {
 
     /// A wall clock that shows `start` now and then follows tokio's clock.
     pub fn simulated(start: Time) -> Self {
-        Self::faster(start, NonZeroU32::MIN)
+        Self::with_pace(start, None)
     }
 
     /// A clock that shows `start` now and runs `speed` times as fast as tokio's; waits are shorter
     /// by the same factor. Its instants are not tokio's: only its own methods can wait for them.
     pub fn faster(start: Time, speed: NonZeroU32) -> Self {
+        let (since, before) = (Instant::now(), Duration::ZERO);
+        let pace = Pace { since, before, speed: speed.get() };
+        Self::with_pace(start, Some(Latest::new(pace)))
+    }
+
+    fn with_pace(start: Time, pace: Option<Latest<Pace>>) -> Self {
         let origin = Origin {
             wall: start,
             at: Instant::now(),
-            speed,
+            pace,
             suspended_ns: AtomicU64::default(),
             slept_ns: AtomicU64::default(),
             set_ns: AtomicI64::default(),
@@ -140,7 +158,7 @@ impl Clock {
             Arc::new(Origin {
                 wall: origin.wall,
                 at: origin.at,
-                speed: origin.speed,
+                pace: origin.pace.clone(),
                 suspended_ns: origin.suspended_ns.load(Ordering::SeqCst).into(),
                 slept_ns: origin.slept_ns.load(Ordering::SeqCst).into(),
                 set_ns: origin.set_ns.load(Ordering::SeqCst).into(),
@@ -157,11 +175,30 @@ impl Clock {
         }
     }
 
+    /// Sets how many times as fast as tokio's a clock of [`Clock::faster`] runs from now on, for
+    /// all waits that have begun, too. 0: it stands still, and no wait ends. No effect on others.
+    pub fn set_speed(&self, speed: u32) {
+        if let Some(pace) = self.pace() {
+            pace.update(|pace| {
+                *pace = Pace { since: Instant::now(), before: pace.run(), speed };
+                true
+            });
+        }
+    }
+
+    /// How many times as fast as tokio's it runs.
+    pub fn speed(&self) -> u32 {
+        self.pace().map_or(1, |pace| pace.with(|pace| pace.speed))
+    }
+
     /// Waits for `delay`.
     pub async fn sleep(&self, delay: Duration) {
+        if let Some(pace) = self.pace() {
+            return sleep_at(pace, delay).await;
+        }
         let mut rest = Rest::new(self, delay);
         while let Some(left) = rest.left(self) {
-            tokio::time::sleep(self.real(left)).await;
+            tokio::time::sleep(left).await;
         }
     }
 
@@ -180,8 +217,15 @@ impl Clock {
         future: F,
     ) -> Result<F::Output, Elapsed> {
         let (mut future, mut rest) = (pin!(future), Rest::new(self, limit));
+        if let Some(pace) = self.pace() {
+            return tokio::select! {
+                biased;
+                output = future => Ok(output),
+                () = sleep_at(pace, limit) => Err(Elapsed),
+            };
+        }
         while let Some(left) = rest.left(self) {
-            let waited = tokio::time::timeout(self.real(left), &mut future).await;
+            let waited = tokio::time::timeout(left, &mut future).await;
             if let Ok(output) = waited {
                 return Ok(output);
             }
@@ -194,9 +238,41 @@ impl Clock {
         self.origin.as_deref().map(Origin::slept).unwrap_or_default()
     }
 
-    /// How long a wait takes on tokio's clock.
-    fn real(&self, delay: Duration) -> Duration {
-        self.origin.as_ref().map_or(delay, |origin| delay / origin.speed.get())
+    fn pace(&self) -> Option<&Latest<Pace>> {
+        self.origin.as_ref()?.pace.as_ref()
+    }
+}
+
+/// Waits for `delay` on a clock whose speed may change meanwhile.
+async fn sleep_at(pace: &Latest<Pace>, delay: Duration) {
+    let mut reader = pace.reader();
+    let end = pace.with(Pace::run).saturating_add(delay);
+    loop {
+        let (left, speed) = reader.look(|pace| (end.saturating_sub(pace.run()), pace.speed));
+        if left.is_zero() {
+            return;
+        }
+        let rest = async {
+            match left.checked_div(speed) {
+                // Rounded up: what is left of a nanosecond is no reason to look again.
+                Some(rest) => tokio::time::sleep(rest + Duration::from_nanos(1)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = reader.changed() => {}
+            () = rest => {}
+        }
+    }
+}
+
+// === impl Pace ===
+
+impl Pace {
+    /// How far the clock has run.
+    fn run(&self) -> Duration {
+        self.before + self.since.elapsed().saturating_mul(self.speed)
     }
 }
 
@@ -236,7 +312,8 @@ impl Origin {
 
     /// The part of it for which the machine was not suspended.
     fn running(&self) -> Duration {
-        self.at.elapsed().saturating_mul(self.speed.get()).saturating_sub(self.slept())
+        let run = self.pace.as_ref().map_or_else(|| self.at.elapsed(), |pace| pace.with(Pace::run));
+        run.saturating_sub(self.slept())
     }
 
     /// How long it slept while tokio's clock ran.
@@ -342,6 +419,34 @@ mod tests {
         assert_eq!(clock.timeout(60 * SECOND, std::future::pending::<()>()).await, Err(Elapsed));
         assert_eq!(tokio.elapsed().as_secs(), 3);
         assert_eq!((clock.instant() - started).as_secs(), 180);
+    }
+
+    /// Waits that have begun follow the new speed, and none ends while the clock stands still.
+    #[tokio::test(start_paused = true)]
+    async fn the_speed_of_a_clock_can_be_changed() {
+        let clock = Clock::faster(Time::EPOCH, NonZeroU32::MIN);
+        let (tokio, started) = (Instant::now(), clock.instant());
+        let waits = async {
+            let never = std::future::pending::<()>();
+            let ((), timed_out) =
+                tokio::join!(clock.sleep(60 * SECOND), clock.timeout(60 * SECOND, never));
+            assert_eq!(timed_out, Err(Elapsed));
+            tokio.elapsed().as_secs()
+        };
+        let changes = async {
+            tokio::time::sleep(10 * SECOND).await;
+            clock.set_speed(0);
+            tokio::time::sleep(100 * SECOND).await;
+            assert_eq!((clock.instant() - started, clock.speed()), (10 * SECOND, 0));
+            assert_eq!(clock.now(), Time::EPOCH + 10 * SECOND);
+            clock.set_speed(25);
+        };
+        let (took, ()) = tokio::join!(waits, changes);
+        assert_eq!(took, 10 + 100 + 2);
+        assert_eq!((clock.instant() - started).as_secs(), 60);
+        let simulated = Clock::simulated(Time::EPOCH);
+        simulated.set_speed(25);
+        assert_eq!(simulated.speed(), 1);
     }
 
     /// As [`Clock::instant`].
