@@ -1,5 +1,5 @@
-//! The task that keeps a LeaseCandidate: the API server chooses the holder of a Lease among them, and
-//! asks them whether they are still there. As client-go's `LeaseCandidate`
+//! The task that keeps a LeaseCandidate: the API server chooses the holder of a Lease among them,
+//! and asks them whether they are still there. As client-go's `LeaseCandidate`
 //! (`tools/leaderelection/leasecandidate.go`).
 
 use std::time::Duration;
@@ -104,8 +104,8 @@ impl Candidacy {
         }
     }
 
-    /// Makes the object, or says in it that this contender is there. If another version is there, or
-    /// none, what is there is read and tried once more: the API server waits for five seconds only.
+    /// Makes the object, or says in it that this contender is there. If another version is there,
+    /// or none, what is there is read and tried once more: the API server waits for five seconds.
     async fn renew(&mut self) -> Result<(), ApiError> {
         match self.write().await {
             Err(error) if error.is_conflict() || error.is_not_found() => {
