@@ -2,6 +2,7 @@
 
 mod abuse;
 mod manifests;
+mod page;
 mod protobuf;
 mod rbac;
 

@@ -76,6 +76,11 @@ impl Sandbox {
         &self.url
     }
 
+    /// Its folder, which is removed with it.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// What it has written.
     pub fn log(&self) -> String {
         self.process.log()

@@ -279,7 +279,8 @@ fn repository() -> Vec<File> {
     });
     paths.sort();
     let read = |path: String| {
-        let text = fs::read_to_string(root().join(&path)).ok()?;
+        // A picture has no text.
+        let text = String::from_utf8(fs::read(root().join(&path)).ok()?).unwrap_or_default();
         Some(File { path, text })
     };
     let files: Vec<File> = paths.into_iter().filter_map(read).collect();

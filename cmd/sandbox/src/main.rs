@@ -1,5 +1,6 @@
 //! The sandbox as a program: a whole cluster in one process, for `kubectl` and for scripts.
 
+mod page;
 mod play;
 mod serve;
 mod view;

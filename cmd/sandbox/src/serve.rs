@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use api::Time;
 use manager::debug;
 use runtime::{Clock, Runtime};
 use sandbox::{Nodes, Options, Server};
@@ -13,6 +14,7 @@ use script::{Player, Script, World};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::page;
 use crate::view::{Live, View};
 use crate::{Arguments, tell};
 
@@ -43,7 +45,9 @@ pub(crate) fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let state = arguments.load.as_deref().map(State::read).transpose()?;
-    let runtime = time(state.as_ref(), arguments.speed);
+    // Speed may be changed on the page.
+    let runtime =
+        Runtime::faster(start(state.as_ref()), arguments.speed.unwrap_or(NonZeroU32::MIN));
     let address = SocketAddr::new(arguments.bind_address, arguments.port);
     let listener = TcpListener::bind(address);
     let listener = listener.await.with_context(|| format!("--port {}", arguments.port))?;
@@ -66,12 +70,15 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         // Before the first request: whoever lists all objects then finds it there.
         apply(&mut player, STANDARD).await?;
     }
-    let pages = debug::router(world.source.clone(), debug::Audience::Insiders);
+    let (page, mut acts) = page::router(&world);
+    let pages = debug::router(world.source.clone(), debug::Audience::Insiders).merge(page);
     let serving = server.clone();
     let served = runtime::spawn("http", async move { serving.serve(listener, pages).await });
 
     let nodes = arguments.nodes;
-    tell(&format!("A cluster of {nodes} nodes is up. Talk to it from another terminal:\n"));
+    tell(&format!("A cluster of {nodes} nodes is up. Look at it in a browser:\n"));
+    tell(&format!("    http://{address}/\n"));
+    tell("Talk to it from another terminal:\n");
     tell(&format!("    kubectl -s http://{address} get nodes"));
     tell(&format!("    curl http://{address}/debug/controllers\n"));
     tell("Ctrl-C ends it.\n");
@@ -81,7 +88,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         apply(&mut player, &text).await.with_context(failed)?.iter().for_each(|line| tell(line));
     }
     let view = View::start(&world, Live::from_terminal());
-    ended().await.context("signals")?;
+    tokio::select! {
+        biased;
+        ended = ended() => ended.context("signals")?,
+        () = page::carry_out(&mut player, &mut acts) => {}
+    }
     drop(view);
     if let Some(path) = &arguments.save {
         std::fs::write(path, server.save())
@@ -93,14 +104,10 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The start of the cluster's time: now, but not before the loaded state.
-fn time(state: Option<&State>, speed: Option<NonZeroU32>) -> Runtime {
+fn start(state: Option<&State>) -> Time {
     let now = Clock::system().now();
     let start = state.and_then(|state| Server::saved_at(&state.document));
-    let start = start.filter(|start| *start > now);
-    match (start, speed) {
-        (None, None) => Runtime::system(),
-        _ => Runtime::faster(start.unwrap_or(now), speed.unwrap_or(NonZeroU32::MIN)),
-    }
+    start.map_or(now, |start| start.max(now))
 }
 
 /// Waits for Ctrl-C, or for SIGTERM.

@@ -13,12 +13,14 @@ use serde_json::Value;
 /// The shortest time between two updates of the status line.
 const DRAW: Duration = Duration::from_millis(200);
 
-const DEPLOYMENTS: Resource = Resource::namespaced("apps", "v1", "deployments", "Deployment");
-const DAEMON_SETS: Resource = Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet");
-const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
-const NODES: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
+pub(crate) const DEPLOYMENTS: Resource =
+    Resource::namespaced("apps", "v1", "deployments", "Deployment");
+pub(crate) const DAEMON_SETS: Resource =
+    Resource::namespaced("apps", "v1", "daemonsets", "DaemonSet");
+pub(crate) const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+pub(crate) const NODES: Resource = Resource::cluster_scoped("", "v1", "nodes", "Node");
 const NAMESPACES: Resource = Resource::cluster_scoped("", "v1", "namespaces", "Namespace");
-const EVENTS: Resource = Resource::namespaced("", "v1", "events", "Event");
+pub(crate) const EVENTS: Resource = Resource::namespaced("", "v1", "events", "Event");
 
 /// The form of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,19 +143,8 @@ impl Shown {
         if pod.pointer("/metadata/deletionTimestamp").is_some() {
             return None;
         }
-        let statuses = pod.pointer("/status/containerStatuses").and_then(Value::as_array);
-        let waiting = statuses.into_iter().flatten().find_map(|status| {
-            let reason = text(status, "/state/waiting/reason");
-            let is_bad = !reason.is_empty()
-                && !["ContainerCreating", "PodInitializing"].contains(&reason.as_str());
-            is_bad.then_some(reason)
-        });
-        let failed = (text(pod, "/status/phase") == "Failed").then(|| {
-            let reason = text(pod, "/status/reason");
-            if reason.is_empty() { "failed".to_owned() } else { format!("failed, {reason}") }
-        });
         let place = (PODS, key.clone());
-        let trouble = waiting.or(failed);
+        let trouble = trouble(pod);
         if trouble.is_none() && ready && self.lines.contains_key(&place) {
             return Some("well again".to_owned());
         }
@@ -172,8 +163,24 @@ impl Shown {
     }
 }
 
+/// Why a pod is not well; none: it is, or may be soon.
+pub(crate) fn trouble(pod: &Value) -> Option<String> {
+    let statuses = pod.pointer("/status/containerStatuses").and_then(Value::as_array);
+    let waiting = statuses.into_iter().flatten().find_map(|status| {
+        let reason = text(status, "/state/waiting/reason");
+        let is_bad = !reason.is_empty()
+            && !["ContainerCreating", "PodInitializing"].contains(&reason.as_str());
+        is_bad.then_some(reason)
+    });
+    let failed = (text(pod, "/status/phase") == "Failed").then(|| {
+        let reason = text(pod, "/status/reason");
+        if reason.is_empty() { "failed".to_owned() } else { format!("failed, {reason}") }
+    });
+    waiting.or(failed)
+}
+
 /// The progress of a Deployment or a DaemonSet, once its controller has observed it.
-fn workload(object: &Value) -> Option<String> {
+pub(crate) fn workload(object: &Value) -> Option<String> {
     object.pointer("/status/observedGeneration")?;
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or(0);
     let (ready, wanted, updated) = if object.pointer("/spec/replicas").is_some() {
@@ -207,7 +214,7 @@ fn warning(event: &Value) -> Option<String> {
     is_warning.then(|| format!("{about}: {reason}: {message}"))
 }
 
-fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+pub(crate) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     let conditions = object.pointer("/status/conditions")?.as_array()?;
     conditions.iter().find(|condition| text(condition, "/type") == name)
 }
@@ -216,6 +223,6 @@ fn kind(resource: &Resource) -> String {
     resource.kind.to_lowercase()
 }
 
-fn text(value: &Value, path: &str) -> String {
+pub(crate) fn text(value: &Value, path: &str) -> String {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -31,7 +31,7 @@ use world::{Plan, World};
 /// For the start of a cluster with its nodes, and of the manager.
 const START_LIMIT: Duration = Duration::from_mins(5);
 /// For each step of a scenario, and with the default rates of the managers, which are low.
-const LIMIT: Duration = Duration::from_mins(5);
+const LIMIT: Duration = Duration::from_mins(15);
 const SLOW_LIMIT: Duration = Duration::from_mins(30);
 
 /// Measures what a manager costs, ours beside upstream's.
