@@ -152,6 +152,8 @@ pub enum Mutant {
     BudgetRoundedDown,
     /// A pod that is to be evicted counts as healthy although it is not known to be terminating.
     EvictedForgotten,
+    /// A pod that is terminating counts as healthy while it is ready.
+    TerminatingIsHealthy,
     /// The mark of a pod that is to be disrupted is stale at once.
     MarkIsStale,
     /// A volume that is being deleted is let go although it is bound.
@@ -309,6 +311,7 @@ impl Mutant {
         Self::MirroredBeside,
         Self::BudgetRoundedDown,
         Self::EvictedForgotten,
+        Self::TerminatingIsHealthy,
         Self::MarkIsStale,
         Self::BoundVolumeGoes,
         Self::ClassClaimsIgnored,

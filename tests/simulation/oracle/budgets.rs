@@ -1,7 +1,7 @@
-//! Budgets for disruptions: what their status says, which evicted pods it counts, and which pods
-//! are no longer marked as disrupted.
+//! Budgets for disruptions: what their status says, which evicted pods it counts, how many pods may
+//! be evicted, and which are no longer marked as disrupted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Oracle {
         let (before, budget) = written(it)?;
         let namespace = text(budget, "/metadata/namespace");
         let told = self.knowledge.told(it.life, "pods");
-        let now = START + it.at + self.clocks.ahead(it.life, self.decider.begun);
+        let now = self.latest(it);
         let kept = at(budget, "/status/disruptedPods");
         let dropped = at(before, "/status/disruptedPods").as_object().into_iter().flatten();
         let mut dropped = dropped.filter(|(name, _)| kept.get(name.as_str()).is_none());
@@ -83,6 +83,60 @@ impl Oracle {
         lost.map(|(name, since)| format!("{it}: {name}, evicted at {since}, is forgotten"))
     }
 
+    /// A status lets no more pods be evicted than those permit that really were healthy, now or at
+    /// some moment since its controller last looked.
+    pub(super) fn spares_too_few(&self, it: &Judged<'_>) -> Option<String> {
+        let (before, budget) = written(it)?;
+        let status = |field: &str| number(budget, &format!("/status/{field}"));
+        let most = self.most_healthy(before, self.latest(it));
+        // If how many pods there should be is not known, this figure stays as it was: `failSafe` in
+        // upstream's pkg/controller/disruption/disruption.go.
+        let is_counted = reason(budget) != FAILED;
+        let counts_more = is_counted && status("currentHealthy") > most;
+        let allows_more = status("disruptionsAllowed") > (most - status("desiredHealthy")).max(0);
+        let wrong = || format!("{it}: {most} were healthy at most, {}", at(budget, "/status"));
+        (counts_more || allows_more).then(wrong)
+    }
+
+    /// How many pods of a budget were healthy at most, of all states since its controller last
+    /// looked. As `buildDisruptedPodMap` and `countHealthyPods` in upstream's
+    /// pkg/controller/disruption/disruption.go, which go by the name of a pod.
+    fn most_healthy(&self, budget: &Value, now: Time) -> i64 {
+        let namespace = text(budget, "/metadata/namespace");
+        let evicted = at(budget, "/status/disruptedPods");
+        let is_expected_to_go = |name: &str| {
+            let since = evicted.get(name).and_then(|since| Time::parse(since.as_str()?).ok());
+            since.is_some_and(|since| now < since + STALE_AFTER)
+        };
+        let is_healthy = |name: &str, pod: &Value| {
+            let counts = matches(pod, selector(budget)) && is_ready(pod) && !is_ending(pod);
+            counts && !is_expected_to_go(name)
+        };
+        let here =
+            self.objects.of_kind("Pod").filter(|it| text(it, "/metadata/namespace") == namespace);
+        let here = here.map(|pod| (text(pod, "/metadata/name"), pod));
+        let healthy = here.filter(|(name, pod)| is_healthy(name, pod)).map(|(name, _)| name);
+        let mut healthy: BTreeSet<&str> = healthy.collect();
+        let mut most = healthy.len();
+        for ((kind, of, name), before) in self.objects.before(self.seen("Pod")) {
+            if kind != "Pod" || of != namespace {
+                continue;
+            }
+            if before.as_ref().is_some_and(|pod| is_healthy(name, pod)) {
+                healthy.insert(name);
+            } else {
+                healthy.remove(name.as_str());
+            }
+            most = most.max(healthy.len());
+        }
+        count(most)
+    }
+
+    /// What the one who decided on a write took for now, at the latest.
+    fn latest(&self, it: &Judged<'_>) -> Time {
+        START + it.at + self.clocks.ahead(it.life, self.decider.begun)
+    }
+
     /// Why a pod stays marked.
     pub(super) fn stays_marked(&self, pod: &Value, it: &Judged<'_>) -> Option<&'static str> {
         if it.target.plural != "pods" {
@@ -92,8 +146,7 @@ impl Oracle {
         if is_ending(pod) || has_ended(pod) {
             return Some("the pod ends");
         }
-        let now = START + it.at + self.clocks.ahead(it.life, self.decider.begun);
-        (now < since + STALE_AFTER).then_some("the pod may still be disrupted")
+        (self.latest(it) < since + STALE_AFTER).then_some("the pod may still be disrupted")
     }
 
     /// Whether a clock that was behind may have made a pod or a budget wait for too long.

@@ -133,6 +133,12 @@ pub(crate) static RULES: &[Rule] = &[
         bugs: &[Mutant::EvictedForgotten],
     },
     Rule {
+        name: "disruption-spares",
+        promise: "a budget allows no more disruptions than pods that really were healthy permit",
+        check: Check::Done(Oracle::spares_too_few),
+        bugs: &[Mutant::TerminatingIsHealthy],
+    },
+    Rule {
         name: "counts-quota",
         promise: "what is used of a quota was there since its controller last looked",
         check: Check::Done(Oracle::counts_quota),

@@ -48,6 +48,7 @@ impl Disrupted<'_> {
     pub(super) fn is_healthy(&self, pod: &Pod, now: Time) -> bool {
         let since = self.expected.get(&*pod.meta.key.name);
         let is_expected = since.is_some_and(|&since| since + DELETION_TIMEOUT > now);
-        !pod.meta.is_terminating() && !is_expected && pod.is_ready()
+        let goes = pod.meta.is_terminating() && !mutant::is(Mutant::TerminatingIsHealthy);
+        !goes && !is_expected && pod.is_ready()
     }
 }
