@@ -75,8 +75,8 @@ async fn objects_are_stored_in_the_new_version() -> anyhow::Result<()> {
     run.await.with_context(|| manager.log())
 }
 
-/// TestStorageVersionMigrationDuringChaos: ten migrations of a kind, whose stored version stays. All
-/// succeed while objects come and go, and none that stays is another one then.
+/// TestStorageVersionMigrationDuringChaos: ten migrations of a kind, whose stored version stays.
+/// All succeed while objects come and go, and none that stays is another one then.
 async fn many_at_once_while_others_come_and_go(objects: &Objects) -> anyhow::Result<()> {
     let all = objects.of_all();
     let stays = |number| object("Widget", &format!("stays-{number}"));
