@@ -7,6 +7,7 @@
 mod ends;
 mod killed;
 mod policies;
+mod restarts;
 mod runs;
 
 use anyhow::{Context, ensure};
