@@ -6,6 +6,7 @@
 
 mod ends;
 mod killed;
+mod late;
 mod policies;
 mod restarts;
 mod runs;

@@ -10,6 +10,7 @@ use futures::future::{LocalBoxFuture, try_join_all};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
+use super::late::{Relay, events_come_after_those_of_pods};
 use super::{
     ARGS, COMPLETE, FAILED, JOBS, LIMIT, becomes, change, condition, end, end_index, end_with,
     has_ended_so, is_tracked, job, one, pods, running, says, start, start_kept, unblock,
@@ -58,6 +59,7 @@ async fn jobs_outlast_a_restart() -> anyhow::Result<()> {
     let apiserver_args = WORKLOADS_SERVED.map(str::to_owned).to_vec();
     let cluster =
         Cluster::start(Options { nodes: 1, apiserver_args, ..Options::default() }).await?;
+    let relay = Relay::start(&cluster).await?;
     let binary = Binary::under_test()?;
     let args = [ARGS, &[GATE_OFF]].concat();
     let mut first = Manager::start(&cluster, binary, User::ControllerManager, &args)?;
@@ -77,13 +79,17 @@ async fn jobs_outlast_a_restart() -> anyhow::Result<()> {
         first.ended(LIMIT).await?;
         restart.step.wait().await;
         restart.step.wait().await;
-        let manager = Manager::start(&cluster, binary, User::ControllerManager, ARGS)?;
+        let through_relay = [ARGS, &[relay.flag()]].concat();
+        let manager = Manager::start(&cluster, binary, User::Admin, &through_relay)?;
         ensure!(second.set(manager).is_ok(), "there is one restart");
         anyhow::Ok(())
     };
     let done = async { tokio::try_join!(managers, try_join_all(scenes)).map(drop) }.await;
     let log = || second.get().map_or_else(|| first.log(), Manager::log);
-    done.with_context(log)
+    done.with_context(log)?;
+    let objects = Objects::in_new(&cluster, "late").await?;
+    let second = second.get().context("a second manager")?;
+    events_come_after_those_of_pods(&cluster, second, &relay, objects).await.with_context(log)
 }
 
 /// TestJobPodFailurePolicyWithFailedPodDeletedDuringControllerRestart: the first manager announces
