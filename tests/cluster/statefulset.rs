@@ -4,6 +4,9 @@
 //!
 //! Pods with claims name their node: nobody binds claims here, and the scheduler would wait.
 
+mod claims;
+mod e2e;
+
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, silent, wait_until};
 use futures::{StreamExt, TryStreamExt};
@@ -472,6 +475,10 @@ async fn make_ready(objects: &Objects, pod: &str, ready: &str, since: &str) -> a
     let condition = json!({"type": "Ready", "status": ready, "lastTransitionTime": since});
     let status = json!({"status": {"phase": "Running", "conditions": [condition]}});
     objects.merge("pods", &format!("{pod}/status"), &status).await
+}
+
+async fn scale(objects: &Objects, name: &str, replicas: usize) -> anyhow::Result<()> {
+    objects.merge(SETS, &format!("{name}/scale"), &json!({"spec": {"replicas": replicas}})).await
 }
 
 /// The uids of the pods, by name.
