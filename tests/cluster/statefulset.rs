@@ -6,6 +6,7 @@
 
 mod claims;
 mod e2e;
+mod updates;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User, silent, wait_until};

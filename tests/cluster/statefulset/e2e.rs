@@ -1,28 +1,39 @@
 //! Upstream's e2e tests of StatefulSets (test/e2e/apps/statefulset.go) that need no kubelet, but
 //! for those that `scripts/statefulset` and `differential` play.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User};
 use futures::future::LocalBoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
-use super::{ARGS, claims, converged_is_silent};
+use super::{ARGS, claims, converged_is_silent, updates};
+
+/// Off by default; nothing but updates depends on it.
+const GATE: &str = "--feature-gates=MaxUnavailableStatefulSet=true";
 
 /// A test of upstream, and what runs for it in a namespace of its own.
 type Case = (&'static str, fn(Objects) -> LocalBoxFuture<'static, anyhow::Result<()>>);
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 9] = [
     ("identity", |it| claims::pods_keep_their_identity(it).boxed_local()),
     ("adopted", |it| claims::of_pods_that_were_adopted(it).boxed_local()),
     ("foreign", |it| claims::of_another_controller_stay(it).boxed_local()),
     ("missing", |it| claims::of_a_pending_pod_are_made_again(it).boxed_local()),
+    ("rollback", |it| updates::rolled_back_with_claims(it).boxed_local()),
+    ("several", |it| updates::several_at_once(it).boxed_local()),
+    ("halts", |it| updates::scaling_halts_at_an_unready_pod(it).boxed_local()),
+    ("ordinals", |it| updates::another_first_number(it).boxed_local()),
+    ("minimum", |it| updates::available_after_a_while(it).boxed_local()),
 ];
 
 #[tokio::test]
 async fn stateful_sets_do_as_in_e2e_tests() -> anyhow::Result<()> {
-    let cluster = Cluster::start(Options { nodes: 1, ..Options::default() }).await?;
+    let apiserver_args = vec![GATE.to_owned()];
+    let options = Options { nodes: 1, apiserver_args, ..Options::default() };
+    let cluster = Cluster::start(options).await?;
+    let args = [ARGS, &[GATE]].concat();
     let mut manager =
-        Manager::start(&cluster, Binary::under_test()?, User::ControllerManager, ARGS)?;
+        Manager::start(&cluster, Binary::under_test()?, User::ControllerManager, &args)?;
     manager.healthy().await?;
     let run = async {
         stream::iter(CASES)
@@ -36,6 +47,12 @@ async fn stateful_sets_do_as_in_e2e_tests() -> anyhow::Result<()> {
             .buffer_unordered(CASES.len())
             .try_collect::<()>()
             .await?;
+        let page = manager.get("/metrics").await?;
+        let maximum = page.lines().find(|line| {
+            line.starts_with("statefulset_controller_statefulset_max_unavailable{")
+                && line.contains("statefulset_namespace=\"several\"")
+        });
+        ensure!(maximum.is_some_and(|line| line.ends_with(" 2")), "{maximum:?}");
         converged_is_silent(&cluster, &manager).await
     };
     run.await.with_context(|| manager.log())
