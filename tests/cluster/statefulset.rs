@@ -6,6 +6,7 @@
 
 mod claims;
 mod e2e;
+mod resources;
 mod updates;
 
 use anyhow::{Context, ensure};

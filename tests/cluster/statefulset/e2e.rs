@@ -6,7 +6,7 @@ use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User};
 use futures::future::LocalBoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
-use super::{ARGS, claims, converged_is_silent, updates};
+use super::{ARGS, claims, converged_is_silent, resources, updates};
 
 /// Off by default; nothing but updates depends on it.
 const GATE: &str = "--feature-gates=MaxUnavailableStatefulSet=true";
@@ -14,7 +14,7 @@ const GATE: &str = "--feature-gates=MaxUnavailableStatefulSet=true";
 /// A test of upstream, and what runs for it in a namespace of its own.
 type Case = (&'static str, fn(Objects) -> LocalBoxFuture<'static, anyhow::Result<()>>);
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 11] = [
     ("identity", |it| claims::pods_keep_their_identity(it).boxed_local()),
     ("adopted", |it| claims::of_pods_that_were_adopted(it).boxed_local()),
     ("foreign", |it| claims::of_another_controller_stay(it).boxed_local()),
@@ -24,6 +24,8 @@ const CASES: [Case; 9] = [
     ("halts", |it| updates::scaling_halts_at_an_unready_pod(it).boxed_local()),
     ("ordinals", |it| updates::another_first_number(it).boxed_local()),
     ("minimum", |it| updates::available_after_a_while(it).boxed_local()),
+    ("scale", |it| resources::scale(it).boxed_local()),
+    ("status", |it| resources::status(it).boxed_local()),
 ];
 
 #[tokio::test]
@@ -36,7 +38,11 @@ async fn stateful_sets_do_as_in_e2e_tests() -> anyhow::Result<()> {
         Manager::start(&cluster, Binary::under_test()?, User::ControllerManager, &args)?;
     manager.healthy().await?;
     let run = async {
-        stream::iter(CASES)
+        let collection = async {
+            let objects = Objects::in_new(&cluster, "collection").await?;
+            resources::collection(&cluster, objects).await.context("collection")
+        };
+        let cases = stream::iter(CASES)
             .map(|(name, case)| {
                 let cluster = &cluster;
                 async move {
@@ -45,8 +51,8 @@ async fn stateful_sets_do_as_in_e2e_tests() -> anyhow::Result<()> {
                 }
             })
             .buffer_unordered(CASES.len())
-            .try_collect::<()>()
-            .await?;
+            .try_collect::<()>();
+        tokio::try_join!(cases, collection)?;
         let page = manager.get("/metrics").await?;
         let maximum = page.lines().find(|line| {
             line.starts_with("statefulset_controller_statefulset_max_unavailable{")
