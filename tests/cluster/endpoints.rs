@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const ARGS: &[&str] = &["--controllers=endpoints-controller,endpointslice-controller,\
                          endpointslice-mirroring-controller"];
 /// The last flag of a name counts.
-const DUAL_STACK: &str = "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112";
+pub(crate) const DUAL_STACK: &str = "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112";
 const SLICES: &str = "endpointslices.v1.discovery.k8s.io";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const LIMIT: Duration = Duration::from_mins(1);

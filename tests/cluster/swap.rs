@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::endpoints::DUAL_STACK;
+
 const LIMIT: Duration = Duration::from_mins(1);
 /// How long nothing may happen until a manager counts as done.
 const CALM: Duration = Duration::from_secs(5);
@@ -96,7 +98,7 @@ async fn upstreams_changes_nothing_of_ours() -> anyhow::Result<()> {
 }
 
 pub(crate) fn options() -> Options {
-    let apiserver_args = [GATES, BETAS_SERVED].map(str::to_owned).to_vec();
+    let apiserver_args = [GATES, BETAS_SERVED, DUAL_STACK].map(str::to_owned).to_vec();
     Options { nodes: 3, apiserver_args, ..Options::default() }
 }
 

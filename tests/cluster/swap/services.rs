@@ -72,7 +72,8 @@ async fn node(objects: &Objects) -> anyhow::Result<()> {
     objects.of_all().create("nodes", &node).await.map(drop)
 }
 
-/// Makes so many pods. Some have a port of the same name with another number, some are not ready.
+/// Makes so many pods, of both families. Some have a port of the same name with another number,
+/// some are not ready.
 async fn pods(objects: &Objects, count: usize) -> anyhow::Result<()> {
     let all = (0..count).map(|number| async move {
         let port = json!({"name": "http", "containerPort": 8080 + number % 2});
@@ -84,8 +85,9 @@ async fn pods(objects: &Objects, count: usize) -> anyhow::Result<()> {
         let condition = json!({"type": "Ready", "status": ready,
             "lastTransitionTime": "2026-01-02T03:04:05Z"});
         let ip = format!("10.200.{}.{}", number / 250, number % 250 + 1);
-        let status = json!({"phase": "Running", "podIP": ip, "podIPs": [{ "ip": ip }],
-            "conditions": [condition]});
+        let second = format!("fd00:10:200::{:x}", number + 1);
+        let status = json!({"phase": "Running", "podIP": ip,
+            "podIPs": [{ "ip": ip }, { "ip": second }], "conditions": [condition]});
         let name = format!("many-{number}/status");
         objects.merge("pods", &name, &json!({ "status": status })).await
     });
@@ -100,9 +102,9 @@ pub(super) async fn create(objects: &Objects) -> anyhow::Result<()> {
         let metadata = json!({"name": name, "labels": {"team": "a"}});
         objects.create("services", &json!({"metadata": metadata, "spec": spec})).await?;
     }
-    for name in ["custom", "unmirrored"] {
+    for name in ["custom", "custom-headless", "unmirrored"] {
         let skip = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});
-        let labels = if name == "custom" { json!({"team": "a"}) } else { skip };
+        let labels = if name == "unmirrored" { skip } else { json!({"team": "a"}) };
         let metadata = json!({"name": name, "labels": labels, "annotations": {"note": "x"}});
         let subsets = json!([
             {"addresses": [{"ip": "192.0.2.1"}, {"ip": "192.0.2.2", "hostname": "h"}],
@@ -113,22 +115,97 @@ pub(super) async fn create(objects: &Objects) -> anyhow::Result<()> {
         objects.create("endpoints", &made).await?;
     }
     let is_there = |it: &Value| !it["subsets"].is_null();
-    for name in ["plain", "publishes", "workload"] {
+    for name in ["plain", "publishes", "workload", "six"] {
         objects.wait("endpoints", name, "to have addresses", is_there).await?;
     }
-    Ok(())
+    have_shapes(objects).await
+}
+
+/// Waits until the slices of each shape have what the shape is there for.
+async fn have_shapes(objects: &Objects) -> anyhow::Result<()> {
+    wait_until("slices of all shapes", LIMIT, async || {
+        let all = objects.list(SLICES).await?;
+        let endpoints = |name: &str, family: &str| -> Vec<Value> {
+            let is_of = |it: &&Value| {
+                let of = &it["metadata"]["labels"]["kubernetes.io/service-name"];
+                *of == name && it["addressType"] == family
+            };
+            let lists = all.iter().filter(is_of).filter_map(|it| it["endpoints"].as_array());
+            lists.flatten().cloned().collect()
+        };
+        for (name, families) in [
+            ("dual", &["IPv4", "IPv6"][..]),
+            ("dual-headless", &["IPv4", "IPv6"]),
+            ("dual-prefers", &["IPv4", "IPv6"]),
+            ("six", &["IPv6"]),
+        ] {
+            for family in families {
+                let found = endpoints(name, family).len();
+                ensure!(found == FEW, "{name} has {found} endpoints of {family}");
+            }
+        }
+        for (name, hint) in [
+            ("close", "forZones"),
+            ("same-zone", "forZones"),
+            ("same-node", "forNodes"),
+            ("workload-node", "forNodes"),
+        ] {
+            let found = endpoints(name, "IPv4");
+            let is_hinted = found.iter().any(|it| !it["hints"][hint].is_null());
+            ensure!(is_hinted, "{name} has no {hint}: {found:?}");
+        }
+        Ok(Some(()))
+    })
+    .await
 }
 
 fn shapes() -> Vec<(&'static str, Value)> {
+    [shapes_of_both_families(), shapes_of_one_family()].concat()
+}
+
+fn shapes_of_both_families() -> Vec<(&'static str, Value)> {
     let few = json!({"app": "many"});
     let ports = json!([{"name": "http", "port": 80, "targetPort": "http"}]);
     vec![
+        (
+            "dual",
+            json!({"selector": few, "ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]}),
+        ),
+        (
+            "dual-headless",
+            json!({"selector": few, "ipFamilyPolicy": "RequireDualStack", "clusterIP": "None",
+                "publishNotReadyAddresses": true, "ports": ports}),
+        ),
+        (
+            "dual-prefers",
+            json!({"selector": few, "ipFamilyPolicy": "PreferDualStack",
+                "ipFamilies": ["IPv6", "IPv4"], "trafficDistribution": "PreferSameNode",
+                "ports": ports}),
+        ),
+        // Without a selector and headless it is of both families by itself.
+        ("custom-headless", json!({"clusterIP": "None", "ports": [{"port": 80}]})),
+    ]
+}
+
+fn shapes_of_one_family() -> Vec<(&'static str, Value)> {
+    let few = json!({"app": "many"});
+    let ports = json!([{"name": "http", "port": 80, "targetPort": "http"}]);
+    let distributed = |app: &str, how: &str| {
+        let selector = json!({ "app": app });
+        json!({"selector": selector, "trafficDistribution": how, "ports": [{"port": 80}]})
+    };
+    vec![
         ("plain", json!({"selector": few, "ports": [{"port": 80}]})),
+        ("six", json!({"selector": few, "ipFamilies": ["IPv6"], "ports": [{"port": 80}]})),
         ("named", json!({"selector": few, "ports": ports})),
         ("headless", json!({"selector": few, "clusterIP": "None", "ports": ports})),
         ("no-ports", json!({"selector": few, "clusterIP": "None"})),
         ("publishes", json!({"selector": few, "publishNotReadyAddresses": true, "ports": ports})),
         ("close", json!({"selector": few, "trafficDistribution": "PreferClose", "ports": ports})),
+        ("same-zone", distributed("many", "PreferSameZone")),
+        ("same-node", distributed("many", "PreferSameNode")),
+        // Its nodes are in no zone.
+        ("workload-node", distributed("history", "PreferSameNode")),
         (
             "several",
             json!({"selector": few, "ports": [
@@ -162,7 +239,7 @@ pub(super) async fn end(objects: &Objects) -> anyhow::Result<()> {
         .map(|name| async move { objects.delete_with("pods", name, grace).await.map(drop) });
     stream::iter(all).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
     let is_empty = |it: &Value| it["subsets"].is_null();
-    for name in ["plain", "publishes"] {
+    for name in ["plain", "publishes", "dual", "six"] {
         objects.wait("endpoints", name, &format!("of {NAMESPACE} to be empty"), is_empty).await?;
     }
     Ok(())
