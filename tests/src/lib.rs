@@ -34,6 +34,7 @@ mod requests;
 mod sandbox;
 pub mod scripts;
 mod wait;
+mod watched;
 
 pub use audit::{AuditLog, Claim, Purpose, Write};
 pub use cluster::{Caller, Cluster, Options};
@@ -50,3 +51,4 @@ pub use quiet::{Queues, quiet, silent};
 pub use requests::{Request, Requests, none_forbidden, since, writes};
 pub use sandbox::{Said, Sandbox};
 pub use wait::{now, pass, wait_until};
+pub use watched::{Change, Watched};
