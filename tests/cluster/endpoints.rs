@@ -1,6 +1,7 @@
 //! Services, their Endpoints and their EndpointSlices on the real API server, with upstream's
 //! roles. As upstream's test/integration/endpoints, endpointslice and dualstack.
 
+mod consumer;
 mod many;
 mod mirroring;
 mod scenes;

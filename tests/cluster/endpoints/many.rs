@@ -1,15 +1,15 @@
 //! Many pods: what does not fit, how slices are packed, and what a rolling restart costs.
 //! `ENDPOINT_PODS=5000` is the long form, with `--nocapture` for times and requests.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
-use std::time::Instant;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use cluster_tests::{Cluster, Manager, Objects, Requests, quiet, since, wait_until};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
+use super::consumer::{Consumer, Told};
 use super::{
     CALM, LIMIT, SLICES, addresses, endpoints, is_placeholder, pod, run, say, service, slices,
     status, that_are,
@@ -20,6 +20,8 @@ const PODS: usize = 300;
 /// How many pods each of them has, but for the large ones.
 const OF_A_SERVICE: usize = 8;
 const AT_ONCE: usize = 32;
+/// How long a pod may be ready without being listed, if there were no other Services.
+const UNLISTED_MAX: Duration = Duration::from_secs(15);
 /// Upstream's `maxCapacity`.
 const CAPACITY: usize = 1000;
 
@@ -94,8 +96,9 @@ async fn what_does_not_fit_is_left_out(cluster: &Cluster, manager: &Manager) -> 
     super::sliced(&objects, "web", "to be one empty one", one).await.map(drop)
 }
 
-/// All pods of many Services are replaced, one after the other in each of them. A consumer that
-/// follows the slices never loses all of them, and in the end all is exact.
+/// All pods of many Services are replaced, one after the other in each of them. A consumer of the
+/// slices knows each pod soon after it is ready, loses none before it is unready, and never all of
+/// a Service; in the end all is exact.
 async fn a_rolling_restart_ends_exact(cluster: &Cluster, manager: &Manager) -> anyhow::Result<()> {
     let pods = std::env::var("ENDPOINT_PODS").map_or(Ok(PODS), |it| it.parse())?;
     let services = pods / OF_A_SERVICE;
@@ -121,19 +124,32 @@ async fn a_rolling_restart_ends_exact(cluster: &Cluster, manager: &Manager) -> a
     quiet(cluster, manager, CALM).await?;
     let (made, before) = (begin.elapsed(), cluster.request_counts().await?);
     let begin = now();
-    let follow = follow(&objects, services);
+    let mut consumer = Consumer::start(&objects).await?;
+    let work = async {
+        restart.replace_all().await?;
+        restart.exact(1).await?;
+        quiet(cluster, manager, CALM).await
+    };
+    let follow = async {
+        loop {
+            consumer.step().await;
+        }
+    };
     tokio::select! {
         biased;
-        done = restart.replace_all() => done?,
-        lost = follow => lost.map(|never| match never {})?,
+        done = work => done?,
+        () = follow => {}
     }
-    restart.exact(1).await?;
-    quiet(cluster, manager, CALM).await?;
+    let restarted = begin.elapsed();
+    consumer.until("the consumer to know all", |told| restart.is_exact(told, 1)).await?;
+    let slowest = consumer.judge(unlisted_max(services))?;
     let made_by = since(&before, &cluster.request_counts().await?);
     println!(
-        "{pods} pods, {services} Services: made in {:.1} s, restarted in {:.1} s; {}",
+        "{pods} pods, {services} Services: made in {:.1} s, restarted in {:.1} s, listed after \
+         {:.1} s at most; {}",
         made.as_secs_f64(),
-        begin.elapsed().as_secs_f64(),
+        restarted.as_secs_f64(),
+        slowest.as_secs_f64(),
         summary(&made_by)
     );
     Ok(())
@@ -181,37 +197,37 @@ impl Restart<'_> {
 
     /// Waits until the slices name the pods of a round and no others.
     async fn exact(&self, round: usize) -> anyhow::Result<()> {
-        let services = self.services;
-        let what = format!("all that is said of {services} Services in round {round}");
+        let what = format!("all that is said of {} Services in round {round}", self.services);
         wait_until(&what, LIMIT * 5, async || {
-            let told = told(self.objects).await?;
-            for service in 0..services {
-                let wanted = (0..OF_A_SERVICE).map(|it| self.ip(service, it, round)).collect();
-                let found = told.get(&format!("s-{service}"));
-                ensure!(found == Some(&wanted), "s-{service}: {found:?}, not {wanted:?}");
-            }
-            let large = told.get("large").map_or(0, BTreeSet::len);
-            ensure!(large == services * OF_A_SERVICE, "large has {large}");
+            self.is_exact(&told(self.objects).await?, round)?;
             Ok(Some(()))
         })
         .await
     }
-}
 
-/// As a proxy does. Returns only if a Service has no backend.
-async fn follow(objects: &Objects, services: usize) -> anyhow::Result<Infallible> {
-    loop {
-        let told = told(objects).await?;
-        for service in 0..services {
-            let name = format!("s-{service}");
-            ensure!(told.get(&name).is_some_and(|it| !it.is_empty()), "{name} has no backend");
+    fn is_exact(&self, told: &Told, round: usize) -> anyhow::Result<()> {
+        for service in 0..self.services {
+            let wanted = (0..OF_A_SERVICE).map(|it| self.ip(service, it, round)).collect();
+            let found = told.get(&format!("s-{service}"));
+            ensure!(found == Some(&wanted), "s-{service}: {found:?}, not {wanted:?}");
         }
+        let large = told.get("large").map_or(0, BTreeSet::len);
+        ensure!(large == self.services * OF_A_SERVICE, "large has {large}");
+        Ok(())
     }
 }
 
+/// How long a pod may be ready without being listed. Changes are not batched here, but each
+/// controller sends 20 requests per second at most, which two writes for each Service wait for; and
+/// a sync that has failed is tried again after 1, 2 and 4 s.
+fn unlisted_max(services: usize) -> Duration {
+    let services = u32::try_from(services).unwrap_or(u32::MAX);
+    UNLISTED_MAX + Duration::from_millis(100) * services
+}
+
 /// The ready addresses of each Service, by its slices.
-async fn told(objects: &Objects) -> anyhow::Result<BTreeMap<String, BTreeSet<String>>> {
-    let mut told = BTreeMap::<_, BTreeSet<_>>::new();
+async fn told(objects: &Objects) -> anyhow::Result<Told> {
+    let mut told = Told::new();
     for slice in objects.list(SLICES).await? {
         let name = slice["metadata"]["labels"]["kubernetes.io/service-name"].as_str();
         let addresses = that_are(std::slice::from_ref(&slice), "ready");
