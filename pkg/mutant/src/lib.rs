@@ -146,6 +146,8 @@ pub enum Mutant {
     ConditionsIgnored,
     /// Pods that have ended stay in slices.
     EndedListed,
+    /// Pods that are deleted stay in slices.
+    GoneListed,
     /// Endpoints are mirrored although their Service has slices of its own.
     MirroredBeside,
     /// A share of pods that must be available is rounded down.
@@ -308,6 +310,7 @@ impl Mutant {
         Self::LeftoverUnread,
         Self::ConditionsIgnored,
         Self::EndedListed,
+        Self::GoneListed,
         Self::MirroredBeside,
         Self::BudgetRoundedDown,
         Self::EvictedForgotten,

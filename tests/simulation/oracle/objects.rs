@@ -186,6 +186,16 @@ impl Objects {
         changes.take_while(move |(at, ..)| *at > since).map(|(_, key, before)| (key, before))
     }
 
+    /// What an object is, and what it was since a revision.
+    pub(super) fn states(&self, key: &Key, since: u64) -> Vec<&Arc<Value>> {
+        let past = self.before(since).filter(|(of, _)| *of == key);
+        self.all
+            .get(key)
+            .into_iter()
+            .chain(past.filter_map(|(_, before)| before.as_ref()))
+            .collect()
+    }
+
     pub(super) fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<&Arc<Value>> {
         self.all.get(&(kind.to_owned(), namespace.to_owned(), name.to_owned()))
     }

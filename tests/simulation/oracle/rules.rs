@@ -181,6 +181,12 @@ pub(crate) static RULES: &[Rule] = &[
         bugs: &[Mutant::OfferForgotten],
     },
     Rule {
+        name: "lists-pods",
+        promise: "a slice lists pods as they were since its controller last looked, and not ended",
+        check: Check::Done(Oracle::lists_otherwise),
+        bugs: &[Mutant::EndedListed, Mutant::GoneListed],
+    },
+    Rule {
         name: "warns-conflicting",
         promise: "pods are told of a conflict if they were known to use one volume otherwise",
         check: Check::Told(Oracle::warns_wrong),
@@ -410,7 +416,6 @@ pub(crate) static RULES: &[Rule] = &[
             Mutant::ConditionsIgnored,
             Mutant::DaemonNeverSurges,
             Mutant::EndedCharged,
-            Mutant::EndedListed,
             Mutant::ErrorsNotRetried,
             Mutant::LastSelectorOnly,
             Mutant::LostClaimForgotten,

@@ -1,12 +1,14 @@
-//! Services: what Endpoints and slices say of their pods, at the end.
+//! Services: what Endpoints and slices say of their pods, at the end; and what a slice lists.
 
 use api::Time;
 use serde_json::Value;
 
-use super::fields::{at, has_ended, is_ready, list, matches, text, uid};
+use super::fields::{at, has_ended, is_ending, is_ready, list, matches, text, uid};
 use super::{Judged, Oracle};
 use crate::site::START;
 
+/// The account whose slices list pods.
+const ACCOUNT: &str = "endpointslice-controller";
 /// What the label of slices says that a Service's pods are behind.
 const OF_PODS: &str = "endpointslice-controller.k8s.io";
 /// What it says of those that mirror Endpoints.
@@ -20,6 +22,31 @@ const SKIP: &str = "/metadata/labels/endpointslice.kubernetes.io~1skip-mirror";
 type Listed = Vec<(String, bool)>;
 
 impl Oracle {
+    /// A slice lists each pod as it is, or was when its controller last looked: it has not ended,
+    /// and its addresses are its own, not those that another pod has by now.
+    pub(super) fn lists_otherwise(&self, it: &Judged<'_>) -> Option<String> {
+        let is_slice = it.account == ACCOUNT && it.target.plural == "endpointslices";
+        if !is_slice || it.method == "DELETE" {
+            return None;
+        }
+        let states = |kind: &str, name: &str| {
+            let key = (kind.to_owned(), it.target.namespace.clone(), name.to_owned());
+            self.objects.states(&key, self.seen(kind))
+        };
+        let service = text(it.sent, "/metadata/labels/kubernetes.io~1service-name");
+        let services = states("Service", service);
+        let publishes = services.iter().any(|it| *at(it, "/spec/publishNotReadyAddresses") == true);
+        list(it.sent, "/endpoints").iter().find_map(|endpoint| {
+            let pods = states("Pod", text(endpoint, "/targetRef/name"));
+            if pods.iter().any(|pod| is_listed_as(endpoint, pod, publishes)) {
+                return None;
+            }
+            let was = pods.iter().map(|pod| format!("{} {}", uid(pod), at(pod, "/status")));
+            let was = was.collect::<Vec<_>>().join(", ");
+            Some(format!("{it}: lists {endpoint}; the pod was {was}"))
+        })
+    }
+
     /// How the Endpoints and slices of a Service differ from its pods: each of these in exactly one
     /// slice, and no other one.
     pub(super) fn service_lacks(&self, service: &Value) -> Option<String> {
@@ -114,6 +141,19 @@ impl Oracle {
 
 fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
+}
+
+/// Whether an endpoint says of a pod what is so. What is not ready may be published as ready.
+fn is_listed_as(endpoint: &Value, pod: &Value, publishes: bool) -> bool {
+    let says = |condition: &str| *at(at(endpoint, "/conditions"), condition) == true;
+    let (serving, terminating) = (is_ready(pod), is_ending(pod));
+    let ips = list(pod, "/status/podIPs");
+    text(endpoint, "/targetRef/uid") == uid(pod)
+        && !has_ended(pod)
+        && list(endpoint, "/addresses").iter().all(|ip| ips.iter().any(|it| at(it, "/ip") == ip))
+        && says("/serving") == serving
+        && says("/terminating") == terminating
+        && (says("/ready") == (serving && !terminating) || publishes && says("/ready"))
 }
 
 /// An empty selector selects nothing in what a server stores.

@@ -203,7 +203,10 @@ fn unreserved(labels: &Labels) -> BTreeMap<String, String> {
 fn keep(slice: &EndpointSlice, wanted: &mut Wanted) -> (Vec<Endpoint>, bool) {
     let mut all_alike = true;
     let kept = slice.endpoints.iter().filter_map(|endpoint| {
-        let found = wanted.remove(&Identity::of(endpoint))?;
+        let found = match wanted.remove(&Identity::of(endpoint)) {
+            None if mutant::is(Mutant::GoneListed) => endpoint.clone(),
+            found => found?,
+        };
         all_alike &= mutant::is(Mutant::ConditionsIgnored) || is_alike(&found, endpoint);
         Some(found)
     });
