@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
-use cluster_tests::Objects;
+use cluster_tests::{Objects, wait_until};
 use futures::{StreamExt, TryStreamExt};
 use kube::api::WatchEvent;
 use serde_json::{Value, json};
 
 use super::claims::claims;
-use super::{SETS, claim, has_status, scale, set, settled, uids};
+use super::{LIMIT, SETS, claim, has_status, scale, set, settled, uids};
 
 /// e2e: should perform rolling updates and roll backs of template modifications with PVCs. As
 /// there, a pod that is not ready stops each of them until it is.
@@ -153,12 +153,17 @@ pub(super) async fn another_first_number(objects: Objects) -> anyhow::Result<()>
         objects.merge(SETS, name, &json!({ "spec": spec })).await?;
     }
     for (name, _, _, replicas, start) in rows {
-        settled(&objects, name, replicas).await?;
-        let mut names: Vec<_> = uids(&objects).await?.into_keys().collect();
-        names.retain(|pod| pod.starts_with(name));
         let expected: Vec<_> =
             (start..start + replicas).map(|ordinal| format!("{name}-{ordinal}")).collect();
-        ensure!(names == expected, "{names:?}");
+        // First the names: as many as asked for are there in between, too.
+        wait_until(&format!("the pods of {name}"), LIMIT, async || {
+            let mut names: Vec<_> = uids(&objects).await?.into_keys().collect();
+            names.retain(|pod| pod.starts_with(name));
+            ensure!(names == expected, "{names:?}");
+            Ok(Some(()))
+        })
+        .await?;
+        settled(&objects, name, replicas).await?;
     }
     Ok(())
 }
