@@ -15,6 +15,12 @@ pub(crate) const VOLUMES: Resource =
     Resource::cluster_scoped("", "v1", "persistentvolumes", "PersistentVolume");
 pub(crate) const ATTACHMENTS: Resource =
     Resource::cluster_scoped("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
+pub(crate) const CSRS: Resource = Resource::cluster_scoped(
+    "certificates.k8s.io",
+    "v1",
+    "certificatesigningrequests",
+    "CertificateSigningRequest",
+);
 pub(crate) const LEASES: Resource =
     Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
 

@@ -44,12 +44,20 @@
 //! fails with that text. A machine that is switched off is shut down; one that was terminated does
 //! not exist.
 //!
+//! # How a node joins
+//!
+//! Most kubelets need no certificates. One that was added by [`Kubelet::join`] asks as a kubelet
+//! with `rotateCertificates` and `serverTLSBootstrap`: as the user of a bootstrap token for a
+//! client certificate, which must be for its key, and registers with that. Then it asks, as its
+//! node, for a serving certificate, and for the next one of each after 70% to 90% of its time. What
+//! is denied, fails, or is not decided within 15 minutes it asks for again, with a new key.
+//!
 //! # Limits
 //!
 //! Kubelets register their nodes ready. They run no probes, hooks, static or ephemeral containers,
 //! mount nothing, turn no pod away and evict none; `containerStatuses` say nothing of volume mounts
 //! and users; a pod keeps its address when its machine was off. A kubelet that is new to a pod that
-//! already ran starts it from the beginning.
+//! already ran starts it from the beginning. One whose certificate has expired goes on.
 //!
 //! The scheduler knows no volumes but that claims exist, bound or not, no disruption budgets, no
 //! gangs and no dynamic resources. It scores resources (least allocated, balanced), preferred node
@@ -77,7 +85,7 @@ mod world;
 
 pub use attacher::Attacher;
 pub use cloud::Cloud;
-pub use kubelet::{Kubelet, Nodes};
+pub use kubelet::{Keys, Kubelet, Nodes, Wanted};
 pub use part::{Change, Part, Reaction, Request, Sender, Sent, Target};
 pub use scheduler::Scheduler;
 pub use volumes::Volumes;

@@ -50,6 +50,8 @@ pub struct Sent {
 pub enum Sender {
     /// The kubelet of this node.
     Node(String),
+    /// A kubelet without a certificate: the bearer of the bootstrap token with this id.
+    Bootstrap(String),
     /// The scheduler.
     Scheduler,
     /// The operator, who removes machines. A kubelet may not delete its Node.

@@ -114,6 +114,7 @@ async fn drive<P: Part + 'static>(server: Server, part: Arc<Mutex<P>>, wake: Arc
 fn user(by: &Sender) -> User {
     match by {
         Sender::Node(name) => User::node(name),
+        Sender::Bootstrap(token) => User::bootstrap(token),
         Sender::Scheduler => User::new("system:kube-scheduler", &[]),
         Sender::Operator => User::admin(),
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use api::{Key, Time};
 use serde_json::{Value, json};
 
+use super::certificate::{Holder, Papers};
 use super::nodes::Nodes;
 use crate::fields::{at, condition, text};
 use crate::kinds::{LEASES, NODES, target};
 use crate::seed::Seed;
-use crate::{Request, span};
+use crate::{Request, Sent, span};
 
 pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 const VERSION: &str = "v1.36.3";
@@ -56,6 +57,8 @@ pub(crate) struct Machine {
     pub(crate) terminated: bool,
     /// Whether it is to be registered if it is not.
     registers: bool,
+    /// What it shows to the API server, if it has to ask for that.
+    pub(crate) papers: Option<Papers>,
     /// Its Node as it was last shown.
     pub(crate) object: Option<Arc<Value>>,
     /// Its Lease as it was last shown.
@@ -82,6 +85,7 @@ impl Machine {
             leaving: false,
             terminated: false,
             registers: true,
+            papers: None,
             object: None,
             lease: None,
             beat: None,
@@ -109,6 +113,7 @@ impl Machine {
         self.on = true;
         self.registers = true;
         self.boots += 1;
+        self.papers.iter_mut().for_each(Papers::restart);
         self.hurry();
     }
 
@@ -134,6 +139,21 @@ impl Machine {
             self.reported = created.filter(|time| now.since(*time) < REPORT);
         }
         registered
+    }
+
+    /// Whether it waits for its first certificate.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.papers.as_ref().is_some_and(|papers| !papers.are_there())
+    }
+
+    /// What it asks of certificates now, and when it is to be asked again.
+    pub(crate) fn ask(&mut self, now: Time, seed: Seed) -> (Vec<Sent>, Option<Time>) {
+        let (address, is_registered) = (self.ip(), self.object.is_some());
+        if !self.is_heard() {
+            return (Vec::new(), None);
+        }
+        let Some(papers) = &mut self.papers else { return (Vec::new(), None) };
+        papers.ask(&Holder { name: &self.name, address: &address, seed }, is_registered, now)
     }
 
     /// What it has to do now, and when it is to be asked again.

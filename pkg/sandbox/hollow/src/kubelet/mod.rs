@@ -1,5 +1,6 @@
 //! The kubelets of all nodes.
 
+mod certificate;
 mod container;
 mod machine;
 mod nodes;
@@ -18,13 +19,15 @@ use std::sync::Arc;
 use api::{Key, Resource, Time};
 use serde_json::{Value, json};
 
+pub use certificate::{Keys, Wanted};
 pub use nodes::Nodes;
 
 use crate::alarms::Alarms;
 use crate::fields::{key, text};
-use crate::kinds::{LEASES, NODES, PODS, target};
+use crate::kinds::{CSRS, LEASES, NODES, PODS, target};
 use crate::seed::Seed;
 use crate::{Change, Part, Reaction, Request, Sender};
+use certificate::Papers;
 use machine::{LEASE_NAMESPACE, Machine};
 use notes::Notes;
 use pod::Pod;
@@ -128,6 +131,17 @@ impl Kubelet {
         true
     }
 
+    /// A node with this name whose kubelet has no certificate yet: it asks for one by the bootstrap
+    /// token with this id, and registers once it has it. Then it asks for one to serve with. False:
+    /// there is a node of this name.
+    pub fn join(&mut self, name: &str, token: &str, keys: Arc<dyn Keys>) -> bool {
+        let is_new = self.add_named(name);
+        if let Some(machine) = self.machines.get_mut(name).filter(|_| is_new) {
+            machine.papers = Some(Papers::new(token, keys));
+        }
+        is_new
+    }
+
     /// Switches the machine off: no lease, no status, its pods do nothing. False: no such node.
     pub fn kill(&mut self, node: &str) -> bool {
         self.order(node, Order::Kill)
@@ -186,7 +200,7 @@ impl Kubelet {
 
 impl Part for Kubelet {
     fn watches(&self) -> &'static [Resource] {
-        static WATCHED: [Resource; 3] = [NODES, PODS, LEASES];
+        static WATCHED: [Resource; 4] = [NODES, PODS, LEASES, CSRS];
         &WATCHED
     }
 
@@ -199,6 +213,8 @@ impl Part for Kubelet {
                 self.see_node(change, now, &mut reaction);
             } else if change.resource == LEASES {
                 self.see_lease(change);
+            } else if change.resource == CSRS {
+                self.see_request(change, now);
             }
         }
         for order in std::mem::take(&mut self.orders) {
@@ -294,6 +310,17 @@ impl Kubelet {
         }
     }
 
+    fn see_request(&mut self, change: &Change, now: Time) {
+        let request = text(&change.object, "/spec/request");
+        let object = (!change.gone).then_some(&change.object);
+        for (name, machine) in &mut self.machines {
+            let Some(papers) = &mut machine.papers else { continue };
+            if papers.show(request, object, now) {
+                self.touched.insert(Subject::Node(name.clone()));
+            }
+        }
+    }
+
     fn obey(&mut self, order: &Order, now: Time) {
         let name = match order {
             Order::Fail(key) => {
@@ -356,10 +383,15 @@ impl Kubelet {
             self.machines.remove(name);
             return None;
         }
+        let (asked, ask_again) = machine.ask(now, self.seed);
+        reaction.requests.extend(asked);
+        if machine.is_unknown() {
+            return ask_again;
+        }
         let (requests, again) = machine.beat(now, &self.nodes, self.seed);
         let by = if machine.leaving { Sender::Operator } else { Sender::Node(name.to_owned()) };
         reaction.send(&by, requests);
-        again
+        again.into_iter().chain(ask_again).min()
     }
 
     fn tend_pod(&mut self, key: &Key, now: Time, reaction: &mut Reaction) -> Option<Time> {

@@ -51,6 +51,11 @@ impl User {
         Self::new(&format!("system:node:{name}"), &["system:nodes"])
     }
 
+    /// The bearer of the bootstrap token with this id (`BootstrapDefaultGroup`).
+    pub fn bootstrap(token: &str) -> Self {
+        Self::new(&format!("system:bootstrap:{token}"), &["system:bootstrappers"])
+    }
+
     /// A user by name; a service account is in its groups.
     pub fn named(name: &str) -> Self {
         let account = name.strip_prefix(ACCOUNT).and_then(|it| it.split_once(':'));
