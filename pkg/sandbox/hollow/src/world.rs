@@ -9,7 +9,7 @@ use api::{Key, Resource, Time};
 use serde_json::{Value, json};
 
 use crate::fields::{at, condition, items, key, number, text};
-use crate::kinds::PODS;
+use crate::kinds::{CSRS, PODS};
 use crate::{Change, Kubelet, Nodes, Part, Request, Scheduler, Sent, Target, Volumes};
 
 /// 2027-01-15T08:00:00Z.
@@ -76,8 +76,14 @@ impl World {
                 self.volumes.step(self.now, &changes),
             ];
             self.again = reactions.iter().filter_map(|reaction| reaction.again).min();
-            for Sent { request, .. } in reactions.into_iter().flat_map(|reaction| reaction.requests)
+            for Sent { by, mut request } in
+                reactions.into_iter().flat_map(|reaction| reaction.requests)
             {
+                if let Request::Create(target, csr) = &mut request
+                    && target.resource == CSRS
+                {
+                    csr["spec"]["username"] = json!(format!("{by:?}"));
+                }
                 self.requests += 1;
                 if self.drop_every.is_some_and(|every| self.requests.is_multiple_of(every)) {
                     continue;
@@ -213,10 +219,15 @@ impl World {
         if exists {
             return Err(409);
         }
+        let mut key = target.key.clone();
+        if let Some(base) = at(&object, "/metadata/generateName").and_then(Value::as_str) {
+            key = Key::new("", &format!("{base}{}", self.version));
+            object["metadata"]["name"] = json!(&*key.name);
+        }
         object["metadata"]["uid"] = json!(format!("uid-{}", self.version));
         object["metadata"]["creationTimestamp"] = json!(self.now);
         object["metadata"]["generation"] = json!(1);
-        self.store(&target.resource, target.key.clone(), object);
+        self.store(&target.resource, key, object);
         Ok(())
     }
 

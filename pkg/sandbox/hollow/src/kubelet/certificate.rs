@@ -3,6 +3,9 @@
 //! As client-go's util/certificate: each request has a new key, and a request that came to nothing
 //! is followed by another one.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
