@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::follow::Follower;
+use crate::keys::Keys;
 use crate::{Request, Server, User};
 
 /// A server with nodes and a scheduler, until the runtime of the server is cancelled. Clones are
@@ -74,6 +75,12 @@ impl Cluster {
         let done = act(&mut self.kubelets.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake.notify_one();
         done
+    }
+
+    /// Adds a node whose kubelet joins by TLS bootstrap, as the user of the bootstrap token with
+    /// this id. False: there is a node of this name.
+    pub fn join(&self, node: &str, token: &str) -> bool {
+        self.kubelets(|kubelets| kubelets.join(node, token, Arc::new(Keys)))
     }
 }
 

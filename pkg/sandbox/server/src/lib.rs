@@ -31,6 +31,7 @@ mod access;
 mod admission;
 mod cluster;
 mod follow;
+mod keys;
 mod read;
 mod registry;
 mod request;
