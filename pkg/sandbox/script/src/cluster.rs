@@ -21,6 +21,11 @@ pub trait Cluster {
     /// Does something to a node.
     fn node(&self, act: NodeAct, name: &str) -> Result<(), Unsupported>;
 
+    /// Adds a node whose kubelet joins by TLS bootstrap, with the bootstrap token of this id.
+    fn join(&self, node: &str, token: &str) -> Result<(), Unsupported> {
+        Err(Unsupported(format!("{node} cannot join with the token {token}")))
+    }
+
     /// Makes the containers of a pod end with an error.
     fn fail(&self, pod: &Key) -> Result<(), Unsupported>;
 

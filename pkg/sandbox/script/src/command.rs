@@ -51,6 +51,8 @@ pub enum Command {
     Why(Target, Option<String>),
     /// `kill`, `revive`, `partition`, `heal`, `terminate`
     Node(NodeAct, String),
+    /// `join`: the node, and the id of its bootstrap token.
+    Join(String, String),
     /// `fail`
     Fail(Target),
     /// `tick`
@@ -149,6 +151,7 @@ impl Command {
             "partition" => Self::Node(NodeAct::Partition, words.next("a node")?),
             "heal" => Self::Node(NodeAct::Heal, words.next("a node")?),
             "terminate" => Self::Node(NodeAct::Terminate, words.next("a node")?),
+            "join" => Self::Join(words.next("a node")?, words.next("the id of a bootstrap token")?),
             "fail" => Self::Fail(words.target()?),
             "tick" => Self::Tick(words.duration()?.ok_or("how long? such as `tick 10s`")?),
             "settle" => Self::Settle(words.duration()?.unwrap_or(LIMIT)),
@@ -160,7 +163,10 @@ impl Command {
 
     /// Whether only the sandbox can do it.
     pub fn needs_sandbox(&self) -> bool {
-        matches!(self, Self::Node(..) | Self::Fail(_) | Self::Explain(_) | Self::Why(..))
+        matches!(
+            self,
+            Self::Node(..) | Self::Join(..) | Self::Fail(_) | Self::Explain(_) | Self::Why(..)
+        )
     }
 
     /// Whether it asks how things are, and may be done twice.
@@ -176,7 +182,7 @@ impl Command {
     pub fn changes_nodes(&self) -> bool {
         let is_node = |target: &Target| matches!(&*target.resource, "node" | "nodes" | "no");
         match self {
-            Self::Cordon(..) | Self::Taint(..) | Self::Node(..) => true,
+            Self::Cordon(..) | Self::Taint(..) | Self::Node(..) | Self::Join(..) => true,
             Self::Delete { target, .. }
             | Self::Patch(target, ..)
             | Self::Edit(target, _)

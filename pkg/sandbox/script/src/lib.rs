@@ -51,6 +51,7 @@
 //! | `explain TARGET` | what its controller would do now, and why; sandbox only |
 //! | `why TARGET [--as USER]` | what `kubectl why` says of it, and its exit code |
 //! | `kill\|revive\|partition\|heal\|terminate NODE`, `fail TARGET` | sandbox only |
+//! | `join NODE TOKEN` | a kubelet joins by TLS bootstrap, with the id of a token; sandbox only |
 //! | `tick 10s` | time passes |
 //! | `settle [60s]` | until nothing changes for three seconds |
 //! | `until TARGET PATH=VALUE [60s]` | until a field is so, for each object of the target |

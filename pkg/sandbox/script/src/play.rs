@@ -148,6 +148,7 @@ impl<'a, C: Cluster> Player<'a, C> {
             Command::UntilGone(target, limit) => self.until_gone(target, *limit).await,
             Command::Say(_) => Ok(Vec::new()),
             Command::Node(act, node) => Ok(possible(self.cluster.node(*act, node))),
+            Command::Join(node, token) => Ok(possible(self.cluster.join(node, token))),
             Command::Fail(target) => self.fail(target).await,
             Command::Cordon(node, cordoned) => {
                 let patch = json!({"spec": {"unschedulable": cordoned}});
@@ -186,10 +187,7 @@ impl<'a, C: Cluster> Player<'a, C> {
             }
             Command::Mark(target, field, key, value) => {
                 let patch = json!({"metadata": {*field: {key: value}}});
-                let done = match *field {
-                    "labels" => "labeled",
-                    _ => "annotated",
-                };
+                let done = if *field == "labels" { "labeled" } else { "annotated" };
                 self.each(target, done, |path| Ask::patch(path, MERGE, patch.clone())).await
             }
             Command::Evict(target) => self.evict(target).await,

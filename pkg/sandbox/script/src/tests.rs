@@ -136,6 +136,7 @@ fn errors_name_the_line() {
         ("> until pod/a ready", "line 1: \"ready\": PATH=VALUE, or `gone`"),
         ("> rollout back deployment/a", "line 1: rollout \"back\" is not known"),
         ("> set color deployment/a", "line 1: set \"color\" is not known, only `set image`"),
+        ("> join node-0", "line 1: the id of a bootstrap token is missing"),
         ("> taint node-0 a=b", "line 1: \"a=b\": KEY=VALUE:EFFECT"),
     ];
     for (text, expected) in rows {
@@ -193,6 +194,7 @@ fn commands_are_taken_apart() {
         ),
         ("taint n a-", Command::Taint("n".to_owned(), "a".to_owned(), None)),
         ("rollout undo ds/a --to 3", Command::Rollout(Rollout::Undo(Some(3)), target("ds", "a"))),
+        ("join n abcdef", Command::Join("n".to_owned(), "abcdef".to_owned())),
         ("settle", Command::Settle(limit)),
         ("settle 500ms", Command::Settle(Duration::from_millis(500))),
         (
@@ -219,6 +221,7 @@ fn commands_say_what_they_need() {
         ("explain rs/a", true, false),
         ("why rs/a --as jane", true, false),
         ("fail pod/a", true, false),
+        ("join node-9 abcdef", true, true),
         ("cordon node-1", false, true),
         ("label node/a b=c", false, true),
         ("label pod/a b=c", false, false),

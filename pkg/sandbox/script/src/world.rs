@@ -183,6 +183,11 @@ impl Cluster for World {
         Ok(())
     }
 
+    fn join(&self, node: &str, token: &str) -> Result<(), Unsupported> {
+        let taken = || Unsupported(format!("there is a node {node}"));
+        self.cluster.join(node, token).then_some(()).ok_or_else(taken)
+    }
+
     fn fail(&self, pod: &Key) -> Result<(), Unsupported> {
         self.cluster.kubelets(|kubelets| kubelets.fail(pod));
         Ok(())
