@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use api::{Key, Resource};
+use api::{Key, Resource, Time};
+use bytes::Bytes;
 use client::{ApiError, Client};
-use runtime::Runtime;
+use runtime::{Latest, Runtime};
 use serde_json::{Map, Value, json};
 
 use crate::Settings;
@@ -43,11 +44,20 @@ struct Candidacy {
     runtime: Runtime,
     /// The object as it was last seen.
     known: Option<Lease>,
+    /// Whether the object was written once.
+    is_there: Latest<bool>,
 }
 
-/// Keeps the object of this contender until the process shuts down. It stays after that: the API
-/// server deletes it when it has been silent for long enough, and elects none that does not answer.
-pub(crate) fn start(client: Client, candidate: &Candidate, settings: &Settings, runtime: &Runtime) {
+/// Keeps the object of this contender until the process shuts down, and says then that it is no
+/// candidate any more: the API server would elect one that has just answered, and wait for it.
+/// Whether the object was written once can be read from what is returned.
+pub(crate) fn start(
+    client: Client,
+    candidate: &Candidate,
+    settings: &Settings,
+    runtime: &Runtime,
+) -> Latest<bool> {
+    let is_there = Latest::new(false);
     let candidacy = Candidacy {
         client,
         candidate: candidate.clone(),
@@ -55,8 +65,10 @@ pub(crate) fn start(client: Client, candidate: &Candidate, settings: &Settings, 
         lease: settings.lease.name.to_string(),
         runtime: runtime.clone(),
         known: None,
+        is_there: is_there.clone(),
     };
     runtime::spawn("lease-candidate", candidacy.run(settings.timing.retry_period));
+    is_there
 }
 
 // === impl Candidacy ===
@@ -67,8 +79,11 @@ impl Candidacy {
         let mut watch =
             watch::start(self.client.clone(), &CANDIDATES, &self.key, retry, &self.runtime);
         loop {
-            let pause = match self.renew().await {
-                Ok(()) => RENEW_EVERY,
+            let pause = match self.renew(clock.now()).await {
+                Ok(()) => {
+                    self.is_there.set_if_changed(true);
+                    RENEW_EVERY
+                }
                 Err(error) => {
                     let (candidate, lease) = (&self.key, &self.lease);
                     tracing::warn!(%candidate, lease, %error, "Ensuring lease candidate failed");
@@ -79,7 +94,7 @@ impl Candidacy {
             loop {
                 tokio::select! {
                     biased;
-                    () = cancel.cancelled() => return,
+                    () = cancel.cancelled() => return self.withdraw().await,
                     Some(seen) = watch.recv() => if self.is_due(seen) { break },
                     () = clock.sleep_until(until) => break,
                 }
@@ -104,25 +119,42 @@ impl Candidacy {
         }
     }
 
-    /// Makes the object, or says in it that this contender is there. If another version is there,
-    /// or none, what is there is read and tried once more: the API server waits for five seconds.
-    async fn renew(&mut self) -> Result<(), ApiError> {
-        match self.write().await {
-            Err(error) if error.is_conflict() || error.is_not_found() => {
+    /// Makes the object, or says in it that this contender was there at this time. If another
+    /// version is there, or none, what is there is read and tried once more: the API server waits
+    /// for five seconds.
+    async fn renew(&mut self, time: Time) -> Result<(), ApiError> {
+        match self.write(time).await {
+            Err(error) if error.is_conflict() || (error.is_not_found() && self.known.is_some()) => {
                 self.known = self.read().await?;
-                self.write().await
+                self.write(time).await
             }
             written => written,
         }
     }
 
-    async fn write(&mut self) -> Result<(), ApiError> {
-        let now = micro_time(self.runtime.clock.now());
-        let now = Map::from_iter([("renewTime".to_owned(), now.into())]);
+    /// Says that it was there long ago: the API server then leaves it out.
+    async fn withdraw(self) {
+        if let Some(known) = &self.known {
+            let long_ago = Map::from_iter([
+                ("pingTime".to_owned(), Value::Null),
+                ("renewTime".to_owned(), micro_time(Time::EPOCH).into()),
+            ]);
+            let body = known.with_spec(&CANDIDATES, long_ago);
+            if let Err(error) = self.update(body).await {
+                tracing::debug!(candidate = %self.key, %error, "the candidate stays");
+            }
+        }
+    }
+
+    async fn write(&mut self, time: Time) -> Result<(), ApiError> {
+        // The API server compares what its clock says with what this one says: an answer that is
+        // older than the question would be none.
+        let asked = self.known.as_ref().and_then(|known| known.time("pingTime"));
+        let time = micro_time(asked.map_or(time, |asked| asked.max(time)));
+        let now = Map::from_iter([("renewTime".to_owned(), time.into())]);
         let written = if let Some(known) = &self.known {
             let body = known.with_spec(&CANDIDATES, now);
-            let path = CANDIDATES.object_path(&self.key)?;
-            self.limited(self.client.update(&path, body)).await
+            self.update(body).await
         } else {
             let body = self.new_object(now).to_string();
             let path = CANDIDATES.collection_path(&self.key.namespace);
@@ -130,6 +162,11 @@ impl Candidacy {
         };
         self.known = Some(written?);
         Ok(())
+    }
+
+    async fn update(&self, body: Bytes) -> Result<Lease, ApiError> {
+        let path = CANDIDATES.object_path(&self.key)?;
+        self.limited(self.client.update(&path, body)).await
     }
 
     async fn read(&self) -> Result<Option<Lease>, ApiError> {
@@ -143,7 +180,7 @@ impl Candidacy {
 
     async fn limited(
         &self,
-        request: impl Future<Output = Result<bytes::Bytes, ApiError>>,
+        request: impl Future<Output = Result<Bytes, ApiError>>,
     ) -> Result<Lease, ApiError> {
         let answer = self.runtime.clock.timeout(REQUEST_LIMIT, Box::pin(request)).await;
         let body = answer

@@ -7,7 +7,9 @@
 //! (`tools/leaderelection/leaderelection.go`).
 //!
 //! In a coordinated election (KEP 4355) the API server names the holder. A contender then takes
-//! nothing: it renews what it has been given, until the API server prefers another one.
+//! nothing: it renews what it has been given, until the API server prefers another one. The API
+//! server does compare wall times, so it may name a new holder too early: that one waits until the
+//! lease of the one before has ended by the rules above.
 
 use std::fmt;
 use std::time::Duration;
@@ -37,6 +39,9 @@ pub(crate) struct Election {
     observed: Option<Observed>,
     /// Whether the Lease did not exist at the last read.
     absent: bool,
+    /// When the lease of the last other holder ends, unless that has released it, by
+    /// [`Now::mono`].
+    others_end: Duration,
     state: State,
 }
 
@@ -154,8 +159,15 @@ impl Election {
     /// A contender that has seen nothing yet.
     pub(crate) fn new(identity: &str, timing: Timing, is_coordinated: bool) -> Self {
         let state = State::Standby { look_at: Duration::ZERO, claim_at: None };
-        let identity = identity.to_owned();
-        Self { identity, timing, is_coordinated, observed: None, absent: false, state }
+        Self {
+            identity: identity.to_owned(),
+            timing,
+            is_coordinated,
+            observed: None,
+            absent: false,
+            others_end: Duration::ZERO,
+            state,
+        }
     }
 
     /// Handles an input, and returns what to do now.
@@ -209,6 +221,12 @@ impl Election {
         self.absent = false;
         let differs = self.observed.as_ref().is_none_or(|seen| seen.record != record);
         if differs || mutant::is(Mutant::LeaseSeenAnew) {
+            if record.holder.is_empty() {
+                self.others_end = Duration::ZERO;
+            } else if record.holder != self.identity {
+                let lasts = Duration::from_secs(record.duration_seconds);
+                self.others_end = now.mono.saturating_add(lasts);
+            }
             self.observed = Some(Observed { record, at: now.mono });
         }
     }
@@ -334,12 +352,14 @@ impl Election {
         self.is_coordinated && (self.absent || !self.observed.as_ref().is_some_and(is_ours))
     }
 
-    /// When a standby may write; none: not before the Lease changes.
+    /// When a standby may write; none: not before the Lease changes. What the API server gives
+    /// lasts for five seconds. Upstream's contender that misses them never claims it, and the API
+    /// server gives it to no other one; here it is claimed later.
     fn claim_at(&self, now: Now) -> Option<Duration> {
         if !self.is_coordinated {
             return Some(self.free_at(now));
         }
-        (!self.is_unelected() && self.is_held(now)).then_some(now.mono)
+        (!self.is_unelected()).then(|| self.others_end.max(now.mono))
     }
 
     /// When the lease becomes free for us. Another holder's lease lasts for the duration in *its

@@ -44,6 +44,8 @@ pub struct Leadership {
     fence: Fence,
     pub(crate) phase: Latest<Phase>,
     pub(crate) release: Cancel,
+    /// Whether the API server knows it as a candidate; none: it need not.
+    candidacy: Option<Latest<bool>>,
     runtime: Runtime,
 }
 
@@ -133,15 +135,17 @@ impl Leadership {
         let phase = Latest::new(Phase::Standby);
         let fence = Fence::closed(runtime.clock.clone());
         let release = Cancel::new();
+        let candidacy = settings
+            .candidate
+            .as_ref()
+            .map(|candidate| candidate::start(client.clone(), candidate, &settings, runtime));
         let leadership = Self {
             fence: fence.clone(),
             phase: phase.clone(),
             release: release.clone(),
+            candidacy,
             runtime: runtime.clone(),
         };
-        if let Some(candidate) = &settings.candidate {
-            candidate::start(client.clone(), candidate, &settings, runtime);
-        }
         let is_coordinated = settings.candidate.is_some();
         let elector = Elector {
             client,
@@ -169,6 +173,11 @@ impl Leadership {
     pub fn is_leader(&self) -> bool {
         self.phase.with(|phase| matches!(phase, Phase::Leading { .. }))
             && self.fence.check().is_ok()
+    }
+
+    /// Whether the API server knows it as a candidate; none: the election is not coordinated.
+    pub fn is_candidate(&self) -> Option<bool> {
+        self.candidacy.as_ref().map(Latest::get)
     }
 
     /// How long ago the lease was last renewed, on a clock that counts suspended time; none while

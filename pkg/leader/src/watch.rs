@@ -46,10 +46,15 @@ pub(crate) fn start(
     runtime::spawn("leader-watch", async move {
         let watching = async {
             loop {
-                if let Err(error) = watch_once(&client, &path, &sender).await {
+                // A watch that the API server has ended in its time is opened again at once.
+                let began = runtime.clock.instant();
+                let watched = watch_once(&client, &path, &sender).await;
+                if let Err(error) = &watched {
                     tracing::debug!(path, %error, "cannot watch for leader election");
                 }
-                runtime.clock.sleep(runtime.random.jitter(retry, 1.0)).await;
+                if watched.is_err() || runtime.clock.instant() - began < retry {
+                    runtime.clock.sleep(runtime.random.jitter(retry, 1.0)).await;
+                }
             }
         };
         tokio::select! {

@@ -161,6 +161,15 @@ impl Candidacy {
         })
     }
 
+    /// The health check `informer-sync`, which upstream has in a coordinated election: fails until
+    /// the API server knows this process as a candidate. None without such an election.
+    pub(crate) fn candidate_check(&self) -> Option<Result<(), String>> {
+        let Self::Elected(election) = self else { return None };
+        let is_known = election.leadership.is_candidate()?;
+        let unknown = || "the API server has no LeaseCandidate of this process".to_owned();
+        Some(is_known.then_some(()).ok_or_else(unknown))
+    }
+
     /// For the debug pages.
     pub(crate) fn shown(&self) -> debug::Leadership {
         let Self::Elected(election) = self else {

@@ -228,6 +228,10 @@ impl Manager {
             let wings = Arc::clone(&wings);
             shown.health.add("leaderElection", move || wings.renewal_check().unwrap_or(Ok(())));
         }
+        let main = Arc::clone(&wings.main.candidacy);
+        if main.candidate_check().is_some() {
+            shown.health.add("informer-sync", move || main.candidate_check().unwrap_or(Ok(())));
+        }
         let shown = shown.clone();
         let (rows, informers) = (rows(choice, &running), Arc::new(informers));
         Ok(Self { options, shown, rows, running, informers, wings, discovery, runtime })

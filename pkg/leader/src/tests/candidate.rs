@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::Key;
 use cache::fixture::{self, Call, Server, Stream, event, status};
-use runtime::Clock;
+use runtime::{Clock, Latest};
 use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
@@ -17,6 +17,7 @@ struct World {
     server: Server,
     clock: Clock,
     watch: Stream,
+    is_there: Latest<bool>,
 }
 
 impl World {
@@ -34,7 +35,8 @@ impl World {
             emulation_version: "1.36.0".to_owned(),
         };
         let runtime = server.runtime.clone();
-        candidate::start(server.client.clone(), &candidate, &settings, &runtime);
+        let is_there = candidate::start(server.client.clone(), &candidate, &settings, &runtime);
+        assert!(!is_there.get());
         // A watch and a creation, in either order.
         let (one, other) = (server.call().await, server.call().await);
         let is_watch = one.path.contains("watch=true");
@@ -59,7 +61,7 @@ impl World {
         let clock = runtime.clock;
         let watch = watch.answer(200, "application/json");
         create.reply(201, versioned(object, 1).to_string()).await;
-        Self { server, clock, watch }
+        Self { server, clock, watch, is_there }
     }
 
     async fn seen(&mut self, kind: &str, object: &Value) {
@@ -114,6 +116,29 @@ fn a_candidate_answers_when_it_is_asked() {
         let began = world.clock.instant();
         world.update().await;
         assert_eq!(world.clock.instant() - began, Duration::from_mins(5));
+    });
+}
+
+/// The clock of the candidate is behind: an answer older than the question would be none to the API
+/// server. And at the end it is told that there is no candidate any more.
+#[test]
+fn an_answer_is_no_older_than_the_question() {
+    fixture::run(async {
+        let mut world = World::new().await;
+        let (call, object) = world.update().await;
+        let mut object = versioned(object, 2);
+        call.reply(200, object.to_string()).await;
+        object["spec"]["pingTime"] = "1970-01-01T01:00:00.500000Z".into();
+        world.seen("MODIFIED", &versioned(object, 3)).await;
+        let (call, answer) = world.update().await;
+        assert_eq!(answer["spec"]["renewTime"], "1970-01-01T01:00:00.500000Z");
+        call.reply(200, versioned(answer, 4).to_string()).await;
+        world.is_there.wait_for(|is_there| is_there.then_some(())).await;
+        world.server.runtime.cancel.cancel();
+        let (_, withdrawn) = world.update().await;
+        assert_eq!(withdrawn["metadata"]["resourceVersion"], "4");
+        assert_eq!(withdrawn["spec"]["renewTime"], "1970-01-01T00:00:00.000000Z");
+        assert_eq!(withdrawn["spec"]["pingTime"], Value::Null);
     });
 }
 

@@ -328,14 +328,42 @@ fn in_a_coordinated_election_nothing_is_taken() {
         ("not acquired from unled object", Input::Found(record("", 1, 1)), None),
         ("not acquired from expired object", Input::Found(record("bing", 0, 1)), None),
         ("not renewed at the end of the term", Input::Found(preferred("bing")), None),
-        ("not renewed after it has expired", Input::Found(record("baz", 0, 1)), None),
-        ("renewed", Input::Found(record("baz", 5, 1)), Some(Action::Update(renewal))),
+        ("renewed", Input::Found(record("baz", 5, 1)), Some(Action::Update(renewal.clone()))),
+        // Upstream waits for ever, and the API server gives it to no other one.
+        ("renewed late", Input::Found(record("baz", 0, 1)), Some(Action::Update(renewal))),
     ];
     for (name, input, expected) in rows {
         let mut election = candidate();
         let expected = expected.unwrap_or(Action::Wait(at(102)));
         assert_eq!(election.step(input, now(100.0)), expected, "{name}");
     }
+}
+
+/// Decision 0008: another holder may write until its lease has ended by this contender's clock,
+/// whatever the API server's clock says, and also if the Lease was deleted since.
+#[test]
+fn what_is_given_too_early_waits() {
+    let given = || Input::Found(record("baz", 5, 1));
+    for is_deleted in [false, true] {
+        let mut election = candidate();
+        election.step(Input::Found(record("bing", 15, 0)), now(100.0));
+        if is_deleted {
+            election.step(Input::Absent, now(101.0));
+        }
+        assert_eq!(
+            election.step(given(), now(101.5)),
+            Action::Wait(Duration::from_millis(103_500))
+        );
+        election.step(Input::Tick, now(113.5));
+        assert_eq!(election.step(given(), now(113.5)), Action::Wait(at(115)));
+        let claim = election.step(Input::Tick, now(115.0));
+        assert!(matches!(claim, Action::Update(_)), "{claim:?}");
+    }
+    // A lease that was released has ended.
+    let mut election = candidate();
+    election.step(Input::Found(record("bing", 15, 0)), now(100.0));
+    election.step(Input::Found(record("", 1, 0)), now(100.5));
+    assert!(matches!(election.step(given(), now(101.0)), Action::Update(_)));
 }
 
 /// Upstream renews nothing once another contender is preferred, and leads until its deadline.
