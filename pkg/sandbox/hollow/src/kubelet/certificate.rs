@@ -190,7 +190,7 @@ impl Certificate {
         let fate = self.waiting.as_ref().map(|waiting| waiting.fate(keys, now));
         match fate {
             Some(Fate::Lost) => self.fail(now),
-            Some(Fate::Issued(from, until)) => self.take(holder, from, until),
+            Some(Fate::Issued(from, until)) => self.take(holder, from, until, now),
             Some(Fate::Open) | None => {}
         }
         let due = *self.due.get_or_insert(now + self.purpose.delay());
@@ -219,11 +219,12 @@ impl Certificate {
 
     /// It has a certificate now, and asks for the next one after 70% to 90% of its time
     /// (`jitteryDuration`).
-    fn take(&mut self, holder: &Holder<'_>, from: Time, until: Time) {
+    fn take(&mut self, holder: &Holder<'_>, from: Time, until: Time, now: Time) {
         let whole = until.since(from);
         let words = [self.purpose.place(), "renewal", holder.name, &self.keys_made.to_string()];
         let jitter = holder.seed.jitter(&words, whole / 5);
-        self.due = Some(from + whole / 10 * 7 + jitter);
+        // One of an authority that is about to end may be old from its first moment.
+        self.due = Some((from + whole / 10 * 7 + jitter).max(now + RETRY));
         (self.waiting, self.failures, self.is_there) = (None, 0, true);
     }
 }

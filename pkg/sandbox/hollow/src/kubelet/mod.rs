@@ -385,7 +385,7 @@ impl Kubelet {
         }
         let (asked, ask_again) = machine.ask(now, self.seed);
         reaction.requests.extend(asked);
-        if machine.is_unknown() {
+        if machine.is_unknown() && !machine.leaving {
             return ask_again;
         }
         let (requests, again) = machine.beat(now, &self.nodes, self.seed);
