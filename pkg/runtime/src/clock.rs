@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::num::NonZeroU32;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
@@ -243,8 +243,14 @@ impl Clock {
     }
 }
 
-/// Waits for `delay` on a clock whose speed may change meanwhile.
-async fn sleep_at(pace: &Latest<Pace>, delay: Duration) {
+/// Waits for `delay` on a clock whose speed may change meanwhile. Boxed, since each wait of any clock
+/// would be larger by it.
+fn sleep_at(pace: &Latest<Pace>, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let pace = pace.clone();
+    Box::pin(async move { follow(&pace, delay).await })
+}
+
+async fn follow(pace: &Latest<Pace>, delay: Duration) {
     let mut reader = pace.reader();
     let end = pace.with(Pace::run).saturating_add(delay);
     loop {
@@ -255,7 +261,10 @@ async fn sleep_at(pace: &Latest<Pace>, delay: Duration) {
         let rest = async {
             match left.checked_div(speed) {
                 // Rounded up: what is left of a nanosecond is no reason to look again.
-                Some(rest) => tokio::time::sleep(rest + Duration::from_nanos(1)).await,
+                Some(rest) => {
+                    let rest = rest.saturating_add(Duration::from_nanos(1));
+                    tokio::time::sleep(rest).await;
+                }
                 None => std::future::pending().await,
             }
         };
