@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures::stream;
 use manager::debug::Source;
-use runtime::Clock;
+use runtime::{Clock, Latest};
 use sandbox::{Request, Server};
 use script::{Player, Script, World};
 use serde_json::{Value, json};
@@ -44,7 +44,8 @@ const STEP_SPEED: u32 = 60;
 /// The longest step, in seconds.
 const STEP_MAX_S: u64 = 3600;
 /// Scripts, styles and requests are the page's own alone.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /// What pages share.
 #[derive(Clone)]
@@ -53,6 +54,8 @@ struct Site {
     source: Arc<dyn Source>,
     acts: mpsc::Sender<Act>,
     pages: Arc<Semaphore>,
+    /// How often somebody has set the time's speed, or had it step.
+    turn: Latest<u64>,
 }
 
 /// A command of a page.
@@ -66,7 +69,8 @@ pub(crate) struct Act {
 pub(crate) fn router(world: &World) -> (Router, mpsc::Receiver<Act>) {
     let (acts, received) = mpsc::channel(WAITING_MAX);
     let (server, source) = (world.cluster.server().clone(), Arc::clone(&world.source));
-    let site = Site { server, source, acts, pages: Arc::new(Semaphore::new(PAGES_MAX)) };
+    let (pages, turn) = (Arc::new(Semaphore::new(PAGES_MAX)), Latest::new(0));
+    let site = Site { server, source, acts, pages, turn };
     let router = Router::new()
         .route("/", get(index))
         .route("/sandbox/page.css", get(async || file("text/css", include_str!("page.css"))))
@@ -90,6 +94,39 @@ pub(crate) async fn carry_out(player: &mut Player<'_, World>, acts: &mut mpsc::R
         };
         // A page that was closed needs no answer.
         let _ = output.send(lines);
+    }
+}
+
+impl Site {
+    /// Sets the speed, which ends a step in progress. Returns whose turn it is now.
+    fn pace(&self, speed: u32) -> u64 {
+        let mut mine = 0;
+        self.turn.update(|turn| {
+            self.server.runtime().clock.set_speed(speed);
+            *turn += 1;
+            mine = *turn;
+            true
+        });
+        mine
+    }
+
+    /// Lets so much time pass, and has it stand still then, unless it is another's turn by then.
+    fn step(&self, time: Duration) {
+        let (clock, turn) = (self.server.runtime().clock.clone(), self.turn.clone());
+        let mine = self.pace(STEP_SPEED);
+        runtime::spawn("step", async move {
+            tokio::select! {
+                biased;
+                () = turn.wait_for(|turn| (*turn != mine).then_some(())) => return,
+                () = clock.sleep(time) => {}
+            }
+            turn.update(|turn| {
+                if *turn == mine {
+                    clock.set_speed(0);
+                }
+                false
+            });
+        });
     }
 }
 
@@ -165,12 +202,8 @@ async fn time(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Resp
     let number =
         |field: &str, max| asked.get(field).and_then(Value::as_u64).filter(|it| *it <= max);
     match (number("speed", SPEED_MAX), number("step", STEP_MAX_S)) {
-        (Some(speed), None) => clock.set_speed(u32::try_from(speed).unwrap_or(1)),
-        (None, Some(seconds)) => {
-            clock.set_speed(STEP_SPEED);
-            clock.sleep(Duration::from_secs(seconds)).await;
-            clock.set_speed(0);
-        }
+        (Some(speed), None) => drop(site.pace(u32::try_from(speed).unwrap_or(1))),
+        (None, Some(seconds)) => site.step(Duration::from_secs(seconds)),
         _ => {
             let text = "the body says neither {\"speed\": 0…3600} nor {\"step\": 0…3600}";
             return refusal(StatusCode::BAD_REQUEST, text);

@@ -187,15 +187,23 @@ at("command").onsubmit = (event) => {
   if (line) run(line);
 };
 at("sample").onclick = () => {
-  const names = new Set(state.workloads.map((it) => it.name));
+  const names = new Set((state?.workloads ?? []).map((it) => it.name));
   let number = 1;
   while (names.has(`web-${number}`)) number += 1;
   run("apply", SAMPLE.replaceAll("NAME", `web-${number}`));
 };
-const source = new EventSource("/sandbox/state");
-source.onmessage = (event) => {
-  at("lost").hidden = true;
-  state = JSON.parse(event.data);
-  draw();
-};
-source.onerror = () => { at("lost").hidden = false; };
+
+function follow() {
+  const source = new EventSource("/sandbox/state");
+  source.onmessage = (event) => {
+    at("lost").hidden = true;
+    state = JSON.parse(event.data);
+    draw();
+  };
+  source.onerror = () => {
+    at("lost").hidden = false;
+    // A refusal ends it for good, all else is tried again.
+    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 2000);
+  };
+}
+follow();

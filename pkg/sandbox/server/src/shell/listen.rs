@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -12,6 +13,7 @@ use runtime::{Clock, Runtime};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use super::foreign;
 use crate::server::Server;
 
 /// How large the head of a request may be.
@@ -47,7 +49,7 @@ impl Server {
     ///
     /// `pages` go before what the API server itself has at a path.
     pub async fn serve(&self, listener: TcpListener, pages: Router) {
-        let router = pages.fallback_service(self.service());
+        let router = pages.fallback_service(self.service()).layer(from_fn(foreign::refuse));
         let (runtime, options) = (&self.shared.runtime, &self.shared.options);
         let permits_max = u32::try_from(options.connections_max).unwrap_or(u32::MAX >> 4);
         let permits = Arc::new(Semaphore::new(permits_max as usize));

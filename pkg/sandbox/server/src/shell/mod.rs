@@ -1,6 +1,7 @@
 //! The ways into the server: a tower service, and HTTP.
 
 mod body;
+mod foreign;
 mod listen;
 mod service;
 
