@@ -294,6 +294,30 @@ async fn everything_can_be_created() -> anyhow::Result<()> {
     .await
 }
 
+/// Issue: `kubectl create job --from=cronjob/…` and `kubectl wait`.
+#[tokio::test]
+async fn jobs_are_made_by_hand_and_awaited() -> anyhow::Result<()> {
+    let sandbox = Sandbox::start(1).await?;
+    play(
+        &sandbox,
+        &[
+            ("create cronjob cj --image=a --schedule='0 0 1 1 *' -- true", 0, &["created"]),
+            (
+                "patch cronjob cj --type=json -p '[{\"op\": \"add\", \
+                 \"path\": \"/spec/jobTemplate/spec/template/metadata/annotations\", \
+                 \"value\": {\"sandbox/run-for\": \"1s\"}}]'",
+                0,
+                &["cronjob.batch/cj patched"],
+            ),
+            ("create job by-hand --from=cronjob/cj", 0, &["job.batch/by-hand created"]),
+            ("wait --for=condition=Complete job/by-hand --timeout=40s", 0, &["condition met"]),
+            ("get job by-hand", 0, &["Complete", "1/1"]),
+            ("wait --for=condition=Failed job/by-hand --timeout=1s", 1, &["timed out waiting"]),
+        ],
+    )
+    .await
+}
+
 fn certificate_request() -> anyhow::Result<Value> {
     let request = CertificateParams::new(Vec::new())?.serialize_request(&KeyPair::generate()?)?;
     Ok(json!({
