@@ -243,8 +243,8 @@ impl Clock {
     }
 }
 
-/// Waits for `delay` on a clock whose speed may change meanwhile. Boxed, since each wait of any clock
-/// would be larger by it.
+/// Waits for `delay` on a clock whose speed may change meanwhile. Boxed, since each wait of any
+/// clock would be larger by it.
 fn sleep_at(pace: &Latest<Pace>, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let pace = pace.clone();
     Box::pin(async move { follow(&pace, delay).await })

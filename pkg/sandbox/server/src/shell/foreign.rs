@@ -22,8 +22,8 @@ pub(super) async fn refuse(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Whether a browser sends this, and for a page that is not the sandbox's own. A name can be made to
-/// lead here by whoever owns it (DNS rebinding), an address cannot.
+/// Whether a browser sends this, and for a page that is not the sandbox's own. A name can be made
+/// to lead here by whoever owns it (DNS rebinding), an address cannot.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
     let (site, origin) = (text("sec-fetch-site"), text(header::ORIGIN.as_str()));
