@@ -137,6 +137,8 @@ async fn external_names_get_none(cluster: &Cluster, manager: &Manager) -> anyhow
         "externalName": "example.com", "clusterIP": null, "clusterIPs": null}}),
         )
         .await?;
+    // Services and pods are watched apart: the manager is to see this first.
+    quiet(cluster, manager, CALM).await?;
     objects.delete_with("pods", "test-pod", &json!({"gracePeriodSeconds": 0})).await?;
     quiet(cluster, manager, CALM).await?;
     endpoints(&objects, "foo1", "to stay", there).await?;
