@@ -29,11 +29,12 @@ fn machine(life: &str) -> char {
 // === impl Clocks ===
 
 impl Clocks {
-    /// What a clock was set to, last before that moment or since then.
+    /// What a clock was set to, last before that moment or since then. What is set at a moment may
+    /// come after what was decided at it (seed `token-expired-as-the-clock-was-set`).
     fn since(&self, machine: char, then: Duration) -> impl Iterator<Item = &Set> {
         let sets = || self.0.iter().filter(move |set| set.machine == machine);
-        let before = sets().rfind(move |set| set.at <= then);
-        before.into_iter().chain(sets().filter(move |set| set.at > then))
+        let before = sets().rfind(move |set| set.at < then);
+        before.into_iter().chain(sets().filter(move |set| set.at >= then))
     }
 
     /// How far the clock of a life has been ahead since then, at most.
