@@ -283,19 +283,27 @@ async fn unknown_nodes_leave_pods_out(cluster: &Cluster) -> anyhow::Result<()> {
     sliced(&objects, "web", "without the lost pod", known).await.map(drop)
 }
 
-/// e2e: Traffic Distribution; upstream's test/integration/service, TestServiceTrafficDistribution.
+/// e2e: Traffic Distribution; upstream's test/integration/service,
+/// Test_TransitionsForTrafficDistribution.
 async fn distribution_gives_hints(cluster: &Cluster) -> anyhow::Result<()> {
     let objects = Objects::in_new(cluster, "distribution").await?;
     run(&objects, &pod("ready"), &["10.0.0.1"], "True").await?;
     let (zones, nodes) = (json!([{"name": "a"}]), json!([{ "name": NODE }]));
     objects.create("services", &service("web", &json!({}))).await?;
-    for (distribution, hints) in [
-        (json!("PreferClose"), json!({ "forZones": zones })),
-        (json!("PreferSameNode"), json!({"forZones": zones, "forNodes": nodes})),
-        (Value::Null, Value::Null),
-        (json!("PreferSameZone"), json!({ "forZones": zones })),
+    let (none, auto) = (Value::Null, json!("Auto"));
+    for (distribution, mode, hints) in [
+        (json!("PreferClose"), &none, json!({ "forZones": zones })),
+        // One pod is too few for that, and it takes precedence.
+        (json!("PreferClose"), &auto, Value::Null),
+        (json!("PreferClose"), &none, json!({ "forZones": zones })),
+        (Value::Null, &none, Value::Null),
+        (json!("PreferSameZone"), &none, json!({ "forZones": zones })),
+        (json!("PreferSameNode"), &none, json!({"forZones": zones, "forNodes": nodes})),
+        (Value::Null, &none, Value::Null),
+        (json!("PreferSameZone"), &none, json!({ "forZones": zones })),
     ] {
-        let patch = json!({"spec": {"trafficDistribution": distribution}});
+        let patch = json!({"spec": {"trafficDistribution": distribution},
+            "metadata": {"annotations": {"service.kubernetes.io/topology-mode": mode}}});
         objects.merge("services", "web", &patch).await?;
         let is = |it: &[Value]| {
             it.len() == 1
