@@ -22,11 +22,11 @@ pub(crate) const CBOR_SERVING_AND_STORAGE: Feature = Feature("CBORServingAndStor
 pub(crate) const COMPONENT_FLAGZ: Feature = Feature("ComponentFlagz");
 /// `/statusz` is served.
 pub(crate) const COMPONENT_STATUSZ: Feature = Feature("ComponentStatusz");
-/// The API server names the leader.
-pub(crate) const COORDINATED_ELECTION: Feature = Feature("CoordinatedLeaderElection");
 /// The lease is released at the end.
 pub(crate) const RELEASE_LEASE: Feature =
     Feature("ControllerManagerReleaseLeaderElectionLockOnExit");
+/// The API server names the leader.
+pub(crate) const COORDINATED_ELECTION: Feature = Feature("CoordinatedLeaderElection");
 /// Devices may be requested as extended resources.
 pub(crate) const DRA_EXTENDED_RESOURCE: Feature = Feature("DRAExtendedResource");
 /// Claims of devices may list alternatives.
