@@ -12,6 +12,20 @@ use std::{env, fs, iter};
 mod deployed;
 mod samples;
 
+/// What stands at the top of the tree, besides names that begin with a dot.
+const TOP: [&str; 10] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "cmd",
+    "config",
+    "deploy",
+    "pkg",
+    "tests",
+];
+
 /// Crates that run on values alone, so that tables, simulation and replay need no mocks.
 const PURE: [&str; 9] = [
     "api",
@@ -248,6 +262,11 @@ fn controllers_have_the_same_five_files() {
 #[test]
 fn registry_folders_and_readme_agree() {
     all_well(&registry(&repository()));
+}
+
+#[test]
+fn nothing_strays_to_the_top() {
+    all_well(&strays(&repository()));
 }
 
 #[test]
@@ -637,6 +656,13 @@ fn readme_rows(text: &str) -> Vec<Row<'_>> {
 }
 
 // === Documents ===
+
+/// The top level is the README's table of contents: what a tool has left there is committed unseen.
+fn strays(files: &[File]) -> Complaints {
+    let tops: BTreeSet<_> = files.iter().filter_map(|file| file.path.split('/').next()).collect();
+    let strange = tops.into_iter().filter(|top| !top.starts_with('.') && !TOP.contains(top));
+    strange.map(|top| format!("{top} has no place at the top")).collect()
+}
 
 fn links(files: &[File]) -> Complaints {
     let mut complaints = Complaints::new();

@@ -188,6 +188,16 @@ const OTHER: Entry = Entry { name: "no" };
 }
 
 #[test]
+fn of_strays() {
+    let tree =
+        [("Cargo.toml", ""), (".ci/run", ""), ("pkg/a/b.rs", ""), ("a.whl", ""), ("x/y", "")];
+    assert_eq!(
+        strays(&files(&tree)),
+        ["a.whl has no place at the top", "x has no place at the top"]
+    );
+}
+
+#[test]
 fn of_links() {
     let text = "[a](../README.md#top) [b](#here) [c](https://a.b/c) [d](decisions/) [e](gone.md)\n";
     let documents = [("README.md", ""), ("pkg/A.md", text), ("pkg/decisions/0000-a.md", "")];
