@@ -13,10 +13,10 @@ mod runs;
 
 use anyhow::{Context, ensure};
 use cluster_tests::{
-    Binary, Cluster, Manager, Objects, Options, User, none_forbidden, silent, wait_until,
+    Binary, Case, Cluster, Manager, Objects, Options, User, none_forbidden, play_all, silent,
+    wait_until,
 };
-use futures::future::LocalBoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::FutureExt;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -28,9 +28,6 @@ const BLOCK: &str = "fake.example.com/blockDeletion";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const ARGS: &[&str] =
     &["--controllers=job-controller,garbage-collector-controller", "--kube-api-qps=200"];
-
-/// A test of upstream, and what runs for it in a namespace of its own.
-type Case = (&'static str, fn(Objects) -> LocalBoxFuture<'static, anyhow::Result<()>>);
 
 const CASES: [Case; 23] = [
     ("non-parallel", |it| runs::one_pod(it).boxed_local()),
@@ -65,17 +62,7 @@ async fn jobs_run_to_their_end() -> anyhow::Result<()> {
         Manager::start(&cluster, Binary::under_test()?, User::ControllerManager, ARGS)?;
     manager.healthy().await?;
     let run = async {
-        stream::iter(CASES)
-            .map(|(name, case)| {
-                let cluster = &cluster;
-                async move {
-                    let objects = Objects::in_new(cluster, name).await?;
-                    case(objects).await.context(name)
-                }
-            })
-            .buffer_unordered(CASES.len())
-            .try_collect::<()>()
-            .await?;
+        play_all(&cluster, &CASES).await?;
         then_all_is_silent(&cluster, &manager).await
     };
     run.await.with_context(|| manager.log())

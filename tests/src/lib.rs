@@ -18,6 +18,7 @@
 //! The components are built from Go modules with `make cluster-tools`; see `tests/README.md`.
 
 mod audit;
+mod cases;
 mod cluster;
 mod components;
 mod contest;
@@ -37,6 +38,7 @@ mod wait;
 mod watched;
 
 pub use audit::{AuditLog, Claim, Purpose, Write};
+pub use cases::{Case, play_all};
 pub use cluster::{Caller, Cluster, Options};
 pub use components::tool;
 pub use contest::{Claimed, Contest, Counts, Done, Fault, Takeover, Verdict};

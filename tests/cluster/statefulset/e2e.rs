@@ -2,17 +2,13 @@
 //! for those that `scripts/statefulset` and `differential` play.
 
 use anyhow::{Context, ensure};
-use cluster_tests::{Binary, Cluster, Manager, Objects, Options, User};
-use futures::future::LocalBoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use cluster_tests::{Binary, Case, Cluster, Manager, Objects, Options, User, play_all};
+use futures::FutureExt;
 
 use super::{ARGS, claims, converged_is_silent, resources, updates};
 
 /// Off by default; nothing but updates depends on it.
 const GATE: &str = "--feature-gates=MaxUnavailableStatefulSet=true";
-
-/// A test of upstream, and what runs for it in a namespace of its own.
-type Case = (&'static str, fn(Objects) -> LocalBoxFuture<'static, anyhow::Result<()>>);
 
 const CASES: [Case; 11] = [
     ("identity", |it| claims::pods_keep_their_identity(it).boxed_local()),
@@ -42,17 +38,7 @@ async fn stateful_sets_do_as_in_e2e_tests() -> anyhow::Result<()> {
             let objects = Objects::in_new(&cluster, "collection").await?;
             resources::collection(&cluster, objects).await.context("collection")
         };
-        let cases = stream::iter(CASES)
-            .map(|(name, case)| {
-                let cluster = &cluster;
-                async move {
-                    let objects = Objects::in_new(cluster, name).await?;
-                    case(objects).await.context(name)
-                }
-            })
-            .buffer_unordered(CASES.len())
-            .try_collect::<()>();
-        tokio::try_join!(cases, collection)?;
+        tokio::try_join!(play_all(&cluster, &CASES), collection)?;
         let page = manager.get("/metrics").await?;
         let maximum = page.lines().find(|line| {
             line.starts_with("statefulset_controller_statefulset_max_unavailable{")
