@@ -11,6 +11,7 @@ use runtime::{Latest, Runtime};
 use serde_json::{Map, Value, json};
 
 use crate::Settings;
+use crate::elector::answer;
 use crate::lease::{Lease, micro_time};
 use crate::watch::{self, Seen};
 
@@ -182,10 +183,7 @@ impl Candidacy {
         &self,
         request: impl Future<Output = Result<Bytes, ApiError>>,
     ) -> Result<Lease, ApiError> {
-        let answer = self.runtime.clock.timeout(REQUEST_LIMIT, Box::pin(request)).await;
-        let body = answer
-            .map_err(|_| ApiError::Timeout(format!("no answer within {REQUEST_LIMIT:?}")))??;
-        Lease::parse(&body).map_err(|error| ApiError::Decode(error.0))
+        answer(&self.runtime.clock, REQUEST_LIMIT, Box::pin(request)).await
     }
 
     fn new_object(&self, now: Map<String, Value>) -> Value {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use client::{ApiError, Client};
 use controller::{Event, EventType, ObjectRef};
 use mutant::Mutant;
-use runtime::{Cancel, Instant, Latest, Random, Runtime};
+use runtime::{Cancel, Clock, Instant, Latest, Random, Runtime};
 use tokio::sync::mpsc;
 
 use crate::candidate::{self, Candidate};
@@ -96,6 +96,17 @@ struct Elector {
     phase: Published,
     fence: Fence,
     release: Cancel,
+}
+
+/// The object in the response to a request, which may take this long.
+pub(crate) async fn answer(
+    clock: &Clock,
+    limit: Duration,
+    request: impl Future<Output = Result<Bytes, ApiError>>,
+) -> Result<Lease, ApiError> {
+    let answer = clock.timeout(limit, request).await;
+    let body = answer.map_err(|_| ApiError::Timeout(format!("no answer within {limit:?}")))??;
+    Lease::parse(&body).map_err(|error| ApiError::Decode(error.0))
 }
 
 /// `<host name>_<random UUID>`, as upstream's manager calls itself.
@@ -410,10 +421,7 @@ impl Elector {
         let left = self.election.deadline().map(|at| at.saturating_sub(clock.boottime()));
         let limit = self.settings.timing.request_limit();
         let limit = left.map_or(limit, |left| left.min(limit));
-        let answer = clock.timeout(limit, request).await;
-        let body =
-            answer.map_err(|_| ApiError::Timeout(format!("no answer within {limit:?}")))??;
-        Lease::parse(&body).map_err(|error| ApiError::Decode(error.0))
+        answer(clock, limit, request).await
     }
 
     /// As upstream's `release`, but the known version is tried before the Lease is read.
