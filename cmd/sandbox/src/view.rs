@@ -128,7 +128,7 @@ impl Shown {
     }
 
     fn node(&mut self, key: &Key, node: &Value) -> String {
-        let ready = condition(node, "Ready").is_some_and(|it| text(it, "/status") == "True");
+        let ready = is(node, "Ready");
         self.nodes.insert(key.clone(), ready);
         let off = node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true);
         let ready = if ready { "ready" } else { "not ready" };
@@ -137,7 +137,7 @@ impl Shown {
 
     /// Healthy pods are counted, not listed.
     fn pod(&mut self, key: &Key, pod: &Value) -> Option<String> {
-        let ready = condition(pod, "Ready").is_some_and(|it| text(it, "/status") == "True");
+        let ready = is(pod, "Ready");
         self.pods.insert(key.clone(), ready);
         // The end of a pod that is being deleted is not shown.
         if pod.pointer("/metadata/deletionTimestamp").is_some() {
@@ -214,7 +214,12 @@ fn warning(event: &Value) -> Option<String> {
     is_warning.then(|| format!("{about}: {reason}: {message}"))
 }
 
-pub(crate) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+/// Whether a condition of an object is true.
+pub(crate) fn is(object: &Value, name: &str) -> bool {
+    condition(object, name).is_some_and(|it| text(it, "/status") == "True")
+}
+
+fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     let conditions = object.pointer("/status/conditions")?.as_array()?;
     conditions.iter().find(|condition| text(condition, "/type") == name)
 }

@@ -246,34 +246,31 @@ impl Clock {
 /// Waits for `delay` on a clock whose speed may change meanwhile. Boxed, since each wait of any
 /// clock would be larger by it.
 fn sleep_at(pace: &Latest<Pace>, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    let pace = pace.clone();
-    Box::pin(async move { follow(&pace, delay).await })
-}
-
-async fn follow(pace: &Latest<Pace>, delay: Duration) {
     let mut reader = pace.reader();
     let end = pace.with(Pace::run).saturating_add(delay);
-    loop {
-        let (left, speed) = reader.look(|pace| (end.saturating_sub(pace.run()), pace.speed));
-        if left.is_zero() {
-            return;
-        }
-        let rest = async {
-            match left.checked_div(speed) {
-                // Rounded up: what is left of a nanosecond is no reason to look again.
-                Some(rest) => {
-                    let rest = rest.saturating_add(Duration::from_nanos(1));
-                    tokio::time::sleep(rest).await;
-                }
-                None => std::future::pending().await,
+    Box::pin(async move {
+        loop {
+            let (left, speed) = reader.look(|pace| (end.saturating_sub(pace.run()), pace.speed));
+            if left.is_zero() {
+                return;
             }
-        };
-        tokio::select! {
-            biased;
-            () = reader.changed() => {}
-            () = rest => {}
+            let rest = async {
+                match left.checked_div(speed) {
+                    // Rounded up: what is left of a nanosecond is no reason to look again.
+                    Some(rest) => {
+                        let rest = rest.saturating_add(Duration::from_nanos(1));
+                        tokio::time::sleep(rest).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = reader.changed() => {}
+                () = rest => {}
+            }
         }
-    }
+    })
 }
 
 // === impl Pace ===

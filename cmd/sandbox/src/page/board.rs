@@ -9,9 +9,7 @@ use runtime::Clock;
 use sandbox::{Follower, Server};
 use serde_json::{Value, json};
 
-use crate::view::{
-    DAEMON_SETS, DEPLOYMENTS, EVENTS, NODES, PODS, condition, text, trouble, workload,
-};
+use crate::view::{DAEMON_SETS, DEPLOYMENTS, EVENTS, NODES, PODS, is, text, trouble, workload};
 
 const JOBS: Resource = Resource::namespaced("batch", "v1", "jobs", "Job");
 const REPLICA_SETS: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
@@ -133,7 +131,7 @@ impl Board {
 }
 
 fn node(node: &Value) -> Value {
-    let is_ready = condition(node, "Ready").is_some_and(|it| text(it, "/status") == "True");
+    let is_ready = is(node, "Ready");
     let is_cordoned = node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true);
     let taints = node.pointer("/spec/taints").and_then(Value::as_array);
     let taints = taints
@@ -147,19 +145,20 @@ fn node(node: &Value) -> Value {
 }
 
 fn pod(pod: &Value) -> Value {
-    let is_ready = condition(pod, "Ready").is_some_and(|it| text(it, "/status") == "True");
+    let is_ready = is(pod, "Ready");
     let phase = text(pod, "/status/phase");
-    let state = match () {
-        () if pod.pointer("/metadata/deletionTimestamp").is_some() => "terminating",
-        () if phase == "Failed" => "failed",
-        () if phase == "Succeeded" => "succeeded",
-        () if is_ready => "ready",
-        () if trouble(pod).is_some() => "waiting",
-        () => "starting",
+    let trouble = trouble(pod);
+    let state = match phase.as_str() {
+        _ if pod.pointer("/metadata/deletionTimestamp").is_some() => "terminating",
+        "Failed" => "failed",
+        "Succeeded" => "succeeded",
+        _ if is_ready => "ready",
+        _ if trouble.is_some() => "waiting",
+        _ => "starting",
     };
     json!({
         "namespace": text(pod, "/metadata/namespace"), "name": text(pod, "/metadata/name"),
-        "node": text(pod, "/spec/nodeName"), "state": state, "trouble": trouble(pod),
+        "node": text(pod, "/spec/nodeName"), "state": state, "trouble": trouble,
     })
 }
 
@@ -168,9 +167,7 @@ fn job(job: &Value) -> String {
         let number = job.pointer(&format!("/status/{field}")).and_then(Value::as_i64);
         format!("{} {field}", number.unwrap_or(0))
     };
-    let ended = ["Complete", "Failed", "Suspended"].into_iter().find(|name| {
-        condition(job, name).is_some_and(|condition| text(condition, "/status") == "True")
-    });
+    let ended = ["Complete", "Failed", "Suspended"].into_iter().find(|name| is(job, name));
     let counts = ["active", "succeeded", "failed"].map(number).join(", ");
     ended.map_or(counts.clone(), |ended| format!("{ended}: {counts}"))
 }

@@ -202,7 +202,9 @@ async fn time(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Resp
     let number =
         |field: &str, max| asked.get(field).and_then(Value::as_u64).filter(|it| *it <= max);
     match (number("speed", SPEED_MAX), number("step", STEP_MAX_S)) {
-        (Some(speed), None) => drop(site.pace(u32::try_from(speed).unwrap_or(1))),
+        (Some(speed), None) => {
+            site.pace(u32::try_from(speed).unwrap_or(1));
+        }
         (None, Some(seconds)) => site.step(Duration::from_secs(seconds)),
         _ => {
             let text = "the body says neither {\"speed\": 0…3600} nor {\"step\": 0…3600}";
